@@ -1,0 +1,1 @@
+"""TRES, a focused crawler that learns while it crawls, as a Scrapy project."""
