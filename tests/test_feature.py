@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.feature import SEED_PATH, bucket
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+
+
+def test_figure_1_of_the_paper():
+    """Seed, A relevant, C not; D is on a domain with 3 relevant pages of 4, classifier says 0.3."""
+    store = SampleStore(DomainLedger())
+    no_features = np.zeros((1, 3), dtype=np.float32)
+    row = NO_PARENT
+    for name, reward in (("seed", 1.0), ("a", 1.0), ("c", 0.0)):
+        (row,) = store.add(row, [f"http://{name}.test/"], [""], no_features)
+        store.lease(row)
+        store.finish(row, store.path_after(row, reward))
+    wikipedia = store.domain_of("http://en.wikipedia.org/")
+    for reward in (1.0, 1.0, 1.0, 0.0):
+        store.ledger.book_page(wikipedia, reward)
+    d = store.add(
+        row, ["http://en.wikipedia.org/d"], ["d"], np.array([[0, 0, 0.3]], dtype=np.float32)
+    )
+    np.testing.assert_allclose(
+        store.features(d)[0], [0, 1 / 2, 2 / 3, 0, 0, 0.3, 3 / 4, 1], rtol=1e-6
+    )
+
+
+def test_seed_counts_as_relevant():
+    assert SEED_PATH.features == (1, 1, 1)
+
+
+def test_distance_grows_by_one_a_page_until_a_relevant_one():
+    path = SEED_PATH
+    closeness = []
+    for reward in (0, 0, 1, 0):
+        path = path.extended(reward)
+        closeness.append(path.features[1])
+    assert closeness == [1 / 2, 1 / 3, 1, 1 / 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "edge"), [(0.0, 0.0), (0.05, 0.0), (0.1, 0.1), (0.3, 0.3), (2 / 3, 0.6), (1.0, 0.9)]
+)
+def test_bucket_cuts_features_2_3_and_7_and_no_other(value, edge):
+    x = np.full((1, 8), value, dtype=np.float32)
+    expected = x.copy()
+    expected[0, [1, 2, 6]] = edge
+    np.testing.assert_allclose(bucket(x), expected, rtol=1e-6)

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("en.wikipedia.org", "wikipedia.org"),
+        ("www.bbc.co.uk", "bbc.co.uk"),
+        ("a.b.kivo.test", "kivo.test"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[2001:DB8::1]", "2001:db8::1"),
+        ("", ""),
+    ],
+)
+def test_registrable_domain(host, domain):
+    assert registrable_domain(host) == domain
+
+
+@pytest.mark.parametrize("text", ["none", "", "0", " None "])
+def test_no_cap(text):
+    assert Cap.parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["ten", "-1", "2_5", "5_0", "5_2_1", "1.5"])
+def test_bad_cap_is_refused(text):
+    with pytest.raises(ValueError, match="must"):
+        Cap.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "caps"),
+    [("10", [10, 10, 10, 10]), ("5_2", [5, 2, 2, 2]), ("12_2", [12, 6, 3, 2])],
+)
+def test_adaptive_cap_is_halved_each_third_and_keeps_its_floor(text, caps):
+    assert [Cap.parse(text).at(progress) for progress in (0, 0.4, 0.7, 1)] == caps
+
+
+def test_features_are_neutral_until_the_domain_is_visited():
+    ledger = DomainLedger()
+    domain = np.array([ledger.id_of("a.test"), ledger.id_of("b.test")])
+    np.testing.assert_array_equal(ledger.features(domain), [[0.5, 0.5], [0.5, 0.5]])
+    ledger.book_page(domain[0], 1.0)
+    ledger.book_page(domain[0], 0.0)
+    np.testing.assert_array_equal(ledger.features(domain), [[0.5, 1.0], [0.5, 0.5]])
+    assert ledger.relevant_domains == 1
+
+
+def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
+    ledger = DomainLedger(Cap(2, 2))
+    domain = np.array([ledger.id_of("a.test")])
+    ledger.book_page(domain[0], 1.0)
+    ledger.book_failure(domain[0])
+    assert not ledger.full(domain)[0]
+    ledger.lease(domain[0])
+    assert ledger.full(domain)[0]
+    assert not ledger.exhausted(domain)[0]
+    ledger.lease(domain[0], -1)
+    ledger.book_page(domain[0], 0.0)
+    assert ledger.exhausted(domain)[0]

@@ -1,0 +1,77 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.pool import LeafPool
+from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
+
+
+def frontier(urls_by_leaf, cap=None):
+    """A store and a pool whose leaves hold samples of the given URLs, rows in order."""
+    store, pool = SampleStore(DomainLedger(cap)), LeafPool()
+    for urls in urls_by_leaf:
+        actions = np.zeros((len(urls), 3), dtype=np.float32)
+        pool.extend(pool.add_leaf(), store.add(NO_PARENT, urls, urls, actions))
+    return store, pool
+
+
+def draw(store, pool, busy=(), seed=0):
+    return representatives(pool, store, np.random.default_rng(seed), busy)
+
+
+def test_one_of_each_non_empty_leaf():
+    store, pool = frontier([["http://a.test/"], [], ["http://b.test/", "http://c.test/"]])
+    drawn = draw(store, pool)
+    assert drawn.leaves.tolist() == [0, 2]
+    assert drawn.rows[0] == 0
+    assert drawn.rows[1] in {1, 2}
+    assert len(pool) == 3, "representatives stay, only the chosen one leaves"
+
+
+def test_uniform_within_a_leaf_that_has_dead_samples():
+    urls = [f"http://a.test/{i}" for i in range(6)]
+    counts = Counter()
+    for seed in range(1500):
+        store, pool = frontier([urls])
+        store.lease(0)
+        pool.remove(0, 0)
+        other = store.add(NO_PARENT, urls[1:], urls[1:], np.zeros((5, 3), dtype=np.float32))
+        store.lease(int(other[0]))  # closes the URL of row 1, which is in the pool
+        counts[int(draw(store, pool, seed=seed).rows[0])] += 1
+    assert set(counts) == {2, 3, 4, 5}
+    assert max(counts.values()) < 1.3 * min(counts.values())
+
+
+def test_dead_samples_are_dropped_once_and_an_empty_leaf_gives_none():
+    store, pool = frontier([["http://a.test/1", "http://a.test/2"]], Cap(1, 1))
+    store.ledger.book_page(store.domain(0), 1.0)
+    assert draw(store, pool).rows.tolist() == []
+    assert len(pool) == 0
+    assert [store.state(row) for row in (0, 1)] == [State.DONE] * 2
+    assert store.pending == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_ready_sample_is_found_among_any_number_of_busy_ones(seed):
+    urls = [f"http://slow.test/{i}" for i in range(200)]
+    store, pool = frontier([[*urls, "http://free.test/"], urls])
+    busy = [store.hosts.index("slow.test")]
+    drawn = draw(store, pool, busy, seed)
+    assert drawn.leaves.tolist() == [0]
+    assert drawn.rows.tolist() == [200]
+    assert len(pool) == 401, "what is busy stays"
+
+
+def test_leaf_with_nothing_but_busy_hosts_waits():
+    store, pool = frontier([["http://slow.test/"], ["http://free.test/"]])
+    assert draw(store, pool, [store.hosts.index("slow.test")]).leaves.tolist() == [1]
+
+
+def test_positions_point_at_the_rows_drawn():
+    store, pool = frontier([[f"http://a.test/{leaf}/{i}" for i in range(9)] for leaf in range(5)])
+    drawn = draw(store, pool)
+    for leaf, position, row in zip(*drawn, strict=True):
+        assert pool.rows(leaf)[position] == row

@@ -1,0 +1,157 @@
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing, State
+
+CAP = 3
+HOSTS = ["a.x.test", "b.x.test", "y.test"]
+URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.integers(0, 4))
+
+
+def host_of(url):
+    return url.split("/")[2]
+
+
+class StoreEqualsDictionaries(RuleBasedStateMachine):
+    """The column store against one dictionary a row and plain loops."""
+
+    def __init__(self):
+        super().__init__()
+        self.store = SampleStore(DomainLedger(Cap(CAP, CAP)))
+        self.rows = []
+        self.closed = set()
+        self.pages = []  # (domain, reward); reward None: a visit that brought no page
+
+    def count(self, domain):
+        rewards = [reward for name, reward in self.pages if name == domain]
+        return {
+            "visits": len(rewards),
+            "pages": sum(reward is not None for reward in rewards),
+            "relevant": sum(reward == 1 for reward in rewards),
+            "leased": sum(
+                row["state"] == State.LEASED and row["domain"] == domain for row in self.rows
+            ),
+        }
+
+    def with_state(self, state):
+        return [i for i, row in enumerate(self.rows) if row["state"] == state]
+
+    def standing(self, row, busy=()):
+        count = self.count(row["domain"])
+        if row["url"] in self.closed or count["pages"] >= CAP:
+            return Standing.DEAD
+        if count["pages"] + count["leased"] >= CAP or row["host"] in busy:
+            return Standing.BUSY
+        return Standing.READY
+
+    def add_outlinks(self, parent, urls, path):
+        actions = np.arange(3 * len(urls), dtype=np.float32).reshape(-1, 3)
+        first = len(self.rows)
+        rows = self.store.add(parent, urls, urls, actions)
+        for url, action in zip(urls, actions, strict=True):
+            domain = registrable_domain(host_of(url))
+            if url in self.closed or self.count(domain)["pages"] >= CAP:
+                continue
+            self.rows.append(
+                {"url": url, "host": host_of(url), "domain": domain, "state": State.PENDING}
+                | {"static": [*path, *action], "parent": parent}
+            )
+        assert rows.tolist() == list(range(first, len(self.rows)))
+
+    @rule(urls=st.lists(URLS, max_size=5))
+    def add_seeds(self, urls):
+        self.add_outlinks(NO_PARENT, urls, [0, 0, 0])
+
+    @precondition(lambda self: self.with_state(State.PENDING))
+    @rule(data=st.data())
+    def lease(self, data):
+        number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
+        if self.standing(self.rows[number]) != Standing.READY:
+            return
+        self.store.lease(number)
+        self.rows[number]["state"] = State.LEASED
+        self.closed.add(self.rows[number]["url"])
+
+    @precondition(lambda self: self.with_state(State.PENDING))
+    @rule(data=st.data())
+    def drop(self, data):
+        number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
+        self.store.drop(np.array([number]))
+        self.rows[number]["state"] = State.DONE
+
+    @precondition(lambda self: self.with_state(State.LEASED))
+    @rule(data=st.data(), url=URLS)
+    def redirect(self, data, url):
+        number = data.draw(st.sampled_from(self.with_state(State.LEASED)))
+        self.store.redirect(number, url)
+        self.closed.add(url)
+        self.rows[number] |= {"url": url}
+        self.rows[number] |= {"host": host_of(url), "domain": registrable_domain(host_of(url))}
+
+    @precondition(lambda self: self.with_state(State.LEASED))
+    @rule(data=st.data(), reward=st.sampled_from([0, 1, None]), urls=st.lists(URLS, max_size=5))
+    def finish(self, data, reward, urls):
+        number = data.draw(st.sampled_from(self.with_state(State.LEASED)))
+        row = self.rows[number]
+        self.pages.append((row["domain"], reward))
+        row["state"] = State.DONE
+        domain = self.store.domain(number)
+        if reward is None:
+            self.store.ledger.book_failure(domain)
+            self.store.finish(number)
+            return
+        self.store.ledger.book_page(domain, reward)
+        self.store.finish(number, self.store.path_after(number, reward))
+        row["reward"] = 1 if row["parent"] == NO_PARENT else reward
+        self.add_outlinks(number, urls, self.state_features(number))
+
+    def state_features(self, number):
+        """Features 1 to 3, by walking the path."""
+        rewards = []
+        while number != NO_PARENT:
+            rewards.append(self.rows[number]["reward"])
+            number = self.rows[number]["parent"]
+        return [rewards[0], 1 / (rewards.index(1) + 1), sum(rewards) / len(rewards)]
+
+    @invariant()
+    def every_row_is_the_same(self):
+        numbers = np.arange(len(self.rows))
+        assert len(self.store) == len(self.rows)
+        assert [self.store.url(i) for i in numbers] == [row["url"] for row in self.rows]
+        assert [self.store.state(i) for i in numbers] == [row["state"] for row in self.rows]
+        assert self.store.pending == len(self.with_state(State.PENDING))
+        expected = []
+        for row in self.rows:
+            count = self.count(row["domain"])
+            known = count["visits"] > 0
+            ratio = count["relevant"] / count["visits"] if known else 0.5
+            expected.append([*row["static"], ratio, 1 if known else 0.5])
+        np.testing.assert_allclose(
+            self.store.features(numbers), np.array(expected).reshape(-1, 8), rtol=1e-6
+        )
+
+    @invariant()
+    def the_same_rows_can_be_taken(self):
+        numbers = np.array(self.with_state(State.PENDING), dtype=np.int64)
+        for names in ([], ["a.x.test"], ["b.x.test", "y.test"]):
+            busy = [self.store.hosts.index(name) for name in names if name in self.store.hosts]
+            found = self.store.standing(numbers, busy)
+            assert found.tolist() == [self.standing(self.rows[i], names) for i in numbers]
+            elsewhere = [i for i in numbers if self.rows[i]["host"] not in names]
+            assert self.store.may_be_ready(busy) == bool(elsewhere)
+
+
+TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
+
+
+def test_trail_leads_from_the_seed():
+    store = SampleStore(DomainLedger())
+    row = NO_PARENT
+    urls = ["http://a.test/", "http://a.test/b", "http://c.test/"]
+    for url in urls:
+        (row,) = store.add(row, [url], [""], np.zeros((1, 3), dtype=np.float32))
+        store.lease(row)
+        store.finish(row, store.path_after(row, 0.0))
+    assert store.trail(row) == urls

@@ -1,0 +1,120 @@
+"""The domain ledger: features 7 and 8 (P 2.4.1) and the cap of MAX pages per domain (P 2.2)."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+import numpy as np
+import tldextract
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.table import Table
+
+_RECORD = np.dtype([("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("leased", "i4")])
+_suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
+
+
+def registrable_domain(host: str) -> str:
+    """Return the domain one registers to own `host`; an address or a single label is its own."""
+    try:
+        return str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        pass
+    # The list's implicit rule "*": under an unlisted top-level domain, names are registered
+    # directly below it.
+    return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """MAX, the pages fetched of one domain at most; the adaptive form falls from `first` to `last`.
+
+    As in the authors' code, the adaptive cap is halved after each third of the crawl.
+    """
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Cap | None:
+        """Read "10", "5_2" or "none"; raise ValueError for anything else."""
+        if text.strip().lower() in {"", "none", "0"}:
+            return None
+        first, _, last = text.partition("_")
+        try:
+            cap = cls(int(first), int(last or first))
+        except ValueError:
+            raise ValueError("must be a number, two like 5_2, or none") from None
+        if not cap.first >= cap.last >= 1:
+            raise ValueError("must be at least 1 and must not rise")
+        return cap
+
+    def at(self, progress: float) -> int:
+        """Return the cap when the share `progress` (0 to 1) of the crawl is done."""
+        return max(self.last, self.first >> int(3 * progress))
+
+
+class DomainLedger:
+    """Counts fetches, relevant pages and leases by registrable domain."""
+
+    def __init__(self, cap: Cap | None = None) -> None:
+        self.cap = cap
+        self.progress = 0.0
+        self.names: list[str] = []
+        self._ids: dict[str, int] = {}
+        self._records = Table(_RECORD)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def id_of(self, domain: str) -> int:
+        """Return the number of a registrable domain, a new one if it is new."""
+        number = self._ids.setdefault(domain, len(self.names))
+        if number == len(self.names):
+            self.names.append(domain)
+            self._records.extend(1)
+        return number
+
+    def find(self, domain: str) -> int | None:
+        """Return the number of a registrable domain if it is known."""
+        return self._ids.get(domain)
+
+    def lease(self, domain: int, change: int = 1) -> None:
+        """Count a fetch that is under way (`change` 1) or over (-1)."""
+        self._records["leased"][domain] += change
+
+    def book_page(self, domain: int, reward: float) -> None:
+        """Count a fetched page; it moves features 7 and 8 and the cap."""
+        self.book_failure(domain)
+        self._records["pages"][domain] += 1
+        self._records["relevant"][domain] += reward > 0
+
+    def book_failure(self, domain: int) -> None:
+        """Count a visit that brought no page: it moves features 7 and 8, not the cap."""
+        self._records["visits"][domain] += 1
+
+    def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2]."""
+        visits = self._records["visits"][domains]
+        known = visits > 0
+        ratio = np.where(known, self._records["relevant"][domains] / np.maximum(visits, 1), 0.5)
+        return np.stack([ratio, np.where(known, 1.0, 0.5)], axis=1).astype(np.float32)
+
+    def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say which domains have given MAX pages: nothing more is fetched of them."""
+        return self._reaches_cap(self._records["pages"][domains])
+
+    def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say which domains would pass MAX if one more fetch began now."""
+        return self._reaches_cap(self._records["pages"][domains] + self._records["leased"][domains])
+
+    def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
+        if self.cap is None:
+            return np.zeros(len(counts), dtype=np.bool_)
+        return np.asarray(counts >= self.cap.at(self.progress))
+
+    @property
+    def relevant_domains(self) -> int:
+        """The number of domains with a relevant page (the papers' second metric)."""
+        return int(np.count_nonzero(self._records["relevant"]))

@@ -1,0 +1,182 @@
+"""The Tree-Frontier: an online decision tree over experience and frontier samples (P 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.feature import FEATURES, bucket
+from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.split import Split, best_split
+from tres_scrapy.frontier.table import Table
+
+_LEAF = -1
+_ROOT = 0
+_NODE = np.dtype(
+    [
+        ("parent", "i4"),
+        ("feature", "i4"),
+        ("threshold", "f4"),
+        ("left", "i4"),
+        ("right", "i4"),
+        ("leaf", "i4"),
+    ]
+)
+_EXPERIENCE = np.dtype([("x", "f4", (len(FEATURES),)), ("reward", "f4")])
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """When a leaf splits; the defaults are those of the authors' code.
+
+    `min_share` is the share of experience samples each child keeps at least; `bucketed` cuts
+    features 2, 3 and 7 into ten buckets for the tree's rules.
+    """
+
+    max_depth: int = 18
+    min_samples: int = 5
+    min_share: float = 0.0
+    bucketed: bool = False
+
+
+class Rule(NamedTuple):
+    """One turn on the way from the root to a leaf."""
+
+    feature: str
+    below: bool
+    threshold: float
+
+    def __str__(self) -> str:
+        return f"{self.feature} {'<' if self.below else '>='} {self.threshold:.3g}"
+
+
+@dataclass(slots=True)
+class Leaf:
+    """A region of the state-action space: where it hangs and the experience it has seen."""
+
+    node: int
+    depth: int
+    experiences: list[int]
+
+
+class TreeFrontier:
+    """A binary tree whose leaves hold experience samples (x, r) and frontier samples (rows).
+
+    Leaves are numbered from 0; a split leaf keeps its number as the left child (x < c) and the
+    right child gets the next one. `features` returns the present x [n, 8] of rows: frontier
+    samples are sorted by it when they come in and again when their leaf splits.
+    """
+
+    def __init__(
+        self,
+        features: Callable[[Rows], NDArray[np.float32]],
+        options: TreeOptions | None = None,
+    ) -> None:
+        self.options = options or TreeOptions()
+        self.splits = 0
+        self.pool = LeafPool()
+        self._features = features
+        self._nodes = Table(_NODE, capacity=64)
+        self._experiences = Table(_EXPERIENCE)
+        self.leaves: list[Leaf] = []
+        self._add_leaf(parent=_ROOT, depth=0)
+
+    def __len__(self) -> int:
+        """Return the number of leaves."""
+        return len(self.leaves)
+
+    def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the leaf of each state-action vector of `x` [n, 8], by the tree's rules."""
+        x = self._view(x)
+        node = np.full(len(x), _ROOT, dtype=np.int64)
+        inner = np.arange(len(x))
+        while len(inner := inner[self._nodes["leaf"][node[inner]] == _LEAF]):
+            at = node[inner]
+            left = x[inner, self._nodes["feature"][at]] < self._nodes["threshold"][at]
+            node[inner] = np.where(left, self._nodes["left"][at], self._nodes["right"][at])
+        return self._nodes["leaf"][node].astype(np.int64)
+
+    def add_experience(self, x: NDArray[np.float32], reward: float) -> Split | None:
+        """Add e_new = (x [8], r) and check its leaf, and no other, for a split (Algorithm 3)."""
+        number = self._experiences.extend(1).start
+        self._experiences["x"][number] = self._view(x[None])[0]
+        self._experiences["reward"][number] = reward
+        leaf = int(self.leaf_of(x[None])[0])
+        self.leaves[leaf].experiences.append(number)
+        return self._split(leaf)
+
+    def insert(self, rows: Rows) -> None:
+        """Insert new frontier samples by the tree's rules (Algorithm 3, line 5)."""
+        leaves = self.leaf_of(self._features(rows))
+        for leaf in np.unique(leaves):
+            self.pool.extend(int(leaf), rows[leaves == leaf])
+
+    def rule(self, leaf: int) -> list[Rule]:
+        """Return the rules that lead from the root to a leaf."""
+        rules: list[Rule] = []
+        node = self.leaves[leaf].node
+        while node != _ROOT:
+            parent = int(self._nodes["parent"][node])
+            below = bool(self._nodes["left"][parent] == node)
+            feature, threshold = self._nodes["feature"][parent], self._nodes["threshold"][parent]
+            rules.append(Rule(FEATURES[feature], below, float(threshold)))
+            node = parent
+        return rules[::-1]
+
+    def rewards(self, leaf: int) -> NDArray[np.float32]:
+        """Return the rewards of the experience samples of a leaf."""
+        return self._experiences["reward"][self.leaves[leaf].experiences]
+
+    def _view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        return bucket(x) if self.options.bucketed else x
+
+    def _split(self, leaf: int) -> Split | None:
+        parent = self.leaves[leaf]
+        if len(parent.experiences) < self.options.min_samples:
+            return None
+        if parent.depth >= self.options.max_depth:
+            return None
+        x = self._experiences["x"][parent.experiences]
+        split = best_split(x, self.rewards(leaf), self.options.min_share)
+        if split is not None:
+            self._grow(leaf, split, x[:, split.feature] < split.threshold)
+        return split
+
+    def _grow(self, leaf: int, split: Split, below: NDArray[np.bool_]) -> None:
+        """Turn a leaf into a branch; `below` marks its experience samples that go left."""
+        parent = self.leaves[leaf]
+        branch, experiences = parent.node, np.array(parent.experiences)
+        right = self._add_leaf(branch, parent.depth + 1)
+        left = self._add_node(branch, leaf)
+        self._nodes["leaf"][branch] = _LEAF
+        self._nodes["feature"][branch] = split.feature
+        self._nodes["threshold"][branch] = split.threshold
+        self._nodes["left"][branch] = left
+        self._nodes["right"][branch] = self.leaves[right].node
+        self.leaves[right].experiences = experiences[~below].tolist()
+        self.leaves[leaf] = Leaf(left, parent.depth + 1, experiences[below].tolist())
+        self._part(leaf, right, split)
+        self.splits += 1
+
+    def _part(self, leaf: int, right: int, split: Split) -> None:
+        """Divide the frontier samples of a split leaf by the rule of its experience samples."""
+        rows = self.pool.rows(leaf)
+        x = self._view(self._features(rows))
+        above = x[:, split.feature] >= split.threshold
+        self.pool.keep(leaf, ~above)
+        self.pool.extend(right, rows[above])
+
+    def _add_leaf(self, parent: int, depth: int) -> int:
+        leaf = self.pool.add_leaf()
+        self.leaves.append(Leaf(self._add_node(parent, leaf), depth, []))
+        return leaf
+
+    def _add_node(self, parent: int, leaf: int) -> int:
+        node: int = self._nodes.extend(1).start
+        self._nodes["parent"][node] = parent
+        self._nodes["leaf"][node] = leaf
+        return node
