@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+
+from tres_scrapy.agent.ddqn import AgentOptions, DoubleDQN
+from tres_scrapy.agent.replay import Batch
+
+GAMMA = 0.3
+
+
+def batch_of(counts, rewards, seed=0):
+    """A batch over rows 0.. and the features of those rows."""
+    random = np.random.default_rng(seed)
+    rows = random.random((sum(counts), 8)).astype(np.float32)
+    x = random.random((len(counts), 8)).astype(np.float32)
+    batch = Batch(x, np.array(rewards, dtype=np.float32), np.arange(sum(counts)), np.array(counts))
+    return batch, lambda wanted: rows[wanted]
+
+
+def moved_apart(agent):
+    """Make the target network differ from the online one."""
+    with torch.no_grad():
+        for parameter in agent.target.parameters():
+            parameter.mul_(-1).add_(0.1)
+    return agent
+
+
+def test_target_is_chosen_online_and_valued_by_the_target_network():
+    """P 2.4.2, y_t: against a loop over experiences."""
+    agent = moved_apart(DoubleDQN(AgentOptions(gamma=GAMMA), seed=1))
+    batch, features = batch_of([3, 0, 1, 5], [1, 0, 1, 0])
+    x = features(batch.candidates)
+    online = agent.q_values(x)
+    with torch.no_grad():
+        target = agent.target(torch.from_numpy(x)).squeeze(1).numpy()
+    expected, start = [], 0
+    for reward, count in zip(batch.rewards, batch.counts, strict=True):
+        best = max(range(start, start + count), key=lambda i: online[i], default=None)
+        expected.append(reward + (GAMMA * target[best] if best is not None else 0))
+        start += count
+    np.testing.assert_allclose(agent.targets(batch, features), expected, rtol=1e-5)
+
+
+def test_batch_without_any_candidate_has_the_rewards_as_targets():
+    agent = DoubleDQN(AgentOptions(), seed=1)
+    batch, features = batch_of([0, 0], [1, 0])
+    assert agent.targets(batch, features).tolist() == [1, 0]
+
+
+def test_updates_fit_the_reward_of_a_bandit():
+    """With gamma 0 and reward = feature 1, Q becomes feature 1."""
+    agent = DoubleDQN(AgentOptions(gamma=0.0, learning_rate=1e-2), seed=1)
+    for step in range(600):
+        batch, features = batch_of([1] * 32, [0] * 32, seed=step)
+        losses = agent.update(batch._replace(rewards=batch.x[:, 0]), features)
+    x = batch_of([1] * 50, [0] * 50, seed=9999)[0].x
+    assert losses < 0.01
+    np.testing.assert_allclose(agent.q_values(x), x[:, 0], atol=0.25)
+
+
+def test_target_network_follows_only_every_period_and_the_rate_is_cut_then():
+    agent = DoubleDQN(AgentOptions(target_period=3, learning_rate_decay=0.5), seed=1)
+    before = agent.target[0].weight.clone()
+    batch, features = batch_of([2, 2], [1, 0])
+    for _ in range(3):
+        assert torch.equal(agent.target[0].weight, before)
+        agent.update(batch, features)
+    assert agent.updates == 3
+    assert torch.equal(agent.target[0].weight, agent.online[0].weight)
+    assert agent.learning_rate == pytest.approx(5e-4)
+
+
+def test_same_seed_same_network():
+    first, second = (DoubleDQN(AgentOptions(), seed=7) for _ in range(2))
+    x = np.random.default_rng(0).random((4, 8)).astype(np.float32)
+    assert first.q_values(x).tolist() == second.q_values(x).tolist()
+    assert first.q_values(x).tolist() != DoubleDQN(AgentOptions(), seed=8).q_values(x).tolist()

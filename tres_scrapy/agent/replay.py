@@ -1,0 +1,77 @@
+"""Experience Replay B (P 2.4.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.feature import FEATURES
+
+Rows = NDArray[np.int64]
+_NONE = -1
+_EXPERIENCE = np.dtype(
+    [
+        ("x", "f4", (len(FEATURES),)),
+        ("reward", "f4"),
+        ("first", "i8"),
+        ("outlinks", "i8"),
+        ("sampled", "i8"),
+    ]
+)
+
+
+class Batch(NamedTuple):
+    """Experiences with their candidate actions A~, all candidates in one flat array.
+
+    Experience i has `counts[i]` candidates, those of experience 0 coming first.
+    """
+
+    x: NDArray[np.float32]  # [B, 8]
+    rewards: NDArray[np.float32]  # [B]
+    candidates: Rows  # [sum of counts]
+    counts: NDArray[np.int64]  # [B]
+
+
+class Replay:
+    """The last `capacity` experiences, each with the range of rows of its page's outlinks.
+
+    A~_{t+1} is that range and the sample the tree returns next. The range is kept, not the
+    vectors: the store has them, with features 7 and 8 as they are when the batch is learnt from.
+    """
+
+    def __init__(self, capacity: int, random: np.random.Generator) -> None:
+        self._records = np.zeros(capacity, dtype=_EXPERIENCE)
+        self._added = 0
+        self._random = random
+
+    def __len__(self) -> int:
+        return min(self._added, len(self._records))
+
+    def add(self, x: NDArray[np.float32], reward: float, outlinks: Rows) -> int:
+        """Store x [8], its reward and the consecutive rows of the page's outlinks.
+
+        Return a ticket with which `note_sampled` completes A~.
+        """
+        first = int(outlinks[0]) if len(outlinks) else 0
+        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), _NONE)
+        self._added += 1
+        return self._added - 1
+
+    def note_sampled(self, ticket: int, row: int) -> None:
+        """Add the row that the tree returned at the next step to the candidates of `ticket`."""
+        if self._added - ticket <= len(self._records):
+            self._records["sampled"][ticket % len(self._records)] = row
+
+    def batch(self, size: int) -> Batch:
+        """Draw `size` experiences uniformly with replacement, U(B)."""
+        drawn = self._records[self._random.integers(len(self), size=size)]
+        sampled = drawn["sampled"]
+        counts = drawn["outlinks"] + (sampled != _NONE)
+        ends = np.cumsum(counts)
+        within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+        candidates = np.repeat(drawn["first"], counts) + within
+        has_sample = sampled != _NONE
+        candidates[ends[has_sample] - 1] = sampled[has_sample]
+        return Batch(drawn["x"], drawn["reward"], candidates, counts)
