@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.store import SampleStore, State
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.policy import Decision
+
+A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
+
+
+class Queue:
+    """A policy that takes samples in order and writes down what it is told."""
+
+    def __init__(self, store):
+        self.store = store
+        self.rows = []
+        self.told = []
+
+    def observe(self, experience):
+        visits = self.store.ledger.features(np.array([self.store.domain(experience.row)]))
+        self.told.append(("observe", experience.row, experience.reward, float(visits[0, 1])))
+
+    def expand(self, experience, outlinks):
+        state = self.store.state(experience.row)
+        self.told.append(("expand", experience.row, outlinks.tolist(), state))
+        self.rows.extend(outlinks.tolist())
+
+    def learn(self):
+        self.told.append(("learn",))
+        return 0.5
+
+    def select(self, busy_hosts=()):
+        self.told.append(("select",))
+        return Decision(self.rows.pop(0), 0, None) if self.rows else None
+
+    def figures(self):
+        return {"own": 1}
+
+
+def crawl_of(*seeds, limit=None, cap=None):
+    store = SampleStore(DomainLedger(cap))
+    crawl = Crawl(store, Queue(store), limit)
+    crawl.add_seeds(seeds, [""] * len(seeds), np.zeros((len(seeds), 3), dtype=np.float32))
+    return crawl
+
+
+def book(crawl, row, reward, *urls):
+    return crawl.book_page(row, reward, urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+
+
+def test_order_of_algorithm_3():
+    """Experience into the tree, ledger, DONE, outlinks into the frontier, learn, then sample."""
+    crawl = crawl_of(A)
+    row = crawl.next().row
+    (outlink,) = book(crawl, row, 1.0, B)
+    assert crawl.next().row == outlink
+    unvisited = 0.5
+    assert crawl.policy.told == [
+        ("observe", row, 1.0, unvisited),
+        ("expand", row, [outlink], State.DONE),
+        ("learn",),
+        ("select",),
+    ]
+    assert crawl.loss == 0.5
+
+
+def test_seeds_come_first_and_earn_reward_1_whatever_they_are():
+    crawl = crawl_of(A, B)
+    first = crawl.next().row
+    book(crawl, first, 0.0, C)
+    assert crawl.store.url(crawl.next().row) == B
+    assert crawl.policy.told[0][:3] == ("observe", first, 1.0)
+    assert (crawl.pages, crawl.relevant, crawl.harvest_rate) == (1, 0, 0.0)
+
+
+def test_experience_is_the_vector_of_the_moment_of_choice():
+    crawl = crawl_of(A)
+    seen = []
+    crawl.policy.observe = seen.append
+    row = crawl.next().row
+    crawl.store.ledger.book_page(crawl.store.domain(row), 0.0)  # another fetch of a.test
+    book(crawl, row, 1.0)
+    assert seen[0].x[6:].tolist() == [0.5, 0.5]
+
+
+def test_limit_counts_pages_and_those_under_way_but_no_failures():
+    crawl = crawl_of(A, B, C, limit=2)
+    first, second = crawl.next().row, crawl.next().row
+    assert crawl.next() is None
+    crawl.book_failure(first, "http_404")
+    third = crawl.next().row
+    book(crawl, second, 1.0)
+    book(crawl, third, 0.0)
+    assert crawl.finished
+    assert (crawl.pages, crawl.harvest_rate) == (2, 0.5)
+    assert crawl.failures == {"http_404": 1}
+
+
+def test_failure_is_an_experience_without_reward_that_leaves_no_frontier():
+    crawl = crawl_of(A)
+    row = crawl.next().row
+    crawl.book_failure(row, "DNSLookupError")
+    assert crawl.policy.told[:2] == [
+        ("observe", row, 0.0, 0.5),
+        ("expand", row, [], State.DONE),
+    ]
+    assert crawl.next() is None
+
+
+def test_a_url_is_fetched_once():
+    crawl = crawl_of(A)
+    row = crawl.next().row
+    book(crawl, row, 1.0, A, B, C)
+    urls = [crawl.store.url(i) for i in range(1, len(crawl.store))]
+    assert urls == [B, C]
+
+
+def test_redirect_is_booked_where_it_ends():
+    crawl = crawl_of(A)
+    row = crawl.next().row
+    assert crawl.redirect(row, B)
+    book(crawl, row, 1.0, B, C)
+    ledger = crawl.store.ledger
+    known = ledger.features(np.array([ledger.id_of("a.test"), ledger.id_of("b.test")]))
+    assert known[:, 1].tolist() == [0.5, 1.0]
+    assert crawl.store.trail(row) == [B]
+    assert len(crawl.store) == 2, "the target of a redirect is closed"
+
+
+def test_redirect_to_a_closed_url_is_refused():
+    crawl = crawl_of(A, B)
+    row = crawl.next().row
+    crawl.next()
+    assert not crawl.redirect(row, B)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_redirect_into_a_full_domain_is_refused(allowed):
+    crawl = crawl_of(A, B, cap=Cap(2 if allowed else 1, 1))
+    row = crawl.next().row
+    book(crawl, crawl.next().row, 1.0)
+    assert crawl.redirect(row, "http://b.test/2") is allowed
+
+
+def test_seed_of_a_busy_host_waits():
+    crawl = crawl_of(A, B)
+    busy = [crawl.store.hosts.index("a.test")]
+    assert crawl.store.url(crawl.next(busy).row) == B
+    assert crawl.next(busy) is None
+    assert crawl.store.url(crawl.next().row) == A
+
+
+def test_figures_name_what_is_worth_watching():
+    crawl = crawl_of(A)
+    book(crawl, crawl.next().row, 1.0, B, C)
+    crawl.book_failure(crawl.next().row, "timeout")
+    assert crawl.figures() == {
+        "pages": 1,
+        "relevant_pages": 1,
+        "harvest_rate": 1.0,
+        "relevant_domains": 1,
+        "frontier_size": 1,
+        "failures/timeout": 1,
+        "q_loss": 0.5,
+        "own": 1,
+    }

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.agent.ddqn import AgentOptions
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.tree import TreeOptions
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.policies.tres import LearningOptions
+
+PAGES = 400
+
+
+def policy_over(store, name="tres", seed=0, exploration_steps=50):
+    return make_policy(
+        name,
+        store,
+        tree=TreeOptions(),
+        agent=AgentOptions(),
+        learning=LearningOptions(exploration_steps=exploration_steps),
+        seed=seed,
+    )
+
+
+class SmallWeb:
+    """Pages whose relevance their link's anchor probability foretells, mostly."""
+
+    def __init__(self, seed=0):
+        self.random = np.random.default_rng(seed)
+        self.relevant = {"http://0.test/": 1.0}
+
+    def outlinks(self, row):
+        urls = [f"http://{self.random.integers(40)}.test/{row}/{i}" for i in range(10)]
+        actions = self.random.random((10, 3)).astype(np.float32)
+        truth = actions[:, 2] + 0.2 * self.random.standard_normal(10) > 0.8
+        self.relevant |= dict(zip(urls, truth.astype(float), strict=True))
+        return urls, urls, actions
+
+
+def crawl_small_web(pages=PAGES, **options):
+    store = SampleStore(DomainLedger())
+    crawl = Crawl(store, policy_over(store, **options), pages)
+    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    web = SmallWeb()
+    order = []
+    while (decision := crawl.next()) is not None:
+        order.append(store.url(decision.row))
+        crawl.book_page(decision.row, web.relevant[order[-1]], *web.outlinks(decision.row))
+    return crawl, order
+
+
+@pytest.fixture(scope="module")
+def finished():
+    return crawl_small_web()[0]
+
+
+def test_learns_what_random_does_not(finished):
+    random, _ = crawl_small_web(name="random")
+    assert finished.harvest_rate > 2 * random.harvest_rate
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_same_seed_same_order_other_seed_other_order(name):
+    orders = [crawl_small_web(pages=120, name=name, seed=seed)[1] for seed in (1, 1, 2)]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+
+
+def test_theorem_2_bounds_the_evaluations_of_q(finished):
+    """At most 1 + 3/2 T + T^2/2: at step t the tree has at most t + 1 leaves."""
+    steps = finished.pages
+    assert finished.policy.evaluations <= 1 + 1.5 * steps + steps**2 / 2
+    assert finished.policy.evaluations < finished.store.pending * steps / 10
+
+
+def test_one_evaluation_a_leaf_with_samples():
+    store = SampleStore(DomainLedger())
+    policy = policy_over(store, exploration_steps=0)
+    rows = store.add(
+        -1, [f"http://{i}.test/" for i in range(9)], [""] * 9, np.eye(9, 3, dtype="f4")
+    )
+    policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
+    for i in range(6):  # grows leaves, the first samples having a keyword
+        policy.observe(Experience(0, store.features(rows[i : i + 1])[0], float(i % 2)))
+    occupied = len(policy.tree.pool.occupied())
+    decision = policy.select()
+    assert policy.evaluations == occupied > 1
+    assert decision.q_value is not None
+    assert len(policy.tree.pool) == 8, "the chosen sample has left, the others stay"
+
+
+def test_exploration_draws_the_leaf_uniformly_and_asks_for_no_q(finished):
+    crawl, _ = crawl_small_web(pages=30, exploration_steps=31)
+    assert crawl.policy.evaluations == 0
+    assert crawl.policy.figures()["phase"] == "exploration"
+    assert finished.policy.figures()["phase"] == "exploitation"
+
+
+def test_the_sample_taken_next_joins_the_candidates_of_the_last_experience():
+    store = SampleStore(DomainLedger())
+    crawl = Crawl(store, policy_over(store))
+    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    seed = crawl.next().row
+    no_actions = np.zeros((2, 3), dtype=np.float32)
+    outlinks = crawl.book_page(
+        seed, 1.0, ["http://1.test/", "http://2.test/"], ["", ""], no_actions
+    )
+    chosen = crawl.next().row
+    batch = crawl.policy._replay.batch(1)
+    assert batch.candidates.tolist() == [*outlinks.tolist(), chosen]
+
+
+def test_busy_hosts_are_passed_over():
+    store = SampleStore(DomainLedger())
+    policy = policy_over(store)
+    rows = store.add(-1, ["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
+    policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
+    assert policy.select([0]).row == 1
+    assert policy.select([0]) is None
+    assert policy.select([]).row == 0

@@ -1,0 +1,1 @@
+"""Who is next: TRES and the crawlers it is compared with, behind one interface."""

@@ -1,0 +1,164 @@
+"""The crawl as the paper sees it: a sample is chosen, fetched, rewarded, expanded (Appendix B)."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
+from tres_scrapy.policies.policy import Decision, Experience, Policy
+
+_NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+
+
+class Crawl:
+    """Leads samples from the frontier to experience, in the order of Algorithm 3.
+
+    Each sample that `next` returns is leased until `book_page` or `book_failure` ends it.
+    The crawl is over after `limit` pages, if one is set.
+    """
+
+    def __init__(self, store: SampleStore, policy: Policy, limit: int | None = None) -> None:
+        self.store = store
+        self.policy = policy
+        self.limit = limit
+        self.pages = 0
+        self.relevant = 0
+        self.failures: Counter[str] = Counter()
+        self.loss: float | None = None
+        self._seeds: deque[int] = deque()
+        self._leased: dict[int, tuple[Decision, Experience]] = {}
+
+    @property
+    def harvest_rate(self) -> float:
+        """HR: relevant pages among the pages fetched."""
+        return self.relevant / self.pages if self.pages else 0.0
+
+    @property
+    def leased(self) -> int:
+        """The number of samples handed out and not yet booked."""
+        return len(self._leased)
+
+    def is_leased(self, row: int) -> bool:
+        """Say whether a row is handed out and not yet booked."""
+        return row in self._leased
+
+    @property
+    def finished(self) -> bool:
+        """Whether the page limit is reached."""
+        return self.limit is not None and self.pages >= self.limit
+
+    def add_seeds(
+        self, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
+    ) -> Rows:
+        """Put seeds into the frontier as x(s_-1, a); they are fetched before anything else.
+
+        `actions` [n, 3] holds features 4 to 6.
+        """
+        rows = self.store.add(NO_PARENT, urls, anchors, actions)
+        self._seeds.extend(rows.tolist())
+        return rows
+
+    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Lease the sample to fetch next; None when there is none to fetch now."""
+        if self.limit is not None and self.pages + self.leased >= self.limit:
+            return None
+        if not self.store.may_be_ready(busy_hosts):
+            return None
+        decision = self._next_seed(busy_hosts) or self.policy.select(busy_hosts)
+        if decision is not None:
+            x = self.store.features(np.array([decision.row]))[0]
+            self._leased[decision.row] = decision, Experience(decision.row, x, 0.0)
+            self.store.lease(decision.row)
+        return decision
+
+    def decision(self, row: int) -> Decision:
+        """Return the decision by which a leased row was chosen."""
+        return self._leased[row][0]
+
+    def redirect(self, row: int, url: str) -> bool:
+        """Follow a leased row to another URL; False if that is fetched already or over MAX.
+
+        From now on the row is booked on the domain of `url`.
+        """
+        if self.store.is_closed(url):
+            return False
+        domain = self.store.domain_of(url)
+        if domain != self.store.domain(row) and self.store.ledger.full(np.array([domain]))[0]:
+            return False
+        self.store.redirect(row, url)
+        return True
+
+    def book_page(
+        self,
+        row: int,
+        reward: float,
+        urls: Sequence[str],
+        anchors: Sequence[str],
+        actions: NDArray[np.float32],
+    ) -> Rows:
+        """End a leased row that brought a page with reward 0 or 1; return its outlinks' rows.
+
+        `actions` [n, 3] holds features 4 to 6 of the outlinks.
+        """
+        self.pages += 1
+        self.relevant += reward > 0
+        experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
+        ledger = self.store.ledger
+        ledger.book_page(self.store.domain(row), reward)
+        if self.limit is not None:
+            ledger.progress = self.pages / self.limit
+        self.store.finish(row, self.store.path_after(row, reward))
+        outlinks = self.store.add(row, urls, anchors, actions)
+        self._expand(experience, outlinks)
+        return outlinks
+
+    def book_failure(self, row: int, kind: str) -> None:
+        """End a leased row that brought no page: reward 0, and not a page of T (design)."""
+        self.failures[kind] += 1
+        experience = self._observe(row, 0.0)
+        self.store.ledger.book_failure(self.store.domain(row))
+        self.store.finish(row)
+        self._expand(experience, _NO_ROWS)
+
+    def figures(self) -> dict[str, float | str]:
+        """Return what is worth watching, by the names of the stats."""
+        figures: dict[str, float | str] = {
+            "pages": self.pages,
+            "relevant_pages": self.relevant,
+            "harvest_rate": self.harvest_rate,
+            "relevant_domains": self.store.ledger.relevant_domains,
+            "frontier_size": self.store.pending,
+        }
+        figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
+        if self.loss is not None:
+            figures["q_loss"] = self.loss
+        return figures | self.policy.figures()
+
+    def _next_seed(self, busy_hosts: Sequence[int]) -> Decision | None:
+        for _ in range(len(self._seeds)):
+            row = self._seeds.popleft()
+            standing = self.store.standing(np.array([row]), busy_hosts)[0]
+            if standing == Standing.READY:
+                return Decision(row, 0, None)
+            if standing == Standing.DEAD:
+                self.store.drop(np.array([row]))
+            else:
+                self._seeds.append(row)
+        return None
+
+    def _observe(self, row: int, reward: float) -> Experience:
+        _, chosen = self._leased.pop(row)
+        experience = chosen._replace(reward=reward)
+        self.policy.observe(experience)
+        return experience
+
+    def _expand(self, experience: Experience, outlinks: Rows) -> None:
+        self.policy.expand(experience, outlinks)
+        loss = self.policy.learn()
+        if loss is not None:
+            self.loss = loss

@@ -1,0 +1,49 @@
+"""What a policy is: the answer to "who is next", and what it is told to learn that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.pool import Rows
+
+
+class Decision(NamedTuple):
+    """The sample to fetch next, the leaf it came from and Q(s, a), None where none was asked."""
+
+    row: int
+    leaf: int
+    q_value: float | None
+
+
+class Experience(NamedTuple):
+    """A fetched sample, x(s, a) [8] as it was when it was chosen, and its reward."""
+
+    row: int
+    x: NDArray[np.float32]
+    reward: float
+
+
+class Policy(Protocol):
+    """Chooses among PENDING samples; a chosen sample is no longer the policy's.
+
+    A page brings `observe`, then `expand`, then `learn`: the order of Algorithm 3.
+    """
+
+    def observe(self, experience: Experience) -> None:
+        """Take in an experience, before its page's outlinks are known."""
+
+    def expand(self, experience: Experience, outlinks: Rows) -> None:
+        """Take in the frontier samples that a page's outlinks have become, perhaps none."""
+
+    def learn(self) -> float | None:
+        """Take the gradient step that is due, if one is, and return its loss."""
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Return the next sample, none of a busy host; None when there is none to give now."""
+
+    def figures(self) -> dict[str, float | str]:
+        """Return what the policy reports of itself, by the names of the crawl's stats."""

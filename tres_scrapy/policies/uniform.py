@@ -1,0 +1,45 @@
+"""Random, the papers' baseline: uniform over the frontier (P 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.policy import Decision, Experience
+
+
+class RandomPolicy:
+    """Fetches a uniformly drawn frontier sample: a frontier that is one leaf and never splits."""
+
+    def __init__(self, store: SampleStore, seed: int) -> None:
+        self._store = store
+        self._pool = LeafPool()
+        self._leaf = self._pool.add_leaf()
+        self._random = np.random.default_rng(seed)
+
+    def observe(self, experience: Experience) -> None:
+        """Learn nothing."""
+
+    def expand(self, experience: Experience, outlinks: Rows) -> None:
+        """Add the outlinks to the frontier."""
+        self._pool.extend(self._leaf, outlinks)
+
+    def learn(self) -> float | None:
+        """Learn nothing."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Draw a sample uniformly."""
+        drawn = representatives(self._pool, self._store, self._random, busy_hosts)
+        if not len(drawn.rows):
+            return None
+        self._pool.remove(self._leaf, int(drawn.positions[0]))
+        return Decision(int(drawn.rows[0]), self._leaf, None)
+
+    def figures(self) -> dict[str, float | str]:
+        """Report nothing of its own."""
+        return {}
