@@ -1,0 +1,73 @@
+import threading
+
+import numpy as np
+import pytest
+
+from tres_scrapy.topic.judge import Judge
+from tres_scrapy.topic.pack import Judgement
+
+
+class Pack:
+    """Finds pages relevant whose text says so; notes the batches and the thread it is asked in."""
+
+    def __init__(self):
+        self.batches = []
+        self.threads = set()
+        self.started = threading.Event()
+        self.go_on = threading.Event()
+
+    def judge(self, pages):
+        self.threads.add(threading.current_thread().name)
+        self.batches.append([page.url for page in pages])
+        self.started.set()
+        self.go_on.wait(10)
+        if any("bad" in page.text for page in pages):
+            raise RuntimeError("bad page")
+        no_links = np.zeros((0, 3), dtype=np.float32)
+        return [Judgement(0.9, "good" in page.text, no_links) for page in pages]
+
+
+@pytest.fixture
+def pack():
+    return Pack()
+
+
+@pytest.fixture
+def judge(pack):
+    judge = Judge(pack, max_links=10)
+    yield judge
+    pack.go_on.set()
+    judge.close()
+
+
+def test_pages_that_wait_are_judged_together_in_another_thread(pack, judge):
+    first = judge.submit("<p>good</p>", "http://a.test/")
+    pack.started.wait(10)
+    waiting = [judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("good", "poor")]
+    pack.go_on.set()
+    assert [future.result(10).judgement.relevant for future in (first, *waiting)] == [
+        True,
+        True,
+        False,
+    ]
+    assert pack.batches == [["http://a.test/"], ["http://good.test/", "http://poor.test/"]]
+    assert pack.threads == {"tres-judge"}
+
+
+def test_bad_page_costs_no_other_page_its_verdict(pack, judge):
+    first = judge.submit("<p>good</p>", "http://a.test/")
+    pack.started.wait(10)
+    bad, good = (judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("bad", "good"))
+    pack.go_on.set()
+    assert first.result(10).judgement.relevant
+    assert good.result(10).page.url == "http://good.test/"
+    with pytest.raises(RuntimeError, match="bad page"):
+        bad.result(10)
+
+
+def test_close_waits_for_what_was_submitted(pack):
+    judge = Judge(pack, max_links=10)
+    pack.go_on.set()
+    futures = [judge.submit("<p>good</p>", "http://a.test/") for _ in range(20)]
+    judge.close()
+    assert all(future.done() for future in futures)

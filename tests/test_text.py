@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.topic.text import Link, canonicalise, read_page, tokenise
+
+URL = "https://shop.example.org/cheese/index.html"
+
+
+def links(html: str, url: str = URL) -> tuple[Link, ...]:
+    return read_page(html, url).links
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical"),
+    [
+        ("HTTP://Example.org:80/a#part", "http://example.org/a"),
+        ("http://example.org", "http://example.org/"),
+        ("http://example.org?b=2,3&a=1", "http://example.org/?b=2,3&a=1"),
+        ("http://example.org/caf\u00e9", "http://example.org/caf%C3%A9"),
+        ("http://[2001:db8::1]/x", "http://[2001:db8::1]/x"),
+    ],
+)
+def test_a_fetchable_url_gets_its_canonical_form(url: str, canonical: str) -> None:
+    assert canonicalise(url) == canonical
+    assert canonicalise(canonical) == canonical
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/relative",
+        "mailto:cook@example.org",
+        "javascript:void(0)",
+        "ftp://example.org/",
+        "http:///path",
+        "http://[::1/",
+        "http://example.org:99999/",
+        "http://example.org:0/",
+        "http://exa mple.org/",
+        "http://\x00/",
+        "http://..org/",
+        f"http://{'a' * 64}.org/",
+        f"http://example.org/{'a' * 2_000}",
+        f"http://example.org/{chr(0xD800)}",
+    ],
+)
+def test_what_cannot_be_fetched_has_no_canonical_form(url: str) -> None:
+    assert canonicalise(url) is None
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_canonicalise_never_raises(tail: str) -> None:
+    for url in (tail, f"http://{tail}", f"http://example.org/{tail}"):
+        canonical = canonicalise(url)
+        assert canonical is None or canonical.startswith(("http://", "https://"))
+
+
+def test_tokens_are_lower_case_letter_runs_of_any_script() -> None:
+    text = "A Brie-cheese's 3rd R2D2: \u0421\u044b\u0440 \u30c1\u30fc\u30ba caf\u00e9 snake_case"
+    tokens = tokenise(text)
+    assert tokens[:4] == ["brie", "cheese", "rd", "\u0441\u044b\u0440"]
+    assert tokens[-3:] == ["caf\u00e9", "snake", "case"]
+
+
+def test_title_and_text_are_read_without_code() -> None:
+    html = "<title> Blue\n cheese </title><style>p</style><p>Milk <b>and</b> rind<script>x</script>"
+    page = read_page(html, URL)
+    assert (page.url, page.title, page.text) == (URL, "Blue cheese", "Milk and rind")
+
+
+def test_boilerplate_is_dropped_from_a_page_with_a_body_of_text() -> None:
+    html = f"<nav>menu</nav><main>{'cheese ' * 40}</main><footer>imprint</footer>"
+    assert read_page(html, URL).text.split() == ["cheese"] * 40
+
+
+def test_boilerplate_is_kept_when_little_else_is_left() -> None:
+    html = "<header>cheese and wine</header><p>welcome</p>"
+    assert read_page(html, URL).text == "cheese and wine welcome"
+
+
+def test_links_are_absolute_unique_and_in_the_order_of_the_page() -> None:
+    html = "<a href=b>B</a><a href=/a#x>A</a><a href='b#y'>again</a><a href='//other.org'>O</a>"
+    assert links(html) == (
+        Link("https://shop.example.org/cheese/b", "B"),
+        Link("https://shop.example.org/a", "A"),
+        Link("https://other.org/", "O"),
+    )
+
+
+def test_the_first_anchor_with_text_stands_for_a_repeated_link() -> None:
+    html = "<a href=/a></a><a href=/b>B</a><a href=/a>first</a><a href=/a>second</a>"
+    assert [link.anchor for link in links(html)] == ["first", "B"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "anchor"),
+    [
+        ("> Fresh\n <b>goat</b>  cheese ", "Fresh goat cheese"),
+        ("><img alt=' goat  cheese '>", "goat cheese"),
+        (" title='goat cheese'><img src=x.png>", "goat cheese"),
+        ("><img>", ""),
+    ],
+)
+def test_an_anchor_is_its_text_else_its_image_else_its_title(inside: str, anchor: str) -> None:
+    assert links(f"<a href=/a{inside}</a>") == (Link("https://shop.example.org/a", anchor),)
+
+
+def test_the_area_of_a_map_is_a_link_too() -> None:
+    html = "<map><area href=/a alt=cellar></map>"
+    assert links(html) == (Link("https://shop.example.org/a", "cellar"),)
+
+
+def test_the_page_itself_and_unfetchable_targets_are_no_links() -> None:
+    html = (
+        "<a href='#top'>top</a><a href='index.html'>me</a><a href='mailto:a@b.org'>mail</a><a>x</a>"
+    )
+    assert links(html) == ()
+
+
+def test_a_base_element_moves_relative_links() -> None:
+    html = "<base href='https://cdn.example.net/x/'><a href=y>Y</a>"
+    assert links(html) == (Link("https://cdn.example.net/x/y", "Y"),)
+
+
+def test_a_broken_base_leaves_absolute_links_alone() -> None:
+    html = "<base href='http://['><a href=y>Y</a><a href='http://a.org/'>A</a>"
+    assert Link("http://a.org/", "A") in links(html)
+
+
+def test_nofollow_links_are_kept() -> None:
+    assert len(links("<a rel=nofollow href=/a>A</a>")) == 1
+
+
+def test_only_the_first_links_are_kept_and_still_gain_anchors() -> None:
+    html = "<a href=/0></a>" + "".join(f"<a href=/{n}>link</a>" for n in (1, 2, 3, 0))
+    page = read_page(html, URL, max_links=2)
+    assert page.links == (
+        Link("https://shop.example.org/0", "link"),
+        Link("https://shop.example.org/1", "link"),
+    )
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["", "<", "\0", "<a href", "\ud800<p>x", "<frameset></frameset>", "<b>" * 5_000, "</a></p>"],
+)
+def test_broken_html_is_read_all_the_same(html: str) -> None:
+    page = read_page(html, URL)
+    assert page.links == ()
+    assert "<p" not in page.text
+
+
+@given(st.text(st.sampled_from("<>/='\" abehrfsimgt!-\n&;#x\ud800"), max_size=200))
+def test_read_page_never_raises(html: str) -> None:
+    page = read_page(html, URL)
+    assert all(link.url == canonicalise(link.url) for link in page.links)

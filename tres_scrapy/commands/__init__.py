@@ -1,0 +1,1 @@
+"""The commands that the project adds to `scrapy`."""
