@@ -1,3 +1,90 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from time import monotonic
+
+import pytest
 import torch
 
 torch.set_num_threads(1)  # the networks are small: a second thread costs more than it gives
+
+PROJECT = Path(__file__).parents[1]
+
+
+@dataclass
+class Pages:
+    """A tiny web: what each URL answers, and the requests it got."""
+
+    answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
+    requests: list[tuple[float, str]] = field(default_factory=list)
+    port: int = 0
+
+    def add(self, url, html="", status=200, **headers):
+        headers = {"Content-Type": "text/html; charset=utf-8"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        self.answers[url] = (status, headers, html.encode())
+
+    def fetched(self):
+        """The URLs that were asked for in order, robots.txt left out."""
+        return [url for _, url in self.requests if not url.endswith("/robots.txt")]
+
+
+@pytest.fixture
+def pages() -> Iterator[Pages]:
+    """Serve a Pages web as an HTTP proxy."""
+    web = Pages()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            web.requests.append((monotonic(), self.path))
+            status, headers, body = web.answers.get(self.path, (404, {}, b""))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    web.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield web
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def scrapy(tmp_path):
+    """Run `scrapy` in the project as a user would; output files land in a temporary directory."""
+
+    def run(*arguments, pages=None, project=PROJECT, program=("-m", "scrapy"), timeout=120):
+        environment = dict(os.environ)
+        if pages is not None:
+            environment["http_proxy"] = f"http://127.0.0.1:{pages.port}"
+        return subprocess.run(
+            [sys.executable, *program, *map(str, arguments)],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return run

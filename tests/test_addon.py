@@ -1,0 +1,55 @@
+"""Somebody else's project, made a focused crawler by one line in ADDONS."""
+
+import json
+
+SETTINGS = """
+SPIDER_MODULES = ["theirs.spiders"]
+ADDONS = {"tres_scrapy.addon.TresAddon": 100}
+ITEM_PIPELINES = {"theirs.pipelines.Shout": 300}
+TRES_TOPIC = "food"
+TRES_OUTPUT = "relevant.jsonl"
+"""
+SPIDER = """
+from scrapy import Spider
+
+
+class Theirs(Spider):
+    name = "theirs"
+    start_urls = ["http://a.test/"]
+
+    def parse(self, response):
+        yield {"url": response.url, "from": response.meta.get("from")}
+        for href in response.css("a.follow::attr(href)").getall():
+            yield response.follow(href, self.parse_next, meta={"from": response.url})
+
+    def parse_next(self, response):
+        yield from self.parse(response)
+"""
+PIPELINE = """
+class Shout:
+    def process_item(self, item):
+        return item | {"shout": True}
+"""
+
+
+def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tmp_path, pages):
+    package = tmp_path / "theirs"
+    package.mkdir()
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs.settings\n")
+    (package / "__init__.py").touch()
+    (package / "settings.py").write_text(SETTINGS)
+    (package / "spiders").mkdir()
+    (package / "spiders" / "__init__.py").write_text(SPIDER)
+    (package / "pipelines.py").write_text(PIPELINE)
+    pages.add("http://a.test/", '<a class="follow" href="/2">bread</a> <a href="/3">no</a>')
+    pages.add("http://a.test/2", '<a class="follow" href="/">home</a>')
+    process = scrapy("crawl", "theirs", "-O", "feed.json", project=tmp_path, pages=pages)
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr
+    assert json.loads((tmp_path / "feed.json").read_text()) == [
+        {"url": "http://a.test/", "from": None, "shout": True},
+        {"url": "http://a.test/2", "from": "http://a.test/", "shout": True},
+    ]
+    assert pages.fetched() == ["http://a.test/", "http://a.test/2"]
+    assert "'tres/pages': 2" in process.stderr
+    assert "'finish_reason': 'frontier_exhausted'" in process.stderr

@@ -1,0 +1,109 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from scrapy.settings import Settings
+
+from tres_scrapy.config import Config, ConfigError, apply_arguments
+from tres_scrapy.frontier.ledger import Cap
+
+
+def config(**settings):
+    return Config.from_settings(
+        Settings({f"TRES_{name.upper()}": value for name, value in settings.items()})
+    )
+
+
+def test_defaults_are_those_of_the_dataclass():
+    assert config() == Config()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("pages", "20000", 20000),
+        ("pages", 20000, 20000),
+        ("pages", "", None),
+        ("max_per_domain", "5_2", Cap(5, 2)),
+        ("max_per_domain", "none", None),
+        ("gamma", "0.99", 0.99),
+        ("bucketed_features", "1", True),
+        ("bucketed_features", True, True),
+        ("output", "a/b.jsonl", Path("a/b.jsonl")),
+        ("seed", "http://a.test", ("http://a.test/",)),
+        ("seed", "http://a.test/x,y, https://b.test", ("http://a.test/x,y", "https://b.test/")),
+    ],
+)
+def test_value_is_read(name, text, value):
+    assert getattr(config(**{name: text}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("pages", "0", "whole number from 1 up"),
+        ("pages", "1.5", "whole number"),
+        ("gamma", "1", "number from 0 to 0.999"),
+        ("gamma", "nan", "number from 0"),
+        ("policy", "best", "one of tres, random"),
+        ("bucketed_features", "maybe", "1 or 0"),
+        ("topic", "../../etc", "letters, digits"),
+        ("web_port", "65536", "from 0 to 65535"),
+        ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
+        ("max_per_domain", "many", "a number, two like 5_2, or none"),
+    ],
+)
+def test_bad_value_names_setting_value_and_rule(name, text, rule):
+    with pytest.raises(ConfigError) as error:
+        config(**{name: text})
+    message = str(error.value)
+    assert f"TRES_{name.upper()} (-a {name}=) {text!r}: must" in message
+    assert rule in message
+
+
+def test_unknown_setting_is_refused_with_a_suggestion():
+    with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
+        config(page=3)
+
+
+def test_seeds_from_a_file(tmp_path):
+    file = tmp_path / "seeds.txt"
+    file.write_text("# start here\nhttp://a.test/\n\nhttp://b.test/\nhttp://a.test/\n")
+    assert config(seed=f"@{file}").seed == ("http://a.test/", "http://b.test/")
+
+
+def test_empty_file_of_seeds_is_refused(tmp_path):
+    file = tmp_path / "seeds.txt"
+    file.write_text("\n")
+    with pytest.raises(ConfigError, match="at least one URL"):
+        config(seed=f"@{file}")
+
+
+def test_every_setting_is_a_spider_argument():
+    settings = Settings()
+    apply_arguments(settings, {"pages": "7", "topic": "food"})
+    assert Config.from_settings(settings).pages == 7
+    with pytest.raises(ConfigError, match="unknown argument -a page; did you mean pages"):
+        apply_arguments(settings, {"page": "7"})
+
+
+def test_every_setting_says_what_it_means():
+    assert all(spec.metadata["meaning"] for spec in fields(Config))
+
+
+def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):
+    (tmp_path / "food").mkdir()
+    (tmp_path / "food" / "topic.toml").touch()
+    config(models=tmp_path, topic="food").require_topic()
+    for topic, complaint in ((None, "no topic"), ("sports", "unknown topic 'sports'.*food")):
+        with pytest.raises(ConfigError, match=complaint):
+            config(models=tmp_path, topic=topic).require_topic()
+    config(seed="http://a.test/").require_seed()
+    config(web="synthetic").require_seed()
+    with pytest.raises(ConfigError, match="no seed"):
+        config().require_seed()
+
+
+def test_corpus_web_needs_its_documents():
+    with pytest.raises(ConfigError, match="TRES_WEB_DATA"):
+        config(web="corpus").require_seed()

@@ -1,0 +1,178 @@
+import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+
+from tres_scrapy.extensions.learner import SAMPLE, VISIT, Learner
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.middlewares.reward import RewardMiddleware
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.policies.tres import AgentOptions, LearningOptions, TreeOptions
+from tres_scrapy.topic.judge import Judged
+from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.text import Link, Page
+
+SEED = "http://a.test/"
+LINKS = tuple(Link(f"http://{name}.test/", f"about {name}") for name in "bcd")
+ACTIONS = np.arange(9, dtype=np.float32).reshape(3, 3) / 10
+
+
+class Judge:
+    """Finds every page relevant, with the same links; `error` is raised instead if there is one."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def action_features(self, urls, anchors):
+        return np.full((len(urls), 3), 0.5, dtype=np.float32)
+
+    def submit(self, html, url):
+        future = Future()
+        if self.error is not None:
+            future.set_exception(self.error)
+        else:
+            page = Page(url, "Title", html, LINKS)
+            future.set_result(Judged(page, Judgement(0.9, True, ACTIONS)))
+        return future
+
+
+def crawl_over():
+    store = SampleStore(DomainLedger())
+    policy = make_policy(
+        "tres",
+        store,
+        tree=TreeOptions(),
+        agent=AgentOptions(),
+        learning=LearningOptions(),
+        seed=0,
+    )
+    return Crawl(store, policy)
+
+
+def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse):
+    """A middleware and the response to a leased seed."""
+    crawl = crawl_over()
+    learner = Learner(crawl, judge or Judge(), SimpleNamespace(set_value=lambda *_: None))
+    row = learner.add_seed(url)
+    assert crawl.next().row == row
+    request = Request(url, meta={SAMPLE: row})
+    response = response_class(url, status=status, body=b"text", request=request)
+    spider = SimpleNamespace(follow_every_link=follow_every_link)
+    return RewardMiddleware(learner, spider), crawl, response
+
+
+def process(middleware, response, callback):
+    """Pass a response and the output of its callback through the middleware."""
+
+    async def collect():
+        middleware.process_spider_input(response)
+        return [thing async for thing in middleware.process_spider_output(response, callback())]
+
+    return asyncio.run(collect())
+
+
+async def no_output():
+    return
+    yield
+
+
+def rows_of(crawl):
+    rows = np.arange(len(crawl.store))
+    return [
+        (crawl.store.url(row), crawl.store.anchors[row], crawl.store.trail(row))
+        for row in rows.tolist()
+    ], crawl.store.features(rows).tolist()
+
+
+def test_both_doors_yield_the_same_rows():
+    middleware, followed, response = leased_page(follow_every_link=True)
+    process(middleware, response, no_output)
+
+    async def requests():
+        for link in LINKS:
+            yield Request(link.url)
+
+    middleware, asked, response = leased_page(follow_every_link=False)
+    output = process(middleware, response, requests)
+    assert rows_of(asked) == rows_of(followed)
+    assert [request.meta[SAMPLE] for request in output] == [1, 2, 3]
+    replays = [crawl.policy._replay.batch(1).candidates.tolist() for crawl in (asked, followed)]
+    assert replays == [[1, 2, 3]] * 2
+
+
+def test_request_for_what_is_not_on_the_page_gets_features_too():
+    middleware, crawl, response = leased_page(follow_every_link=False)
+
+    async def requests():
+        yield Request("http://z.test/")
+        yield Request(LINKS[1].url)
+        yield Request("http://z.test/", method="POST")
+        yield {"an": "item"}
+
+    output = process(middleware, response, requests)
+    assert output[0] == {"an": "item"}
+    assert [request.meta.get(SAMPLE) for request in output[1:]] == [1, 2, None]
+    np.testing.assert_allclose(
+        crawl.store.features(np.array([1, 2]))[:, 3:6], [[0.5] * 3, ACTIONS[1]]
+    )
+
+
+def test_callback_sees_the_visit():
+    middleware, _, response = leased_page(follow_every_link=True)
+
+    async def callback():
+        visit = response.meta[VISIT]
+        yield visit.judged.judgement.probability, visit.path, visit.decision.row
+
+    assert process(middleware, response, callback) == [(0.9, [SEED], 0)]
+
+
+def test_page_is_booked_even_if_the_callback_raises():
+    middleware, crawl, response = leased_page(follow_every_link=False)
+
+    async def callback():
+        yield Request(LINKS[0].url)
+        raise RuntimeError("a bug of the spider's")
+
+    with pytest.raises(RuntimeError):
+        process(middleware, response, callback)
+    assert (crawl.pages, crawl.leased, len(crawl.store)) == (1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"status": 404}, "http_404"),
+        ({"response_class": Response}, "not_html"),
+        ({"judge": Judge(ValueError("too deep"))}, "judge_error"),
+    ],
+)
+def test_what_is_no_page_is_booked_as_a_failure(options, kind):
+    middleware, crawl, response = leased_page(follow_every_link=True, **options)
+    assert process(middleware, response, no_output) == []
+    assert crawl.failures == {kind: 1}
+    assert (crawl.pages, crawl.leased) == (0, 0)
+
+
+def test_exception_of_another_middleware_ends_the_lease():
+    middleware, crawl, response = leased_page(follow_every_link=True)
+    middleware.process_spider_exception(response, KeyError("x"))
+    middleware.process_spider_exception(response, KeyError("x"))
+    assert crawl.failures == {"KeyError": 1}
+
+
+def test_response_that_is_no_sample_is_left_alone():
+    middleware, crawl, _ = leased_page(follow_every_link=False)
+    response = HtmlResponse("http://z.test/", request=Request("http://z.test/"))
+
+    async def callback():
+        yield "item"
+
+    assert process(middleware, response, callback) == ["item"]
+    assert crawl.pages == 0

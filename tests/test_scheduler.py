@@ -1,0 +1,218 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scrapy import Request
+from scrapy.settings import Settings
+from twisted.python.failure import Failure
+
+from tres_scrapy import scheduler as module
+from tres_scrapy.extensions.learner import SAMPLE, Learner
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.uniform import RandomPolicy
+from tres_scrapy.scheduler import TreeFrontierScheduler
+
+
+class Judge:
+    """A reward model that knows nothing."""
+
+    def action_features(self, urls, anchors):
+        return np.zeros((len(urls), 3), dtype=np.float32)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=100.0, calls=[])
+    monkeypatch.setattr(module, "monotonic", lambda: clock.now)
+
+    def call_later(delay, function):
+        call = SimpleNamespace(delay=delay, function=function, cancelled=False)
+        call.cancel = lambda: setattr(call, "cancelled", True)
+        clock.calls.append(call)
+        return call
+
+    monkeypatch.setattr(module, "call_later", call_later)
+    return clock
+
+
+def scheduler_of(*urls, slots=None, cap=None, limit=None, **settings):
+    """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
+    crawler = SimpleNamespace(
+        settings=Settings(
+            {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 1} | settings
+        ),
+        engine=SimpleNamespace(
+            downloader=SimpleNamespace(slots=slots or {}),
+            _slot=SimpleNamespace(nextcall=SimpleNamespace(schedule=lambda: None)),
+        ),
+    )
+    store = SampleStore(DomainLedger(cap))
+    crawl = Crawl(store, RandomPolicy(store, 0), limit)
+    stats = SimpleNamespace(set_value=lambda name, value: None)
+    scheduler = TreeFrontierScheduler(crawler, Learner(crawl, Judge(), stats))
+    for url in urls:
+        assert scheduler.enqueue_request(Request(url))
+    return scheduler, crawl
+
+
+def slot(delay=0.0, concurrency=1, lastseen=0.0, jitter=0.0):
+    return SimpleNamespace(delay=delay, concurrency=concurrency, lastseen=lastseen, jitter=jitter)
+
+
+def urls_of(scheduler):
+    """Every request that can be had now."""
+    return [request.url for request in iter(scheduler.next_request, None)]
+
+
+def test_host_gets_no_more_requests_than_its_slot_sends_at_once(clock):
+    urls = [f"http://a.test/{i}" for i in range(3)]
+    for concurrency in (1, 2):
+        scheduler, _ = scheduler_of(*urls, slots={"a.test": slot(concurrency=concurrency)})
+        assert len(urls_of(scheduler)) == concurrency
+
+
+def test_host_is_free_again_when_its_request_has_left_the_downloader(clock):
+    scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2")
+    request = scheduler.next_request()
+    assert scheduler.next_request() is None
+    scheduler.request_left_downloader(request, spider=None)
+    assert scheduler.next_request().url == "http://a.test/2"
+
+
+def test_host_rests_for_its_delay_after_its_last_transfer(clock):
+    slots = {"a.test": slot(delay=2.0, lastseen=101.0)}
+    scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
+    request = scheduler.next_request()
+    clock.now = 101.5
+    scheduler.request_left_downloader(request, spider=None)
+    for now, ready in ((102.9, False), (103.1, True)):
+        clock.now = now
+        assert bool(urls_of(scheduler)) is ready
+
+
+def test_jitter_is_waited_out_in_the_frontier(clock):
+    slots = {"a.test": slot(delay=2.0, jitter=0.5, lastseen=100.0)}
+    scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
+    scheduler.request_left_downloader(scheduler.next_request(), spider=None)
+    clock.now = 102.9
+    assert scheduler.next_request() is None
+
+
+def test_engine_is_woken_when_the_first_resting_host_is_free(clock):
+    slots = {"a.test": slot(delay=3.0), "b.test": slot(delay=2.0)}
+    urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(2)]
+    scheduler, _ = scheduler_of(*urls, slots=slots)
+    woken = []
+    scheduler._crawler.engine._slot.nextcall.schedule = lambda: woken.append(True)
+    assert len(urls_of(scheduler)) == 2
+    assert clock.calls[-1].delay == pytest.approx(2.0)
+    clock.calls[-1].function()
+    assert woken == [True]
+    scheduler.next_request()
+    assert len([call for call in clock.calls[1:] if not call.cancelled]) == 1
+
+
+def test_no_more_samples_are_out_than_concurrent_requests(clock):
+    urls = [f"http://{i}.test/" for i in range(5)]
+    scheduler, crawl = scheduler_of(*urls, CONCURRENT_REQUESTS=3)
+    requests = list(iter(scheduler.next_request, None))
+    assert len(requests) == 3
+    scheduler.request_left_downloader(requests[0], spider=None)
+    assert scheduler.next_request() is None, "what is not yet judged counts"
+    crawl.book_failure(requests[0].meta[SAMPLE], "kind")
+    assert scheduler.next_request() is not None
+
+
+def test_with_concurrency_one_the_choice_does_not_look_at_the_hosts(clock):
+    slots = {"a.test": slot(delay=9.0, lastseen=100.0)}
+    urls = ("http://a.test/1", "http://a.test/2", "http://b.test/")
+    scheduler, crawl = scheduler_of(*urls, slots=slots, CONCURRENT_REQUESTS=1)
+    for url in urls[:2]:
+        request = scheduler.next_request()
+        assert request.url == url
+        crawl.book_failure(request.meta[SAMPLE], "kind")
+
+
+def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
+    scheduler, _ = scheduler_of()
+    callback = print
+    asked = Request("http://a.test/", callback=callback, meta={"own": 1}, cb_kwargs={"a": 2})
+    assert scheduler.enqueue_request(asked)
+    request = scheduler.next_request()
+    assert (request.callback, request.cb_kwargs) == (callback, {"a": 2})
+    assert request.meta == {"own": 1, SAMPLE: 0}
+
+
+def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
+    scheduler, crawl = scheduler_of()
+    heard = []
+    scheduler.enqueue_request(Request("http://a.test/", errback=heard.append))
+    scheduler.enqueue_request(Request("http://b.test/"))
+    failure = Failure(ConnectionError("gone"))
+    for _ in range(2):
+        scheduler.next_request().errback(failure)
+    assert heard == [failure]
+    assert crawl.failures == {"ConnectionError": 2}
+    assert not crawl.leased
+
+
+def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    crawl.book_failure(scheduler.next_request().meta[SAMPLE], "kind")
+    assert not scheduler.enqueue_request(Request("http://a.test/"))
+    assert scheduler.enqueue_request(Request("http://a.test/", dont_filter=True))
+    assert urls_of(scheduler) == ["http://a.test/"]
+
+
+@pytest.mark.parametrize(
+    "request_", [Request("http://a.test/", method="POST"), Request("data:,text")]
+)
+def test_what_is_no_frontier_sample_passes_through(clock, request_):
+    scheduler, crawl = scheduler_of()
+    assert scheduler.enqueue_request(request_)
+    assert scheduler.has_pending_requests()
+    assert scheduler.next_request() is request_
+    assert len(crawl.store) == 0
+
+
+def test_retry_and_redirect_of_a_sample_are_sent_when_the_host_is_free(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    again = scheduler.next_request()
+    assert again.url == "http://b.test/"
+    scheduler.request_left_downloader(again, spider=None)
+    assert scheduler.enqueue_request(again.copy()), "a retry of where the redirect led"
+    assert scheduler.next_request().url == "http://b.test/"
+    assert crawl.leased == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [("http://b.test/", "redirect_closed"), ("file:///etc", "redirect_not_http")],
+)
+def test_redirect_that_may_not_be_followed_ends_its_sample(clock, target, kind):
+    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
+    request = scheduler.next_request()
+    scheduler.next_request()
+    assert not scheduler.enqueue_request(request.replace(url=target))
+    assert crawl.failures == {kind: 1}
+
+
+def test_nothing_is_pending_when_the_page_limit_is_reached(clock):
+    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
+    row = scheduler.next_request().meta[SAMPLE]
+    assert scheduler.has_pending_requests()
+    crawl.book_page(row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
+    assert not scheduler.has_pending_requests()
+
+
+def test_nothing_is_pending_when_all_that_is_left_is_over_max(clock):
+    scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
+    row = scheduler.next_request().meta[SAMPLE]
+    links = ["http://a.test/2", "http://a.test/3"]
+    crawl.book_page(row, 1.0, links, links, np.zeros((2, 3), dtype=np.float32))
+    assert scheduler.next_request() is None
+    assert not scheduler.has_pending_requests()

@@ -1,0 +1,41 @@
+"""`scrapy crawl`, which says in one line what is wrong and ends with a status that tells."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from scrapy.commands import crawl
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.config import ConfigError
+from tres_scrapy.extensions.learner import NO_PAGE
+from tres_scrapy.extensions.offline_web import OfflineWebError
+from tres_scrapy.topic.pack import PackError
+
+_SAID_IN_ONE_LINE = (ConfigError, PackError, OfflineWebError)
+
+
+class Command(crawl.Command):
+    """Run a spider; a crawl that cannot start or brings no page is a failure."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError
+        assert self.crawler_process is not None
+        try:
+            crawler = self._create_crawler(args[0])
+        except KeyError as unknown:
+            raise UsageError(str(unknown.args[0]), print_help=False) from None
+        crawling = self.crawler_process.crawl(crawler, **opts.spargs)
+        self.crawler_process.start()
+        # Asked for its exception, the task does not print it with a traceback at exit.
+        error = crawling.exception() if isinstance(crawling, asyncio.Task) else None
+        if isinstance(error, _SAID_IN_ONE_LINE):
+            sys.exit(f"scrapy crawl {args[0]}: {error}")
+        if error is not None:
+            raise error
+        reason = crawler.stats.get_value("finish_reason")
+        if self.crawler_process.bootstrap_failed or reason == NO_PAGE:
+            self.exitcode = 1

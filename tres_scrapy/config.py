@@ -1,0 +1,171 @@
+"""The TRES_* settings: their names, rules and defaults, read in one place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy.settings import BaseSettings
+
+from tres_scrapy.agent.ddqn import AgentOptions
+from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.frontier.tree import TreeOptions
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.policies.tres import LearningOptions
+from tres_scrapy.setting import flag, identifier, number, one_of, seeds, whole
+
+PREFIX = "TRES_"
+WEBS = ("synthetic", "corpus")
+
+
+class ConfigError(ValueError):
+    """Says in one line which setting is wrong, its value, the rule and what to do."""
+
+
+def _setting(parse: Callable[[str], Any], default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "meaning": meaning})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a crawl is told.
+
+    A field `name` is the setting TRES_NAME and the spider argument `-a name=`.
+    """
+
+    topic: str | None = _setting(identifier, None, "topic pack that says what is relevant")
+    seed: tuple[str, ...] = _setting(
+        seeds, (), "URLs to start from, comma between two, or @FILE with one a line"
+    )
+    pages: int | None = _setting(whole(1), None, "pages to fetch, T; unset: until links run out")
+    max_per_domain: Cap | None = _setting(
+        Cap.parse, None, "pages fetched of one domain at most, MAX: 10, 5_2 (adaptive) or none"
+    )
+    policy: str = _setting(one_of(*POLICIES), "tres", "who chooses the next URL")
+    random_seed: int = _setting(whole(0, 2**31 - 1), 0, "seed of every random choice")
+    models: Path = _setting(
+        Path, Path(__file__).parent.parent / "models", "directory of the topic packs"
+    )
+    output: Path | None = _setting(Path, None, "JSON lines file of relevant pages")
+    max_links: int = _setting(whole(1), 1000, "links read from one page")
+    torch_threads: int = _setting(whole(1), 1, "threads PyTorch computes with")
+    progress_interval: float = _setting(number(0, 3600), 10.0, "seconds between progress lines")
+
+    tree_max_depth: int = _setting(whole(1), TreeOptions.max_depth, "depth of the tree")
+    tree_min_samples: int = _setting(
+        whole(2), TreeOptions.min_samples, "experience samples from which a leaf may split"
+    )
+    tree_min_share: float = _setting(
+        number(0, 0.5), TreeOptions.min_share, "share of them that each child keeps at least"
+    )
+    bucketed_features: bool = _setting(
+        flag, TreeOptions.bucketed, "cut features 2, 3 and 7 into ten buckets for the tree"
+    )
+
+    gamma: float = _setting(number(0, 0.999), AgentOptions.gamma, "discount of future reward")
+    learning_rate: float = _setting(number(0, 1), AgentOptions.learning_rate, "Adam's rate")
+    learning_rate_decay: float = _setting(
+        number(0, 1), AgentOptions.learning_rate_decay, "its factor at each target update"
+    )
+    target_period: int = _setting(
+        whole(1), AgentOptions.target_period, "gradient steps between target updates"
+    )
+    exploration_steps: int = _setting(
+        whole(0), LearningOptions.exploration_steps, "steps in which the leaf is drawn uniformly"
+    )
+    update_period: int = _setting(
+        whole(1), LearningOptions.update_period, "steps between gradient steps"
+    )
+    batch_size: int = _setting(
+        whole(1), LearningOptions.batch_size, "experiences learnt from in a gradient step"
+    )
+    replay_capacity: int = _setting(
+        whole(1), LearningOptions.replay_capacity, "experiences kept to learn from"
+    )
+
+    web: str | None = _setting(one_of(*WEBS), None, "offline web to start and crawl")
+    web_seed: int = _setting(whole(0, 2**31 - 1), 0, "which synthetic web")
+    web_data: Path | None = _setting(Path, None, "documents of the corpus web")
+    web_port: int = _setting(whole(0, 65535), 0, "port of the offline web, 0: any that is free")
+    web_log: Path | None = _setting(Path, None, "the offline web's log of fetches, JSON lines")
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Read the TRES_* settings; raise ConfigError at the first that is wrong."""
+        known = {PREFIX + spec.name.upper(): spec for spec in fields(cls)}
+        for name in settings:
+            if str(name).startswith(PREFIX) and name not in known:
+                raise ConfigError(f"unknown setting {name}{_suggestion(str(name), known)}")
+        values = {}
+        for name, spec in known.items():
+            raw = settings.get(name)
+            if raw is not None and str(raw).strip():
+                values[spec.name] = _parsed(name, str(raw).strip(), spec.metadata["parse"])
+        return cls(**values)
+
+    def require_topic(self) -> None:
+        """Raise ConfigError if it is not said what to look for, or no pack knows it."""
+        packs = sorted(path.parent.name for path in self.models.glob("*/topic.toml"))
+        if self.topic is None:
+            raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(packs)}")
+        if self.topic not in packs:
+            raise ConfigError(
+                f"unknown topic {self.topic!r}: the packs in {self.models.name}/ are "
+                f"{', '.join(packs)}; train one with `scrapy tres-train`"
+            )
+
+    def require_seed(self) -> None:
+        """Raise ConfigError if there is nowhere to start."""
+        if not self.seed and self.web is None:
+            raise ConfigError("no seed: add -a seed=URL, the page to start from")
+        if self.web == "corpus" and self.web_data is None:
+            raise ConfigError("TRES_WEB=corpus needs TRES_WEB_DATA, its file of documents")
+
+    @property
+    def tree(self) -> TreeOptions:
+        """The options of the Tree-Frontier."""
+        return TreeOptions(
+            self.tree_max_depth, self.tree_min_samples, self.tree_min_share, self.bucketed_features
+        )
+
+    @property
+    def agent(self) -> AgentOptions:
+        """The options of the Double DQN."""
+        return AgentOptions(
+            gamma=self.gamma,
+            learning_rate=self.learning_rate,
+            learning_rate_decay=self.learning_rate_decay,
+            target_period=self.target_period,
+        )
+
+    @property
+    def learning(self) -> LearningOptions:
+        """The options of exploration and learning."""
+        return LearningOptions(
+            self.exploration_steps, self.update_period, self.batch_size, self.replay_capacity
+        )
+
+
+def apply_arguments(settings: BaseSettings, arguments: dict[str, Any]) -> None:
+    """Make each spider argument `name` the setting TRES_NAME; raise ConfigError if none is so."""
+    known = {spec.name for spec in fields(Config)}
+    for name, value in arguments.items():
+        if name not in known:
+            raise ConfigError(f"unknown argument -a {name}{_suggestion(name, known)}")
+        settings.set(PREFIX + name.upper(), value, priority="cmdline")
+
+
+def _parsed(name: str, raw: str, parse: Callable[[str], Any]) -> Any:
+    try:
+        return parse(raw)
+    except ValueError as error:
+        argument = name.removeprefix(PREFIX).lower()
+        raise ConfigError(f"{name} (-a {argument}=) {raw!r}: {error}") from None
+
+
+def _suggestion(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,145 @@
+"""The extension that owns the crawl and lets it learn between requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.statscollectors import StatsCollector
+
+from tres_scrapy.config import Config
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.policy import Decision
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.topic.judge import Judge, Judged
+from tres_scrapy.topic.pack import Pack
+
+SAMPLE = "tres_sample"  # the key of Request.meta that holds the row of its frontier sample
+VISIT = "tres_visit"  # the key of Response.meta that holds its Visit
+
+PAGE_LIMIT = "page_limit"
+FRONTIER_EXHAUSTED = "frontier_exhausted"
+NO_PAGE = "no_page"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What is known of a fetched page when its callback runs."""
+
+    row: int
+    path: list[str]
+    anchor: str
+    decision: Decision
+    judged: Judged
+    fetched_at: datetime
+
+
+class Learner:
+    """Holds the frontier, the policy and the reward model; books what the fetches bring.
+
+    Each booking ends with the gradient step that is due, so that learning happens between
+    requests and, with CONCURRENT_REQUESTS=1, in an order that the random seed decides.
+    """
+
+    def __init__(self, crawl: Crawl, judge: Judge, stats: StatsCollector) -> None:
+        self.crawl = crawl
+        self._judge = judge
+        self._stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        config.require_topic()
+        torch.set_num_threads(config.torch_threads)
+        store = SampleStore(DomainLedger(config.max_per_domain))
+        policy = make_policy(
+            config.policy,
+            store,
+            tree=config.tree,
+            agent=config.agent,
+            learning=config.learning,
+            seed=config.random_seed,
+        )
+        judge = Judge(Pack.load(config.models / str(config.topic)), config.max_links)
+        learner = cls(Crawl(store, policy, config.pages), judge, crawler.stats)
+        crawler.signals.connect(learner.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(learner.engine_stopped, signal=signals.engine_stopped)
+        return learner
+
+    def spider_idle(self, spider: Spider) -> None:
+        raise CloseSpider(self._closing_reason())
+
+    def engine_stopped(self) -> None:
+        self._judge.close()
+        self._report()
+
+    def add_seed(self, url: str) -> int | None:
+        """Put a seed into the frontier; return its row, None if its URL is closed."""
+        actions = self._judge.action_features([url], [""])
+        rows = self.crawl.add_seeds([url], [""], actions)
+        return int(rows[0]) if len(rows) else None
+
+    def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
+        """Return features 4 to 6 of links that are not on the page that yields them, [n, 3]."""
+        return self._judge.action_features(urls, anchors)
+
+    async def visit(self, row: int, html: str, url: str) -> Visit:
+        """Judge the page that a leased row has brought, outside the reactor thread."""
+        fetched_at = datetime.now(UTC)
+        judged = await asyncio.wrap_future(self._judge.submit(html, url))
+        store = self.crawl.store
+        path, anchor = store.trail(row), store.anchors[row]
+        return Visit(row, path, anchor, self.crawl.decision(row), judged, fetched_at)
+
+    def book_page(
+        self,
+        visit: Visit,
+        urls: Sequence[str],
+        anchors: Sequence[str],
+        actions: NDArray[np.float32],
+    ) -> Rows:
+        """Book a page with the outlinks to follow and return their rows; learn from it."""
+        reward = float(visit.judged.judgement.relevant)
+        rows = self.crawl.book_page(visit.row, reward, urls, anchors, actions)
+        self._report()
+        return rows
+
+    def book_failure(self, row: int, kind: str) -> None:
+        """Book a fetch that brought no page; a row that is booked already is left alone."""
+        if self.crawl.is_leased(row):
+            self.crawl.book_failure(row, kind)
+            self._report()
+
+    def _closing_reason(self) -> str:
+        crawl = self.crawl
+        if crawl.finished:
+            return PAGE_LIMIT
+        if not crawl.pages:
+            kinds = ", ".join(crawl.failures) or "none could be tried"
+            logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
+            return NO_PAGE
+        logger.info(
+            "Ran out of links after %d pages: every URL found is fetched or its domain has "
+            "reached MAX",
+            crawl.pages,
+        )
+        return FRONTIER_EXHAUSTED
+
+    def _report(self) -> None:
+        for name, value in self.crawl.figures().items():
+            self._stats.set_value(f"tres/{name}", value)

@@ -1,0 +1,89 @@
+"""The extension that starts an offline web for the crawl and reports what that web counted."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.statscollectors import StatsCollector
+
+from tres_scrapy.config import Config
+
+logger = logging.getLogger(__name__)
+
+
+class OfflineWebError(RuntimeError):
+    """Says in one line why the offline web did not start."""
+
+
+class OfflineWeb:
+    """A web served in a process of its own, the proxy of every request of the crawl."""
+
+    def __init__(self, command: list[str], stats: StatsCollector) -> None:
+        self._stats = stats
+        # A session of its own keeps Ctrl-C from reaching the web before the crawl has ended.
+        self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
+            [sys.executable, "-m", "tres_scrapy.webs.server", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started = self._read()
+        self.proxy = f"http://127.0.0.1:{started['port']}"
+        self.seeds: tuple[str, ...] = tuple(started["seeds"])
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if config.web is None:
+            raise NotConfigured
+        web = cls(_command(config), crawler.stats)
+        crawler.signals.connect(web.engine_stopped, signal=signals.engine_stopped)
+        return web
+
+    def engine_stopped(self) -> None:
+        """Stop the web and report its own count of the crawl."""
+        if self._server.stdin is not None:
+            self._server.stdin.close()
+        count = self._read()
+        self._server.wait()
+        for name in ("pages", "relevant", "harvest", "domains"):
+            self._stats.set_value(f"tres/web/{name}", count[name])
+        logger.info(
+            "The web's own count: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
+            count["pages"],
+            count["relevant"],
+            count["harvest"],
+            count["domains"],
+        )
+
+    def _read(self) -> dict[str, Any]:
+        """Return the next line of the server; raise OfflineWebError with its reason if it ended."""
+        assert self._server.stdout is not None
+        assert self._server.stderr is not None
+        line = self._server.stdout.readline()
+        if not line:
+            reason = self._server.stderr.read().strip() or "it ended without a word"
+            raise OfflineWebError(f"the offline web does not run: {reason}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _command(config: Config) -> list[str]:
+    """Return the arguments of the web server that the settings ask for."""
+    command = [str(config.web), "--topic", str(config.topic), "--port", str(config.web_port)]
+    if config.web == "synthetic":
+        command += ["--seed", str(config.web_seed)]
+    if config.web_data is not None:
+        command += ["--data", str(config.web_data)]
+    if config.web_log is not None:
+        command += ["--log", str(config.web_log)]
+    return command

@@ -1,0 +1,54 @@
+"""The extension that obeys the Crawl-delay of robots.txt, which Scrapy itself does not."""
+
+from __future__ import annotations
+
+import logging
+from typing import Self
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares import robotstxt
+from scrapy.exceptions import NotConfigured
+from scrapy.robotstxt import ProtegoRobotParser, RobotParser
+
+
+class Robots:
+    """Raises the delay of a host's downloader slot to what its robots.txt asks for.
+
+    A robots.txt that cannot be fetched is one line in the log: many hosts are dead.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        settings = crawler.settings
+        self._user_agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        extension = cls(crawler)
+        crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
+        robotstxt.logger.addFilter(_without_traceback)
+        return extension
+
+    def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        if not isinstance(robotparser, ProtegoRobotParser):
+            return  # the other parsers do not read Crawl-delay
+        asked = robotparser.rp.crawl_delay(self._user_agent)
+        if not asked:
+            return
+        downloader = self._crawler.engine.downloader
+        key = downloader.get_slot_key(request)
+        slot = downloader.slots.get(key)
+        settings = downloader.per_slot_settings.setdefault(key, {})
+        delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
+        # Scrapy forgets an idle slot after a minute; a new one is made from these settings.
+        settings["delay"] = delay
+        if slot is not None:
+            slot.delay = delay
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    return True

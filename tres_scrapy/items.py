@@ -1,0 +1,28 @@
+"""The item of a relevant page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class RelevantPage:
+    """A relevant page, and why and when it was fetched.
+
+    `url` was chosen, `final_url` answered after redirects; `depth` counts links from the seed and
+    `path` names the pages on the way; `q_value` is None in the exploration phase and for seeds;
+    `fetched_at` is an ISO 8601 time in UTC.
+    """
+
+    url: str
+    final_url: str
+    title: str
+    text: str
+    probability: float
+    depth: int
+    path: list[str]
+    anchor: str
+    q_value: float | None
+    leaf: int
+    fetched_at: str
+    status: int

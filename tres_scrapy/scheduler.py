@@ -1,0 +1,195 @@
+"""The Scrapy scheduler over the frontier."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter, deque
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from twisted.python.failure import Failure
+
+from tres_scrapy.extensions.learner import SAMPLE, Learner
+from tres_scrapy.frontier.store import NO_PARENT
+from tres_scrapy.topic.text import canonicalise
+
+logger = logging.getLogger(__name__)
+
+
+class TreeFrontierScheduler(BaseScheduler):
+    """Builds a Request when the policy has chosen a sample that can be sent now.
+
+    Waiting is left to the frontier: no host is given more requests than its downloader slot can
+    send at once, and no more than CONCURRENT_REQUESTS samples are out and not yet booked. With
+    CONCURRENT_REQUESTS=1 the choice does not look at the hosts: the crawl is the paper's, step
+    by step, and waits in the downloader.
+    """
+
+    def __init__(self, crawler: Crawler, learner: Learner) -> None:
+        self._crawler = crawler
+        self._learner = learner
+        self._crawl = learner.crawl
+        settings = crawler.settings
+        self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
+        self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._delay = settings.getfloat("DOWNLOAD_DELAY")
+        self._requests: dict[int, Request] = {}  # those that came through enqueue_request
+        self._again: deque[Request] = deque()  # redirects, retries and what is no sample
+        self._out: dict[int, int] = {}  # host by row, while the row is with the downloader
+        self._resting: dict[int, float] = {}  # by host, when its next request may be sent
+        self._waking: CallLaterResult | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        learner = crawler.get_extension(Learner)
+        if learner is None:
+            raise ValueError(f"{cls.__name__} needs the extension {Learner.__name__}: use ADDONS")
+        scheduler = cls(crawler, learner)
+        crawler.signals.connect(
+            scheduler.request_left_downloader, signal=signals.request_left_downloader
+        )
+        return scheduler
+
+    def close(self, reason: str) -> None:
+        if self._waking is not None:
+            self._waking.cancel()
+
+    def has_pending_requests(self) -> bool:
+        if self._again:
+            return True
+        return not self._crawl.finished and self._crawl.store.pending > 0
+
+    def enqueue_request(self, request: Request) -> bool:
+        row = request.meta.get(SAMPLE)
+        if row is not None and self._crawl.is_leased(row):
+            return self._take_back(row, request)
+        url = canonicalise(request.url)
+        if url is None or request.method != "GET":
+            self._again.append(request)
+            return True
+        if row is None:
+            if self._crawl.store.is_closed(url) and request.dont_filter:
+                self._again.append(request)
+                return True
+            row = self._learner.add_seed(url)
+        if row is None:
+            return False
+        self._requests[row] = request
+        return True
+
+    def next_request(self) -> Request | None:
+        busy = self._busy_hosts()
+        if (request := self._next_again(busy)) is not None:
+            return request
+        if self._crawl.leased >= self._concurrency:
+            return None  # a booking wakes the engine
+        decision = self._crawl.next(busy)
+        if decision is None:
+            self._wake_when_a_host_is_free()
+            return None
+        row = decision.row
+        request = self._requests.pop(row, None) or Request(self._crawl.store.url(row))
+        return self._hand_out(
+            row,
+            request.replace(
+                meta={**request.meta, SAMPLE: row},
+                errback=partial(self._failed, row, request.errback),
+                dont_filter=True,
+            ),
+        )
+
+    def request_left_downloader(self, request: Request, spider: Spider) -> None:
+        host = self._out.pop(request.meta.get(SAMPLE, NO_PARENT), None)
+        if host is not None and (slot := self._slot(host)) is not None:
+            self._rest(host, since=slot.lastseen)
+
+    def _take_back(self, row: int, request: Request) -> bool:
+        """Queue a redirect or a retry of a leased row, if where it leads may be fetched."""
+        url = canonicalise(request.url)
+        if url is None:
+            self._learner.book_failure(row, "redirect_not_http")
+            return False
+        if url != self._crawl.store.url(row) and not self._crawl.redirect(row, url):
+            self._learner.book_failure(row, "redirect_closed")
+            return False
+        self._again.append(request)
+        return True
+
+    def _next_again(self, busy: list[int]) -> Request | None:
+        for _ in range(len(self._again)):
+            request = self._again.popleft()
+            row = request.meta.get(SAMPLE)
+            if row is None:
+                return request
+            if self._crawl.store.host(row) not in busy:
+                return self._hand_out(row, request)
+            self._again.append(request)
+        return None
+
+    def _hand_out(self, row: int, request: Request) -> Request:
+        self._out[row] = self._crawl.store.host(row)
+        self._rest(self._out[row], since=monotonic())
+        return request
+
+    def _busy_hosts(self) -> list[int]:
+        """Return the hosts that cannot be sent one more request now."""
+        if self._concurrency == 1:
+            return []
+        now = monotonic()
+        self._out = {row: host for row, host in self._out.items() if self._crawl.is_leased(row)}
+        self._resting = {host: until for host, until in self._resting.items() if until > now}
+        transfers = Counter(self._out.values())
+        full = {host for host, count in transfers.items() if count >= self._transfers(host)}
+        return list(full | self._resting.keys())
+
+    def _transfers(self, host: int) -> int:
+        slot = self._slot(host)
+        return slot.concurrency if slot is not None else self._host_concurrency
+
+    def _rest(self, host: int, since: float) -> None:
+        """Note until when the delay of a host's downloader slot keeps it from one more request."""
+        slot = self._slot(host)
+        delay = slot.delay * (1 + slot.jitter) if slot is not None else self._delay
+        if delay > 0:
+            self._resting[host] = since + delay
+
+    def _slot(self, host: int) -> Any:
+        return self._crawler.engine.downloader.slots.get(self._crawl.store.hosts[host])
+
+    def _wake_when_a_host_is_free(self) -> None:
+        """Ask the engine to come back when the first resting host may be fetched from again.
+
+        Otherwise it would sleep until its heartbeat, five seconds. What ends by itself, such as
+        a transfer, wakes the engine anyway.
+        """
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
+        if self._resting:
+            delay = max(0.0, min(self._resting.values()) - monotonic())
+            self._waking = call_later(delay, self._wake)
+
+    def _wake(self) -> None:
+        self._waking = None
+        slot = self._crawler.engine._slot  # the one private attribute of Scrapy that is touched
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
+        """Book a fetch that raised; the request's own errback still has its say."""
+        self._learner.book_failure(row, type(failure.value).__name__)
+        if errback is not None:
+            return errback(failure)
+        level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO
+        logger.log(
+            level, "No page from %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
+        )
+        return None

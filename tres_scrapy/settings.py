@@ -1,0 +1,31 @@
+"""The project's Scrapy settings; those of TRES itself are in config.py."""
+
+BOT_NAME = "tres"
+USER_AGENT = "tres (+https://scrapy.org)"
+SPIDER_MODULES = ["tres_scrapy.spiders"]
+COMMANDS_MODULE = "tres_scrapy.commands"
+ADDONS = {"tres_scrapy.addon.TresAddon": 100}
+
+# Manners
+ROBOTSTXT_OBEY = True
+DOWNLOAD_DELAY = 1.0
+DOWNLOAD_DELAY_JITTER = 0.0  # the frontier hands out a request when its host is free, to the moment
+CONCURRENT_REQUESTS = 16
+CONCURRENT_REQUESTS_PER_DOMAIN = 1
+COOKIES_ENABLED = False
+
+# Limits: a page is text, and one slow host must not hold a request for minutes
+DOWNLOAD_TIMEOUT = 30
+DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
+DOWNLOAD_WARNSIZE = 0
+RETRY_TIMES = 1
+REDIRECT_MAX_TIMES = 10
+
+# Nothing listens for commands on the crawling machine
+TELNETCONSOLE_ENABLED = False
+EXTENSIONS = {
+    "scrapy.extensions.remote_control.RemoteControl": None,
+    "scrapy.extensions.logstats.LogStats": None,  # the progress line says more
+}
+
+LOG_LEVEL = "INFO"

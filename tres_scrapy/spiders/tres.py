@@ -1,0 +1,62 @@
+"""The spider `tres`: from one seed to the relevant pages of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from tres_scrapy.config import Config, apply_arguments
+from tres_scrapy.extensions.learner import VISIT, Visit
+from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.items import RelevantPage
+
+
+class TresSpider(Spider):
+    """Follows every link through the frontier and yields each relevant page.
+
+    Each argument `-a name=value` is the setting TRES_NAME.
+    """
+
+    name = "tres"
+    follow_every_link = True
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        # Scrapyd names its job and the job's version in arguments of its own.
+        job = {name: value for name, value in kwargs.items() if name.startswith("_")}
+        apply_arguments(
+            crawler.settings, {name: kwargs[name] for name in kwargs.keys() - job.keys()}
+        )
+        Config.from_settings(crawler.settings).require_seed()
+        return super().from_crawler(crawler, *args, **job)
+
+    async def start(self) -> AsyncIterator[Any]:
+        seeds = Config.from_settings(self.settings).seed
+        offline_web = self.crawler.get_extension(OfflineWeb)
+        if not seeds and offline_web is not None:
+            seeds = offline_web.seeds
+        for url in seeds:
+            yield Request(url)
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+        visit: Visit | None = response.meta.get(VISIT)
+        if visit is None or not visit.judged.judgement.relevant:
+            return
+        yield RelevantPage(
+            url=response.meta.get("redirect_urls", [response.url])[0],
+            final_url=response.url,
+            title=visit.judged.page.title,
+            text=visit.judged.page.text,
+            probability=visit.judged.judgement.probability,
+            depth=len(visit.path) - 1,
+            path=visit.path,
+            anchor=visit.anchor,
+            q_value=visit.decision.q_value,
+            leaf=visit.decision.leaf,
+            fetched_at=visit.fetched_at.isoformat(),
+            status=response.status,
+        )
