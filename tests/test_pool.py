@@ -37,6 +37,15 @@ class PoolEqualsLists(RuleBasedStateMachine):
         self.lists[leaf][position] = self.lists[leaf][-1]
         self.lists[leaf].pop()
 
+    @precondition(lambda self: any(self.lists))
+    @rule(data=st.data())
+    def discard(self, data):
+        leaf = data.draw(st.sampled_from([i for i, rows in enumerate(self.lists) if rows]))
+        row = data.draw(st.sampled_from(self.lists[leaf]))
+        self.pool.discard(leaf, row)
+        self.lists[leaf][self.lists[leaf].index(row)] = self.lists[leaf][-1]
+        self.lists[leaf].pop()
+
     @precondition(lambda self: self.lists)
     @rule(data=st.data())
     def keep(self, data):

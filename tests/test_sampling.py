@@ -18,8 +18,8 @@ def frontier(urls_by_leaf, cap=None):
     return store, pool
 
 
-def draw(store, pool, busy=(), seed=0):
-    return representatives(pool, store, np.random.default_rng(seed), busy)
+def draw(store, pool, busy=(), seed=0, each=1):
+    return representatives(pool, store, np.random.default_rng(seed), busy, each=each)
 
 
 def test_one_of_each_non_empty_leaf():
@@ -70,8 +70,10 @@ def test_leaf_with_nothing_but_busy_hosts_waits():
     assert draw(store, pool, [store.hosts.index("slow.test")]).leaves.tolist() == [1]
 
 
-def test_positions_point_at_the_rows_drawn():
+@pytest.mark.parametrize("each", [1, 3])
+def test_every_leaf_gives_as_many_as_are_asked_for(each):
     store, pool = frontier([[f"http://a.test/{leaf}/{i}" for i in range(9)] for leaf in range(5)])
-    drawn = draw(store, pool)
-    for leaf, position, row in zip(*drawn, strict=True):
-        assert pool.rows(leaf)[position] == row
+    store.lease(0)
+    drawn = draw(store, pool, each=each)
+    assert Counter(drawn.leaves.tolist()) == dict.fromkeys(range(5), each)
+    assert all(row in pool.rows(leaf) for leaf, row in zip(*drawn, strict=True))

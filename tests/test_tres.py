@@ -13,13 +13,13 @@ from tres_scrapy.policies.tres import LearningOptions
 PAGES = 400
 
 
-def policy_over(store, name="tres", seed=0, exploration_steps=50):
+def policy_over(store, name="tres", seed=0, exploration_steps=50, representatives=1):
     return make_policy(
         name,
         store,
         tree=TreeOptions(),
         agent=AgentOptions(),
-        learning=LearningOptions(exploration_steps=exploration_steps),
+        learning=LearningOptions(representatives, exploration_steps),
         seed=seed,
     )
 
@@ -75,9 +75,10 @@ def test_theorem_2_bounds_the_evaluations_of_q(finished):
     assert finished.policy.evaluations < finished.store.pending * steps / 10
 
 
-def test_one_evaluation_a_leaf_with_samples():
+@pytest.mark.parametrize("each", [1, 4])
+def test_one_evaluation_a_leaf_and_representative(each):
     store = SampleStore(DomainLedger())
-    policy = policy_over(store, exploration_steps=0)
+    policy = policy_over(store, exploration_steps=0, representatives=each)
     rows = store.add(
         -1, [f"http://{i}.test/" for i in range(9)], [""] * 9, np.eye(9, 3, dtype="f4")
     )
@@ -86,7 +87,7 @@ def test_one_evaluation_a_leaf_with_samples():
         policy.observe(Experience(0, store.features(rows[i : i + 1])[0], float(i % 2)))
     occupied = len(policy.tree.pool.occupied())
     decision = policy.select()
-    assert policy.evaluations == occupied > 1
+    assert policy.evaluations == each * occupied > each
     assert decision.q_value is not None
     assert len(policy.tree.pool) == 8, "the chosen sample has left, the others stay"
 

@@ -73,6 +73,9 @@ class Config:
     target_period: int = _setting(
         whole(1), AgentOptions.target_period, "gradient steps between target updates"
     )
+    representatives: int = _setting(
+        whole(1), LearningOptions.representatives, "samples of each leaf that Q is asked for"
+    )
     exploration_steps: int = _setting(
         whole(0), LearningOptions.exploration_steps, "steps in which the leaf is drawn uniformly"
     )
@@ -145,7 +148,11 @@ class Config:
     def learning(self) -> LearningOptions:
         """The options of exploration and learning."""
         return LearningOptions(
-            self.exploration_steps, self.update_period, self.batch_size, self.replay_capacity
+            self.representatives,
+            self.exploration_steps,
+            self.update_period,
+            self.batch_size,
+            self.replay_capacity,
         )
 
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
 
 from tres_scrapy.topic.document import Selection, read_documents
 from tres_scrapy.topic.keyword import KeywordSet
@@ -61,7 +61,7 @@ class Command(ScrapyCommand):
                 directory, keywords, documents, opts.vectors, seed=opts.seed, date=opts.date
             )
         except (OSError, ValueError) as error:
-            raise UsageError(str(error), print_help=False) from error
+            sys.exit(f"scrapy tres-train: {error}")
         _report(facts, directory)
 
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
 
 from tres_scrapy.topic.document import Sentences
 from tres_scrapy.topic.vectors import train_vectors
@@ -38,5 +38,5 @@ class Command(ScrapyCommand):
             vectors = train_vectors(Sentences(opts.files), seed=opts.seed)
             vectors.save(opts.output)
         except (OSError, ValueError, RuntimeError) as error:
-            raise UsageError(str(error), print_help=False) from error
+            sys.exit(f"scrapy tres-vectors: {error}")
         print(f"{len(vectors)} words written to {opts.output}")

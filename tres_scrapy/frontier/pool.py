@@ -50,6 +50,13 @@ class LeafPool:
         self._rows[start + position] = self._rows[start + size - 1]
         self._segments["size"][leaf] = size - 1
 
+    def discard(self, leaf: int, row: int) -> None:
+        """Take the given row out of a leaf; raise ValueError if it is not there."""
+        positions = np.flatnonzero(self.rows(leaf) == row)
+        if not len(positions):
+            raise ValueError(f"row {row} is not in leaf {leaf}")
+        self.remove(leaf, int(positions[0]))
+
     def keep(self, leaf: int, kept: NDArray[np.bool_]) -> None:
         """Keep only the rows of a leaf that `kept` [size] marks."""
         start, size, _ = self._segment(leaf)

@@ -37,7 +37,7 @@ class RandomPolicy:
         drawn = representatives(self._pool, self._store, self._random, busy_hosts)
         if not len(drawn.rows):
             return None
-        self._pool.remove(self._leaf, int(drawn.positions[0]))
+        self._pool.discard(self._leaf, int(drawn.rows[0]))
         return Decision(int(drawn.rows[0]), self._leaf, None)
 
     def figures(self) -> dict[str, float | str]:

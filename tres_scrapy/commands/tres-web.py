@@ -1,0 +1,55 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-web synthetic|corpus`: serve an offline web to any crawler."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.webs.server import KINDS, open_web, serve
+from tres_scrapy.webs.web import Web
+
+
+class Command(ScrapyCommand):
+    """Serves an offline web until it is interrupted, then prints what the crawlers got."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - declared so by Scrapy
+
+    def syntax(self) -> str:
+        return (
+            f"<{'|'.join(KINDS)}> [--port N] [--topic TOPIC] [--seed N] [--data FILE] [--log FILE]"
+        )
+
+    def short_desc(self) -> str:
+        return "Serve an offline web as an HTTP proxy"
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
+        parser.add_argument("--topic", default="food")
+        parser.add_argument("--seed", type=int, default=0, help="of the synthetic web")
+        parser.add_argument("--data", type=Path, help="JSON lines of the corpus web, xz or plain")
+        parser.add_argument("--log", type=Path, help="write one JSON line per fetch")
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"tres-web takes one web, {' or '.join(KINDS)}, not {args!r}")
+        try:
+            web = open_web(args[0], opts.topic, opts.seed, opts.data)
+            count = serve(web, opts.port, opts.log, lambda port: _explain(web, port))
+        except (OSError, ValueError, OverflowError) as error:
+            sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
+        print(json.dumps(count.summary(), indent=2))
+
+
+def _explain(web: Web, port: int) -> None:
+    proxy = f"http_proxy=http://127.0.0.1:{port}"
+    print(f"{web.name} is served at port {port}; Ctrl-C stops it and prints the count. Try")
+    print(f"    {proxy} curl {web.seeds[0]}")
+    print(f"    {proxy} scrapy crawl tres -a seed={web.seeds[0]}", flush=True)

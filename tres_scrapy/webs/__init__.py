@@ -1,0 +1,1 @@
+"""Offline webs: synthetic, corpus, and the HTTP proxy that serves them."""

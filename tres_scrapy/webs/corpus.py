@@ -1,0 +1,133 @@
+"""A web of linked documents: every document is a page, on the host of its first category."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tres_scrapy.webs.web import HTML, Answer, unknown_host
+
+# A document is relevant when one of its categories holds a mark of the topic.
+MARKS = {
+    "food": ("Food_and_drink", "Food_and_agriculture", "Everyday_life.Drink"),
+    "sports": ("Sports",),
+    "hardware": ("IT.",),
+}
+SEEDS = {"food": "Cheese", "sports": "Cricket", "hardware": "Computer"}
+LONGEST_LABEL = 63  # of a host name, by the DNS
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the corpus; `links` are the ids of others."""
+
+    url: str
+    title: str
+    links: tuple[str, ...]
+    text: str
+    relevant: bool
+
+
+class CorpusWeb:
+    """The documents of a JSON-lines file, plain or xz: id, title, categories, links, text.
+
+    ValueError names the topics when `topic` is none of them and the line that cannot be read;
+    FileNotFoundError the path that is not there.
+    """
+
+    def __init__(self, path: Path, topic: str) -> None:
+        if topic not in MARKS:
+            raise ValueError(
+                f"topic={topic!r} has no corpus labels; choose one of {', '.join(MARKS)}"
+            )
+        if not path.is_file():
+            raise FileNotFoundError(f"no file at data={str(path)!r}: name the corpus, JSON lines")
+        self.name = f"corpus-{topic}"
+        self.documents = dict(_documents(path, MARKS[topic]))
+        self.pages = {_key(document.url): document for document in self.documents.values()}
+        self.hosts = {host for host, _ in self.pages}
+        self.seeds: tuple[str, ...] = (self._start(SEEDS[topic]),)
+
+    def answer(self, url: str) -> Answer:
+        """Return the page of a document, 404 for a path no document has."""
+        host, path = _key(url)
+        if host not in self.hosts:
+            return unknown_host(host)
+        document = self.pages.get((host, path))
+        if document is None:
+            body = f"<html><title>Not found</title><p>No document at {escape(path)}</html>"
+            return Answer(404, body.encode(), HTML, "missing", site_kind="corpus")
+        return Answer(200, self._html(document).encode(), HTML, "page", document.relevant, "corpus")
+
+    def _start(self, title: str) -> str:
+        """Return the URL of the seed document, else of the first relevant one."""
+        relevant = [d for d in self.documents.values() if d.relevant]
+        if not relevant:
+            raise ValueError("the corpus has no relevant document for this topic: check categories")
+        return next((d.url for d in relevant if d.title == title), relevant[0].url)
+
+    def _html(self, document: Document) -> str:
+        """Return the document with each link where its target's title stands first."""
+        targets = [self.documents[link] for link in document.links if link in self.documents]
+        waiting = {t.title.lower(): t for t in targets if t.url != document.url}
+        titles = "|".join(re.escape(title) for title in sorted(waiting, key=len, reverse=True))
+        pattern = re.compile(rf"\b(?:{titles})\b", re.IGNORECASE) if titles else None
+        blocks = [block for block in re.split(r"\n\s*\n", document.text) if block.strip()]
+        body = "".join(f"<p>{_place(block, pattern, waiting)}</p>\n" for block in blocks)
+        rest = "".join(f"<li>{_anchor(t.url, t.title)}</li>" for t in waiting.values())
+        see = f"<h2>See also</h2><ul>{rest}</ul>" if rest else ""
+        title = escape(document.title)
+        return (
+            f"<!DOCTYPE html><html><head><title>{title}</title></head>"
+            f"<body><h1>{title}</h1>\n{body}{see}</body></html>"
+        )
+
+
+def _documents(path: Path, marks: tuple[str, ...]) -> Iterator[tuple[str, Document]]:
+    """Yield (id, document) of every line."""
+    opener = lzma.open if path.suffix == ".xz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                categories = [*row["categories"], "uncategorised"]
+                url = f"http://{_host(categories[0])}/{row['id']}"
+                relevant = any(mark in name for name in categories for mark in marks)
+                links = tuple(row["links"])
+                yield row["id"], Document(url, row["title"], links, row["text"], relevant)
+            except (json.JSONDecodeError, KeyError, TypeError) as error:
+                raise ValueError(f"{path.name} line {number} is no document: {error!r}") from error
+
+
+def _host(category: str) -> str:
+    """Return a host of its own registrable domain: Science.Biology is biology-science.test."""
+    label = "-".join(reversed(category.lower().replace("_", "-").split(".")))
+    return f"{label[:LONGEST_LABEL].strip('-')}.test"
+
+
+def _key(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.hostname or "", unquote(parts.path)
+
+
+def _place(block: str, pattern: re.Pattern[str] | None, waiting: dict[str, Document]) -> str:
+    """Return a paragraph as HTML; the links it takes leave `waiting`."""
+    parts, end = [], 0
+    for match in pattern.finditer(block) if pattern else ():
+        if target := waiting.pop(match[0].lower(), None):
+            parts += [
+                escape(block[end : match.start()], quote=False),
+                _anchor(target.url, match[0]),
+            ]
+            end = match.end()
+    return "".join([*parts, escape(block[end:], quote=False)])
+
+
+def _anchor(url: str, text: str) -> str:
+    return f'<a href="{escape(url)}">{escape(text, quote=False)}</a>'

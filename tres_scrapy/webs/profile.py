@@ -1,0 +1,34 @@
+"""How common a topic is on the synthetic web and how well its pages hold together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The calibrated shares of one topic; benchmarks/calibration.py measures what they lead to."""
+
+    prevalence: float  # share of the sites that are about the topic
+    strong: float  # share of a relevant page's outward links that stay in the topic
+    weak: float  # the same for an irrelevant page on one of the topic's sites
+    leak: float  # the same for a page anywhere else
+    faint: float  # share of relevant pages with few words of the topic
+    tempting: float  # share of irrelevant pages with many words of the topic
+    doubt: float  # share of the topic's words at which a reader is in doubt about a page
+
+
+PROFILES = {
+    "food": Profile(0.05, 0.49, 0.28, 0.07, 0.09, 0.012, 0.37),
+    "sports": Profile(0.04, 0.32, 0.13, 0.016, 0.09, 0.012, 0.25),
+    "hardware": Profile(0.03, 0.15, 0.08, 0.002, 0.13, 0.012, 0.45),
+}
+
+
+def profile_of(topic: str) -> Profile:
+    """Return the profile of a topic; ValueError names the topics there are."""
+    if topic not in PROFILES:
+        raise ValueError(
+            f"topic={topic!r} has no synthetic web; choose one of {', '.join(PROFILES)}"
+        )
+    return PROFILES[topic]

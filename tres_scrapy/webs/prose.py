@@ -1,0 +1,95 @@
+"""The words of a synthetic page: its text, drawn from the tables of its topics, and its anchors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tres_scrapy.webs.noise import Hash, Ints, below, generator, mix, unit
+from tres_scrapy.webs.page import TITLE, Pages, Traits
+from tres_scrapy.webs.site import MIXED, PURE
+
+SHORTEST, LONGEST = 80, 500  # words in a content page
+FOCUS = 20  # words that a page keeps coming back to
+SENTENCE, PARAGRAPH = 12, 5  # words in a sentence, sentences in a paragraph
+EMPTY = ("read more", "link", "here", "more", "next", "»", "3", "continue", "[12]", "click here",
+         "details", "")  # fmt: skip
+# Shares of anchors that say nothing, that show the title, that mislead; the others are plain words.
+NOTHING, HONEST, MISLEADING = 0.5, 0.36, 0.08
+NEAR_FACTOR = 4.0  # tempting pages are so much more common on the topic's own sites
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What a page's words are made of: shares of the topic's words and of a second topic's."""
+
+    topic: int
+    share: float
+    other: int
+    other_share: float
+
+
+class Prose:
+    """Writes titles, sentences and anchors."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.pages, self.sites, self.vocabulary = pages, pages.sites, pages.vocabulary
+        self.key, self.profile = pages.key, pages.profile
+
+    def mixture(self, page: Traits) -> Mixture:
+        """Return what a page's words are made of; ambiguous pages mix both topics or say little."""
+        site, topic = int(page.site[0]), int(page.topic[0])
+        u = unit(mix(self.key, 40, site, int(page.source[0]), np.arange(3))).tolist()
+        doubt, second = self.profile.doubt, int(self.sites.second[site])
+        if page.relevant[0]:
+            clear = doubt + 0.08 + 0.26 * u[1]
+            share = doubt * (0.4 + 0.5 * u[1]) if u[0] < self.profile.faint else clear
+            return Mixture(topic, share, second, 0.15 * u[2])
+        close = NEAR_FACTOR if self.sites.kind[site] in (PURE, MIXED) else 1.0
+        tempting = u[0] < self.profile.tempting * close
+        target = doubt * (0.85 + 0.6 * u[1]) if tempting else 0.06 * u[1] ** 2
+        return Mixture(topic, 0.15 + 0.3 * u[2], self.sites.topic, target)
+
+    def title(self, page: Traits) -> str:
+        """Return the title of a page."""
+        return " ".join(self.vocabulary.words[page.title[0]].tolist()).title()
+
+    def sentences(self, page: Traits, words: int) -> list[str]:
+        """Return the sentences of a page of this many words."""
+        noise = mix(self.key, 41, int(page.site[0]), int(page.source[0]))
+        mixture, rng = self.mixture(page), generator(noise)
+        share = rng.random(words)
+        first = share < mixture.share
+        second = ~first & (share < mixture.share + mixture.other_share)
+        rows = np.full(words, self.vocabulary.background)
+        rows[first], rows[second] = mixture.topic, mixture.other
+        drawn = self.vocabulary.draw(rows, rng.integers(0, 2**63, words, np.uint64))
+        again = first & (rng.random(words) < 0.5)
+        focus = np.concatenate([self._drawn(mixture.topic, rng), page.title[0]])
+        drawn[again] = focus[rng.integers(0, FOCUS + TITLE, int(again.sum()))]
+        text = self.vocabulary.words[drawn].tolist()
+        lines = [" ".join(text[i : i + SENTENCE]) for i in range(0, words, SENTENCE)]
+        return [line[0].upper() + line[1:] + "." for line in lines]
+
+    def length(self, page: Traits) -> int:
+        """Return how many words a content page has."""
+        noise = mix(self.key, 42, int(page.site[0]), int(page.source[0]))
+        return SHORTEST + int(below(noise, LONGEST - SHORTEST)[0])
+
+    def anchors(self, targets: Traits, noise: Hash) -> list[str]:
+        """Return the anchor text of each link: half say nothing, some mislead."""
+        share, titles = unit(noise), targets.title
+        wrong = below(mix(noise, 1), len(self.vocabulary.topics))
+        wrong = np.where(unit(mix(noise, 2)) < 0.5, self.sites.topic, wrong)
+        rows = np.where(share < NOTHING + HONEST + MISLEADING, wrong, self.vocabulary.plain)
+        false = self.vocabulary.draw(rows[:, None], mix(noise[:, None], 3, np.arange(TITLE)))
+        chosen = np.where((share < NOTHING + HONEST)[:, None], titles, false)
+        lengths = 2 + (noise % np.uint64(TITLE - 2)).astype(np.int64)
+        words = self.vocabulary.words[chosen].tolist()
+        empty = below(mix(noise, 4), len(EMPTY)).tolist()
+        rows_ = zip(share < NOTHING, empty, words, lengths.tolist(), strict=True)
+        return [EMPTY[e] if nothing else " ".join(w[:n]) for nothing, e, w, n in rows_]
+
+    def _drawn(self, topic: int, rng: np.random.Generator) -> Ints:
+        return self.vocabulary.draw(np.full(FOCUS, topic), rng.integers(0, 2**63, FOCUS, np.uint64))

@@ -1,0 +1,116 @@
+"""An HTTP/1.1 forward proxy that answers from an offline web instead of the network."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from http import HTTPStatus
+from time import time
+from urllib.parse import urlsplit
+
+from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.web import TEXT, Answer, Web
+
+LONGEST_HEAD = 65_536  # bytes of a request's head
+HOW = "ask for a whole URL, as through a proxy: http_proxy=http://127.0.0.1:PORT"
+
+
+class Proxy:
+    """Serves a web on one event loop; a slow host holds up nobody but its own connection."""
+
+    def __init__(self, web: Web, count: Count) -> None:
+        self.web, self.count = web, count
+        self.connections: set[asyncio.Task[None]] = set()
+        self.server: asyncio.Server | None = None
+
+    async def start(self, port: int) -> int:
+        """Listen on a local port, 0 for any free one, and return it; OSError when it is taken."""
+        self.server = await asyncio.start_server(
+            self._connect, "127.0.0.1", port, limit=LONGEST_HEAD
+        )
+        return int(self.server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close the port and every connection."""
+        if self.server:
+            self.server.close()
+        for task in self.connections:
+            task.cancel()
+        await asyncio.gather(*self.connections, return_exceptions=True)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # a coroutine of the loop runs in one
+        self.connections.add(task)
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while await self._exchange(reader, writer):
+                    pass
+        finally:
+            self.connections.discard(task)
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request and tell whether the connection stays open."""
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        except asyncio.LimitOverrunError:
+            return await _send(writer, _refusal(431, f"over {LONGEST_HEAD} bytes of head"), False)
+        line, *rows = head.rstrip("\r\n").split("\r\n")
+        fields = {n.strip().lower(): v.strip() for n, _, v in (row.partition(":") for row in rows)}
+        method, _, rest = line.partition(" ")
+        url, _, version = rest.rpartition(" ")
+        length = fields.get("content-length", "0")
+        if not version.startswith("HTTP/1.") or not length.isdecimal():
+            return await _send(writer, _refusal(400, f"bad request {line[:80]!r}"), False)
+        await reader.readexactly(int(length))
+        wish = (fields.get("connection", "") + fields.get("proxy-connection", "")).lower()
+        stay = "close" not in wish and (version != "HTTP/1.0" or "keep-alive" in wish)
+        if refusal := _refuse(method, url):
+            return await _send(writer, refusal, stay and method != "CONNECT")
+        return await self._answer(writer, method, url, stay)
+
+    async def _answer(
+        self, writer: asyncio.StreamWriter, method: str, url: str, stay: bool
+    ) -> bool:
+        host, now = urlsplit(url).netloc.lower(), time()
+        self.count.begin(host, now)
+        try:
+            answer = self.web.answer(url)
+            self.count.add(url, answer, now)
+            if answer.delay:
+                await asyncio.sleep(answer.delay)
+            return await _send(writer, answer, stay, empty=method == "HEAD")
+        finally:
+            self.count.end(host)
+
+
+def _refuse(method: str, url: str) -> Answer | None:
+    """Return the answer to a request that is not for a page of any web, None for one that is."""
+    if method == "CONNECT":
+        return _refusal(501, f"CONNECT {url}: this web has no https, use http URLs")
+    if method not in ("GET", "HEAD"):
+        return _refusal(405, f"{method!r} is not served here, only GET and HEAD")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return _refusal(400, f"bad URL {url[:80]!r}")
+    if parts.scheme != "http" or not parts.hostname:
+        return _refusal(400, f"bad target {url[:80]!r}: {HOW}")
+    return None
+
+
+def _refusal(status: int, reason: str) -> Answer:
+    return Answer(status, f"{reason}\n".encode(), TEXT, "error")
+
+
+async def _send(
+    writer: asyncio.StreamWriter, answer: Answer, stay: bool, *, empty: bool = False
+) -> bool:
+    head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    head += [f"{name}: {value}" for name, value in answer.headers]
+    head.append(f"Content-Length: {len(answer.body)}")
+    head.append(f"Connection: {'keep-alive' if stay else 'close'}")
+    writer.write("\r\n".join([*head, "", ""]).encode() + (b"" if empty else answer.body))
+    await writer.drain()
+    return stay

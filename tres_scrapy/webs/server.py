@@ -1,0 +1,103 @@
+"""Serves an offline web to any crawler that honours http_proxy, and counts what it got.
+
+python -m tres_scrapy.webs.server synthetic --topic food --seed 1 --port 0 --log FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from tres_scrapy.webs.corpus import CorpusWeb
+from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.proxy import Proxy
+from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.webs.web import Web
+
+KINDS = ("synthetic", "corpus")
+
+
+def open_web(kind: str, topic: str, seed: int, data: Path | None) -> Web:
+    """Return a web by its kind; ValueError or OSError says what is wrong with the arguments."""
+    if kind == "synthetic":
+        return SyntheticWeb(topic, seed=seed)
+    if kind != "corpus":
+        raise ValueError(f"web={kind!r} is none of {', '.join(KINDS)}")
+    if data is None:
+        raise ValueError("a corpus web needs --data FILE, JSON lines of linked documents")
+    return CorpusWeb(data, topic)
+
+
+def serve(web: Web, port: int, log: Path | None, ready: Callable[[int], None]) -> Count:
+    """Serve a web until SIGINT, SIGTERM or the end of a piped standard input; return the count.
+
+    Calls `ready` with the port once it listens. OSError: the port is taken or the log not writable.
+    """
+    with open(log, "w", buffering=1, encoding="utf-8") if log else nullcontext() as lines:
+        count = Count(lines)
+        asyncio.run(_serve(Proxy(web, count), port, ready))
+    return count
+
+
+async def _serve(proxy: Proxy, port: int, ready: Callable[[int], None]) -> None:
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, done.set)
+    listening = await proxy.start(port)
+    if sys.stdin and _is_pipe(sys.stdin.fileno()):  # None where it was closed before the start
+        loop.add_reader(sys.stdin.fileno(), _read, sys.stdin.fileno(), done)
+    ready(listening)
+    await done.wait()
+    await proxy.stop()
+
+
+def _is_pipe(descriptor: int) -> bool:
+    """Tell whether a parent process holds the other end: a terminal or /dev/null never ends it."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _read(descriptor: int, done: asyncio.Event) -> None:
+    if not os.read(descriptor, 4096):
+        asyncio.get_running_loop().remove_reader(descriptor)
+        done.set()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tres_scrapy.webs.server", description="Serve an offline web as a proxy."
+    )
+    parser.add_argument("web", choices=KINDS)
+    parser.add_argument("--topic", default="food")
+    parser.add_argument("--seed", type=int, default=0, help="of the synthetic web")
+    parser.add_argument("--data", type=Path, help="JSON lines of the corpus web, xz or plain")
+    parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
+    parser.add_argument("--log", type=Path, help="one JSON line per fetch")
+    return parser
+
+
+def main() -> None:
+    """Serve a web; print the port and seeds as one JSON line, and the count as the last one."""
+    options = _parser().parse_args()
+
+    def announce(port: int) -> None:
+        print(json.dumps({"port": port, "seeds": web.seeds}), flush=True)
+
+    try:
+        web = open_web(options.web, options.topic, options.seed, options.data)
+        count = serve(web, options.port, options.log, announce)
+    except (OSError, ValueError, OverflowError) as error:
+        sys.exit(f"cannot serve the {options.web} web on port {options.port}: {error}")
+    print(json.dumps(count.summary()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""A web of millions of pages on 262,144 sites, generated lazily and calibrated to P Table 3."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from tres_scrapy.webs.address import Addresses
+from tres_scrapy.webs.document import CALENDAR, Documents
+from tres_scrapy.webs.link import Links
+from tres_scrapy.webs.noise import below, mix, unit
+from tres_scrapy.webs.page import COPY, FILE, MISSING, PAGE, REDIRECT, Pages, Traits
+from tres_scrapy.webs.profile import profile_of
+from tres_scrapy.webs.prose import Prose
+from tres_scrapy.webs.site import KINDS, PURE, SITES, Sites
+from tres_scrapy.webs.vocabulary import Vocabulary
+from tres_scrapy.webs.web import TEXT, Answer, unknown_host
+
+SOFT_SHARE = 0.15  # share of sites that answer a missing page with status 200
+SLOW_SHARE, SHORTEST_WAIT, LONGEST_WAIT = 0.03, 0.5, 3.0
+ROBOTS_SHARE, PATIENT_SHARE = 0.15, 0.03  # sites with rules for robots, with a Crawl-delay
+ABROAD = 0.3  # share of redirects that lead to another site
+MONTHS = re.compile(r"/calendar/(\d{1,6})/(\d{1,2})(?:/\d{1,2})?")
+DETOUR = re.compile(r"/go/(\d)/(.*)")
+COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
+SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
+FILES = {
+    "pdf": ("application/pdf", b"%PDF-1.4\n%%EOF\n"),
+    "jpg": ("image/jpeg", b"\xff\xd8\xff\xd9"),
+}
+
+
+class SyntheticWeb:
+    """The synthetic web of a topic: the same seed always gives the same answers.
+
+    `slow=False` lets no host wait. ValueError names the topics when `topic` is none of them.
+    """
+
+    def __init__(self, topic: str = "food", *, seed: int = 0, slow: bool = True) -> None:
+        profile, vocabulary = profile_of(topic), Vocabulary()
+        self.name, self.slow = f"synthetic-{topic}-{seed}", slow
+        index = vocabulary.topics.index(topic)
+        self.key = int(mix(seed, index)[0] >> np.uint64(1))
+        self.sites = Sites(self.key, index, len(vocabulary.topics), profile)
+        self.pages = Pages(self.sites, vocabulary, profile)
+        self.addresses = Addresses(self.pages)
+        links, prose = Links(self.pages, len(vocabulary.topics)), Prose(self.pages)
+        self.documents = Documents(self.pages, self.addresses, links, prose)
+        self.seeds: tuple[str, ...] = (self._start(),)
+
+    def answer(self, url: str) -> Answer:
+        """Return the answer to a URL."""
+        parts = urlsplit(url)
+        site = self.addresses.site(parts.hostname or "")
+        if site is None:
+            return unknown_host(parts.netloc)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        found = self._answer(site, target)
+        delay = self._delay(site) if self.slow else 0.0
+        return Answer(
+            found.status, found.body, found.headers, found.kind, found.relevant,
+            KINDS[self.sites.kind[site]], delay,
+        )  # fmt: skip
+
+    def _answer(self, site: int, target: str) -> Answer:
+        if target == "/robots.txt":
+            return self._robots(site)
+        if match := DETOUR.fullmatch(target):
+            return self._detour(site, int(match[1]), match[2])
+        if (match := MONTHS.fullmatch(target)) and self.documents.trap(site) == CALENDAR:
+            html = self.documents.calendar(site, int(match[1]), int(match[2]))
+            return self._html(site, html, "trap", False)
+        session = SESSIONS.search(target) if self.documents.session(site) else None
+        plain = (SESSIONS if session else COPIES).sub("", target)
+        number = self.addresses.number(site, plain)
+        if number is None:
+            return self._missing(site)
+        return self._page(site, number, session[1] if session else "")
+
+    def _page(self, site: int, number: int, session: str) -> Answer:
+        page = self.pages.one(site, number)
+        fate = int(page.fate[0])
+        if fate in (PAGE, COPY):
+            own = self.documents.session(site, number, int(session or "0", 16))
+            html = self.documents.page(page, own)
+            return self._html(site, html, "trap" if session else "page", bool(page.relevant[0]))
+        if fate == REDIRECT:
+            return self._redirect(site, number)
+        if fate == FILE:
+            return self._file(page)
+        return self._missing(site) if fate == MISSING else self._error(site, number)
+
+    def _html(self, site: int, html: str, kind: str, relevant: bool, status: int = 200) -> Answer:
+        body, headers = self.documents.encode(site, html)
+        return Answer(status, body, headers, kind, relevant)
+
+    def _redirect(self, site: int, number: int) -> Answer:
+        """Redirect to another page of the site, or of another site of the same topic."""
+        noise = mix(self.key, 60, site, number, np.arange(3))
+        where = np.array([site])
+        if unit(noise)[0] < ABROAD:
+            members = self.sites.members[self.sites.main[site]]
+            where = members[below(noise[1:2], len(members))]
+        section = self.sites.main_section(where, below(noise[1:2], 1 << 20))
+        page = self.pages.in_section(where, section, below(noise[2:], 1 << 30))
+        return _moved(self.addresses.urls(self.pages.traits(where, page))[0])
+
+    def _detour(self, site: int, steps: int, target: str) -> Answer:
+        base = f"http://{self.addresses.host(site)}/"
+        return _moved(f"{base}go/{steps - 1}/{target}" if steps > 1 else base + target)
+
+    def _file(self, page: Traits) -> Answer:
+        kind, body = FILES[self.addresses.urls(page)[0].rpartition(".")[2]]
+        return Answer(200, body, (("Content-Type", kind),), "other")
+
+    def _missing(self, site: int) -> Answer:
+        html = "<html><head><title>Not found</title></head><body><h1>Page not found</h1>"
+        html += '<p>The page you asked for was not found.</p><a href="/">Home</a></body></html>'
+        soft = bool(self.sites.has(np.array([site]), 0, SOFT_SHARE)[0])
+        return self._html(site, html, "soft404" if soft else "missing", False, 200 if soft else 404)
+
+    def _error(self, site: int, number: int) -> Answer:
+        status = 503 if mix(self.key, 61, site, number)[0] % np.uint64(2) else 500
+        return Answer(status, b"the server failed\n", TEXT, "error")
+
+    def _robots(self, site: int) -> Answer:
+        rules = ["User-agent: *", "Disallow: /login"]
+        if self.sites.has(np.array([site]), 1, ROBOTS_SHARE)[0]:
+            rules.append(f"Disallow: /{self.addresses.folder(site, 0)}/")
+        if self.sites.has(np.array([site]), 2, PATIENT_SHARE)[0]:
+            rules.append(f"Crawl-delay: {1 + site % 2}")
+        return Answer(200, "\n".join([*rules, ""]).encode(), TEXT, "robots")
+
+    def _delay(self, site: int) -> float:
+        share = unit(mix(self.key, 62, site, np.arange(2)))
+        wait = SHORTEST_WAIT + (LONGEST_WAIT - SHORTEST_WAIT) * float(share[1])
+        return round(wait, 2) if share[0] < SLOW_SHARE else 0.0
+
+    def _start(self) -> str:
+        """Return a relevant home page of a pure site of middling size."""
+        fit = (self.sites.kind == PURE) & (self.sites.size > 40) & (self.sites.size < 400)
+        sites = np.flatnonzero(fit & (np.arange(SITES) > 0))
+        homes = self.pages.traits(sites, np.zeros(len(sites), np.int64))
+        relevant = sites[homes.relevant]
+        site = int(relevant[below(mix(self.key, 63), len(relevant))[0]])
+        return f"http://{self.addresses.host(site)}/"
+
+
+def _moved(url: str) -> Answer:
+    return Answer(302, b"", (("Location", url), *TEXT), "redirect")

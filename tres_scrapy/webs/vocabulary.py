@@ -1,0 +1,61 @@
+"""The words of the synthetic web, drawn by their frequency in tables of topics."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from tres_scrapy.webs.noise import Hash, Ints
+
+RESOLUTION = 8192  # a draw is one look-up in a table of this many quantiles
+STOP_WORDS = 150  # so many of the most frequent words stand in no title
+FLATTEN = 0.75  # counts are raised to this power: one collection's favourites must not rule
+
+
+@cache
+def tables() -> dict[str, dict[str, int]]:
+    """Return the shipped word counts of every topic and of the background."""
+    text = resources.files(__package__).joinpath("words.json").read_text(encoding="utf-8")
+    loaded: dict[str, dict[str, int]] = json.loads(text)
+    return loaded
+
+
+class Vocabulary:
+    """Word tables as one array of quantiles; row k is topic k, then background and plain words.
+
+    `words` and `slugs` are the words by number, as they are written in a text and in a URL.
+    """
+
+    def __init__(self) -> None:
+        counts = tables()
+        background = counts["background"]
+        plain = dict(list(background.items())[STOP_WORDS:])
+        self.topics = tuple(name for name in counts if name != "background")
+        self.background, self.plain = len(self.topics), len(self.topics) + 1
+        rows = [*(counts[name] for name in self.topics), background, plain]
+        self.words = np.array([word for row in rows for word in row], dtype=object)
+        self.slugs = np.array([_ascii(word) for word in self.words], dtype=object)
+        starts = np.cumsum([0, *(len(row) for row in rows)])
+        self.quantiles = np.stack(
+            [start + _quantiles(row) for start, row in zip(starts, rows, strict=False)]
+        )
+
+    def draw(self, rows: Ints, noise: Hash) -> Ints:
+        """Return one word number for each row and hash."""
+        drawn: Ints = self.quantiles[rows, (noise & np.uint64(RESOLUTION - 1)).astype(np.int64)]
+        return drawn
+
+
+def _ascii(word: str) -> str:
+    return unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+
+
+def _quantiles(counts: dict[str, int]) -> Ints:
+    weights = np.cumsum(np.array(list(counts.values()), dtype=np.float64) ** FLATTEN)
+    points = (np.arange(RESOLUTION) + 0.5) / RESOLUTION * weights[-1]
+    found: Ints = np.searchsorted(weights, points).astype(np.int64)
+    return found
