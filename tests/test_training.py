@@ -240,14 +240,11 @@ def test_the_command_writes_a_pack_and_prints_its_figures(
     assert "MCC" in capsys.readouterr().out
 
 
-def test_the_command_names_a_missing_file_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_a_missing_file_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "keywords.txt").write_text("cheese\n")
     arguments = ["--keywords", tmp_path / "keywords.txt", "--irrelevant", "x", "--relevant", "x"]
-    with pytest.raises(SystemExit, match="2"):
+    with pytest.raises(SystemExit, match="^scrapy tres-train: documents 'x' must be a file"):
         command("tres-train", "food", *arguments)
-    assert "documents 'x' must be a file" in capsys.readouterr().err
 
 
 def test_the_vectors_command_writes_vectors_of_the_texts(
