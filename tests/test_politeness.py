@@ -47,4 +47,3 @@ def test_crawl_delay_of_robots_txt_is_obeyed(scrapy, tmp_path, pages):
     pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 0.5")
     gaps = crawl(scrapy, tmp_path, pages)
     assert min(gaps["b.test"]) > 0.49
-    assert min(gaps["c.test"]) < 0.49
