@@ -15,6 +15,7 @@ from scrapy import Spider
 
 class Theirs(Spider):
     name = "theirs"
+    allowed_domains = ["a.test"]
     start_urls = ["http://a.test/"]
 
     def parse(self, response):
@@ -24,6 +25,8 @@ class Theirs(Spider):
 
     def parse_next(self, response):
         yield from self.parse(response)
+        if response.url.endswith("bad"):
+            raise ValueError("a bug of theirs")
 """
 PIPELINE = """
 class Shout:
@@ -32,7 +35,8 @@ class Shout:
 """
 
 
-def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tmp_path, pages):
+def project(tmp_path):
+    """Write the project's files."""
     package = tmp_path / "theirs"
     package.mkdir()
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs.settings\n")
@@ -41,6 +45,14 @@ def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tm
     (package / "spiders").mkdir()
     (package / "spiders" / "__init__.py").write_text(SPIDER)
     (package / "pipelines.py").write_text(PIPELINE)
+
+
+def follow(*hrefs):
+    return "".join(f'<a class="follow" href="{href}">bread</a> ' for href in hrefs)
+
+
+def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tmp_path, pages):
+    project(tmp_path)
     pages.add("http://a.test/", '<a class="follow" href="/2">bread</a> <a href="/3">no</a>')
     pages.add("http://a.test/2", '<a class="follow" href="/">home</a>')
     process = scrapy("crawl", "theirs", "-O", "feed.json", project=tmp_path, pages=pages)
@@ -53,3 +65,22 @@ def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tm
     assert pages.fetched() == ["http://a.test/", "http://a.test/2"]
     assert "'tres/pages': 2" in process.stderr
     assert "'finish_reason': 'frontier_exhausted'" in process.stderr
+
+
+def test_each_link_of_a_foreign_spider_is_fetched_once_by_its_own_callback(scrapy, tmp_path, pages):
+    project(tmp_path)
+    urls = [f"http://a.test/{i}" for i in range(40)]
+    pages.add("http://a.test/", follow(*urls, *urls, "/bad", "http://off.test/"))
+    for url in urls:
+        pages.add(url)
+    pages.add("http://a.test/bad", follow("/after"))
+    pages.add("http://a.test/after")
+    process = scrapy("crawl", "theirs", "-O", "feed.json", project=tmp_path, pages=pages)
+    assert process.returncode == 0, process.stderr
+    expected = ["http://a.test/", *urls, "http://a.test/after", "http://a.test/bad"]
+    assert sorted(pages.fetched()) == sorted(expected)
+    items = json.loads((tmp_path / "feed.json").read_text())
+    assert sorted(item["url"] for item in items) == sorted(expected)
+    assert all(item["from"] for item in items if item["url"] != "http://a.test/")
+    assert "'tres/pages': 43" in process.stderr
+    assert "KeyError" not in process.stderr

@@ -24,7 +24,7 @@ def test_defaults_are_those_of_the_dataclass():
         ("pages", "20000", 20000),
         ("pages", 20000, 20000),
         ("pages", "", None),
-        ("max_per_domain", "5_2", Cap(5, 2)),
+        ("max_per_domain", "10", Cap(10, 10)),
         ("max_per_domain", "none", None),
         ("gamma", "0.99", 0.99),
         ("bucketed_features", "1", True),
@@ -102,6 +102,12 @@ def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):
     config(web="synthetic").require_seed()
     with pytest.raises(ConfigError, match="no seed"):
         config().require_seed()
+
+
+def test_adaptive_cap_needs_the_number_of_pages():
+    assert config(max_per_domain="5_2", pages=9).max_per_domain == Cap(5, 2)
+    with pytest.raises(ConfigError, match="add -a pages=N"):
+        config(max_per_domain="5_2")
 
 
 def test_corpus_web_needs_its_documents():

@@ -65,6 +65,16 @@ def test_bad_page_costs_no_other_page_its_verdict(pack, judge):
         bad.result(10)
 
 
+def test_verdict_that_nobody_wants_any_more_harms_nobody(pack, judge):
+    first = judge.submit("<p>good</p>", "http://a.test/")
+    pack.started.wait(10)
+    unwanted, good = (judge.submit("<p>good</p>", f"http://{i}.test/") for i in range(2))
+    assert unwanted.cancel()
+    pack.go_on.set()
+    assert first.result(10)
+    assert good.result(10).judgement.relevant
+
+
 def test_close_waits_for_what_was_submitted(pack):
     judge = Judge(pack, max_links=10)
     pack.go_on.set()

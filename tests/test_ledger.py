@@ -25,7 +25,7 @@ def test_no_cap(text):
     assert Cap.parse(text) is None
 
 
-@pytest.mark.parametrize("text", ["ten", "-1", "2_5", "5_0", "5_2_1", "1.5"])
+@pytest.mark.parametrize("text", ["ten", "-1", "2_5", "5_0", "5_2_1", "50_2_1", "1.5"])
 def test_bad_cap_is_refused(text):
     with pytest.raises(ValueError, match="must"):
         Cap.parse(text)

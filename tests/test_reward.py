@@ -7,7 +7,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.extensions.learner import SAMPLE, VISIT, Learner
+from tres_scrapy.extensions.learner import LEASE, SAMPLE, VISIT, Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.middlewares.reward import RewardMiddleware
@@ -61,7 +61,7 @@ def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_cl
     learner = Learner(crawl, judge or Judge(), SimpleNamespace(set_value=lambda *_: None))
     row = learner.add_seed(url)
     assert crawl.next().row == row
-    request = Request(url, meta={SAMPLE: row})
+    request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
     spider = SimpleNamespace(follow_every_link=follow_every_link)
     return RewardMiddleware(learner, spider), crawl, response
@@ -158,6 +158,43 @@ def test_what_is_no_page_is_booked_as_a_failure(options, kind):
     assert process(middleware, response, no_output) == []
     assert crawl.failures == {kind: 1}
     assert (crawl.pages, crawl.leased) == (0, 0)
+
+
+def test_page_is_booked_once_if_the_callback_raises_within_the_chain():
+    """Scrapy tells process_spider_exception first and then ends the callback's output."""
+    middleware, crawl, response = leased_page(follow_every_link=False)
+
+    async def callback():
+        yield Request(LINKS[0].url)
+        middleware.process_spider_exception(response, RuntimeError("a bug of the spider's"))
+
+    (request,) = process(middleware, response, callback)
+    assert request.meta[SAMPLE] == 1
+    assert (crawl.pages, crawl.failures, crawl.leased) == (1, {}, 0)
+
+
+def test_second_link_to_a_url_is_dropped_unless_it_may_repeat():
+    middleware, crawl, response = leased_page(follow_every_link=False)
+
+    async def callback():
+        yield Request(LINKS[0].url)
+        yield Request(LINKS[0].url)
+        yield Request(LINKS[0].url, dont_filter=True)
+
+    output = process(middleware, response, callback)
+    assert [request.meta.get(SAMPLE) for request in output] == [1, None]
+    assert len(crawl.store) == 2
+
+
+def test_meta_of_the_page_may_be_passed_on():
+    middleware, crawl, response = leased_page(follow_every_link=False)
+
+    async def callback():
+        yield Request(LINKS[0].url, meta=response.meta)
+
+    (request,) = process(middleware, response, callback)
+    assert set(request.meta) == {SAMPLE}
+    assert crawl.store.url(request.meta[SAMPLE]) == LINKS[0].url
 
 
 def test_exception_of_another_middleware_ends_the_lease():

@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
 from tres_scrapy import scheduler as module
-from tres_scrapy.extensions.learner import SAMPLE, Learner
+from tres_scrapy.extensions.learner import LEASE, SAMPLE, Learner
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.crawl import Crawl
@@ -121,7 +121,7 @@ def test_no_more_samples_are_out_than_concurrent_requests(clock):
     assert len(requests) == 3
     scheduler.request_left_downloader(requests[0], spider=None)
     assert scheduler.next_request() is None, "what is not yet judged counts"
-    crawl.book_failure(requests[0].meta[SAMPLE], "kind")
+    crawl.book_failure(requests[0].meta[LEASE], "kind")
     assert scheduler.next_request() is not None
 
 
@@ -132,7 +132,7 @@ def test_with_concurrency_one_the_choice_does_not_look_at_the_hosts(clock):
     for url in urls[:2]:
         request = scheduler.next_request()
         assert request.url == url
-        crawl.book_failure(request.meta[SAMPLE], "kind")
+        crawl.book_failure(request.meta[LEASE], "kind")
 
 
 def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
@@ -142,7 +142,7 @@ def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
     assert scheduler.enqueue_request(asked)
     request = scheduler.next_request()
     assert (request.callback, request.cb_kwargs) == (callback, {"a": 2})
-    assert request.meta == {"own": 1, SAMPLE: 0}
+    assert request.meta == {"own": 1, LEASE: 0}
 
 
 def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
@@ -160,7 +160,7 @@ def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
 
 def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
-    crawl.book_failure(scheduler.next_request().meta[SAMPLE], "kind")
+    crawl.book_failure(scheduler.next_request().meta[LEASE], "kind")
     assert not scheduler.enqueue_request(Request("http://a.test/"))
     assert scheduler.enqueue_request(Request("http://a.test/", dont_filter=True))
     assert urls_of(scheduler) == ["http://a.test/"]
@@ -201,9 +201,74 @@ def test_redirect_that_may_not_be_followed_ends_its_sample(clock, target, kind):
     assert crawl.failures == {kind: 1}
 
 
+def test_retry_to_the_same_host_waits_for_its_delay_and_wakes_the_engine(clock):
+    slots = {"a.test": slot(delay=2.0, lastseen=100.0)}
+    scheduler, _ = scheduler_of("http://a.test/", slots=slots, CONCURRENT_REQUESTS=2)
+    request = scheduler.next_request()
+    scheduler.request_left_downloader(request, spider=None)
+    scheduler.enqueue_request(request.copy())
+    assert scheduler.next_request() is None
+    assert clock.calls[-1].delay == pytest.approx(2.0)
+    clock.now = 103.0
+    assert scheduler.next_request().url == "http://a.test/"
+
+
+def test_redirect_that_was_answered_from_a_cache_frees_its_host(clock):
+    scheduler, _ = scheduler_of("http://a.test/")
+    request = scheduler.next_request()  # never reaches the downloader
+    scheduler.enqueue_request(request.replace(url="http://a.test/new"))
+    assert scheduler.next_request().url == "http://a.test/new"
+
+
+def test_redirect_to_another_host_goes_to_the_slot_of_that_host(clock):
+    scheduler, _ = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    request.meta["download_slot"] = "a.test"
+    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    assert "download_slot" not in scheduler.next_request().meta
+
+
+def test_redirect_of_a_page_to_itself_is_not_followed(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    again = request.replace(meta=request.meta | {"redirect_urls": ["http://a.test/#x"]})
+    assert not scheduler.enqueue_request(again)
+    assert crawl.failures == {"redirect_closed": 1}
+
+
+def test_concurrency_one_arms_no_timer_for_hosts_that_have_rested(clock):
+    slots = {"a.test": slot(delay=2.0)}
+    scheduler, _ = scheduler_of("http://a.test/", slots=slots, CONCURRENT_REQUESTS=1)
+    scheduler.next_request()
+    clock.now = 200.0
+    assert scheduler.next_request() is None
+    assert not clock.calls
+
+
+def test_announced_request_is_sent_once_even_if_it_arrives_late(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    announced = Request("http://b.test/", callback=print, meta={SAMPLE: 1})
+    row = scheduler.next_request().meta[LEASE]
+    zeros = np.zeros((1, 3), dtype=np.float32)
+    crawl.book_page(row, 1.0, ["http://b.test/"], [""], zeros)
+    scheduler._learner.requests[1] = announced
+    sent = scheduler.next_request()
+    assert (sent.callback, sent.meta) == (print, {LEASE: 1})
+    assert scheduler.enqueue_request(announced)
+    assert scheduler.next_request() is None
+
+
+def test_copy_of_a_finished_request_is_a_request_of_its_own(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    crawl.book_failure(request.meta[LEASE], "kind")
+    assert scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    assert urls_of(scheduler) == ["http://b.test/"]
+
+
 def test_nothing_is_pending_when_the_page_limit_is_reached(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
-    row = scheduler.next_request().meta[SAMPLE]
+    row = scheduler.next_request().meta[LEASE]
     assert scheduler.has_pending_requests()
     crawl.book_page(row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
     assert not scheduler.has_pending_requests()
@@ -211,7 +276,7 @@ def test_nothing_is_pending_when_the_page_limit_is_reached(clock):
 
 def test_nothing_is_pending_when_all_that_is_left_is_over_max(clock):
     scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
-    row = scheduler.next_request().meta[SAMPLE]
+    row = scheduler.next_request().meta[LEASE]
     links = ["http://a.test/2", "http://a.test/3"]
     crawl.book_page(row, 1.0, links, links, np.zeros((2, 3), dtype=np.float32))
     assert scheduler.next_request() is None

@@ -134,18 +134,6 @@ def test_buckets_hide_differences_within_a_tenth():
         assert len(tree) == leaves
 
 
-def test_rule_tells_the_way_from_the_root():
-    tree = tree_over([], min_samples=2)
-    low, high = np.zeros(8, dtype=np.float32), np.zeros(8, dtype=np.float32)
-    high[5] = 0.5
-    tree.add_experience(low, 0.0)
-    tree.add_experience(high, 1.0)
-    assert [str(rule) for leaf in range(2) for rule in tree.rule(leaf)] == [
-        "anchor_probability < 0.25",
-        "anchor_probability >= 0.25",
-    ]
-
-
 def test_empty_insert_is_allowed():
     tree = tree_over([])
     tree.insert(np.zeros(0, dtype=np.int64))

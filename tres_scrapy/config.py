@@ -51,6 +51,9 @@ class Config:
     )
     output: Path | None = _setting(Path, None, "JSON lines file of relevant pages")
     max_links: int = _setting(whole(1), 1000, "links read from one page")
+    max_crawl_delay: float = _setting(
+        number(0, 86400), 30.0, "seconds; a host whose robots.txt asks for more is left alone"
+    )
     torch_threads: int = _setting(whole(1), 1, "threads PyTorch computes with")
     progress_interval: float = _setting(number(0, 3600), 10.0, "seconds between progress lines")
 
@@ -126,6 +129,12 @@ class Config:
             raise ConfigError("no seed: add -a seed=URL, the page to start from")
         if self.web == "corpus" and self.web_data is None:
             raise ConfigError("TRES_WEB=corpus needs TRES_WEB_DATA, its file of documents")
+
+    def __post_init__(self) -> None:
+        """Refuse values that do not go together."""
+        cap = self.max_per_domain
+        if cap is not None and cap.first != cap.last and self.pages is None:
+            raise ConfigError("an adaptive MAX falls with the share of pages done: add -a pages=N")
 
     @property
     def tree(self) -> TreeOptions:

@@ -10,7 +10,8 @@ class RelevantPage:
     """A relevant page, and why and when it was fetched.
 
     `url` was chosen, `final_url` answered after redirects; `depth` counts links from the seed and
-    `path` names the pages on the way; `q_value` is None in the exploration phase and for seeds;
+    `path` names the pages on the way; `q_value` is None in the exploration phase and for seeds,
+    `leaf`, the leaf's number when the choice was made, for seeds;
     `fetched_at` is an ISO 8601 time in UTC.
     """
 
@@ -23,6 +24,6 @@ class RelevantPage:
     path: list[str]
     anchor: str
     q_value: float | None
-    leaf: int
+    leaf: int | None
     fetched_at: str
     status: int

@@ -31,7 +31,7 @@ class JsonLinesPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
-        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
         return cls(config.output or Path("output", f"{config.topic}-{started}.jsonl"))
 
     def open_spider(self) -> None:
@@ -42,12 +42,13 @@ class JsonLinesPipeline:
             raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
 
     def close_spider(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        if self._written:
-            logger.info("Wrote %d relevant pages to %s", self._written, self.path)
-        elif not self.path.stat().st_size:
-            self.path.unlink()  # a file for nothing only makes people look into it
+        if self._file is None:
+            return
+        empty = not self._file.tell()
+        self._file.close()
+        logger.info("Wrote %d relevant pages to %s", self._written, self.path)
+        if empty:
+            self.path.unlink(missing_ok=True)  # a file for nothing only makes people look into it
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None:

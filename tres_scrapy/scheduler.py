@@ -17,7 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.python.failure import Failure
 
-from tres_scrapy.extensions.learner import SAMPLE, Learner
+from tres_scrapy.extensions.learner import LEASE, SAMPLE, Learner
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.topic.text import canonicalise
 
@@ -41,7 +41,6 @@ class TreeFrontierScheduler(BaseScheduler):
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
-        self._requests: dict[int, Request] = {}  # those that came through enqueue_request
         self._again: deque[Request] = deque()  # redirects, retries and what is no sample
         self._out: dict[int, int] = {}  # host by row, while the row is with the downloader
         self._resting: dict[int, float] = {}  # by host, when its next request may be sent
@@ -68,65 +67,65 @@ class TreeFrontierScheduler(BaseScheduler):
         return not self._crawl.finished and self._crawl.store.pending > 0
 
     def enqueue_request(self, request: Request) -> bool:
-        row = request.meta.get(SAMPLE)
-        if row is not None and self._crawl.is_leased(row):
-            return self._take_back(row, request)
+        if SAMPLE in request.meta:
+            return True  # it is in the frontier since the page it was found on was booked
+        lease = request.meta.get(LEASE)
+        if lease is not None and self._crawl.is_leased(lease):
+            return self._take_back(lease, request)
+        request.meta.pop(LEASE, None)  # a copy of a request whose sample is done
         url = canonicalise(request.url)
-        if url is None or request.method != "GET":
+        repeats = url is not None and request.dont_filter and self._crawl.store.is_closed(url)
+        if url is None or request.method != "GET" or repeats:
             self._again.append(request)
             return True
-        if row is None:
-            if self._crawl.store.is_closed(url) and request.dont_filter:
-                self._again.append(request)
-                return True
-            row = self._learner.add_seed(url)
+        row = self._learner.add_seed(url)
         if row is None:
             return False
-        self._requests[row] = request
+        self._learner.requests[row] = request
         return True
 
     def next_request(self) -> Request | None:
         busy = self._busy_hosts()
         if (request := self._next_again(busy)) is not None:
             return request
-        if self._crawl.leased >= self._concurrency:
-            return None  # a booking wakes the engine
-        decision = self._crawl.next(busy)
+        decision = None
+        if self._crawl.leased < self._concurrency:
+            decision = self._crawl.next(busy)
         if decision is None:
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
-        request = self._requests.pop(row, None) or Request(self._crawl.store.url(row))
-        return self._hand_out(
-            row,
-            request.replace(
-                meta={**request.meta, SAMPLE: row},
-                errback=partial(self._failed, row, request.errback),
-                dont_filter=True,
-            ),
-        )
+        request = self._learner.requests.pop(row, None) or Request(self._crawl.store.url(row))
+        meta = {name: value for name, value in request.meta.items() if name != SAMPLE}
+        errback = partial(self._failed, row, request.errback)
+        return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        host = self._out.pop(request.meta.get(SAMPLE, NO_PARENT), None)
+        host = self._out.pop(request.meta.get(LEASE, NO_PARENT), None)
         if host is not None and (slot := self._slot(host)) is not None:
             self._rest(host, since=slot.lastseen)
 
     def _take_back(self, row: int, request: Request) -> bool:
         """Queue a redirect or a retry of a leased row, if where it leads may be fetched."""
-        url = canonicalise(request.url)
+        self._out.pop(row, None)
+        url, current = canonicalise(request.url), self._crawl.store.url(row)
         if url is None:
             self._learner.book_failure(row, "redirect_not_http")
             return False
-        if url != self._crawl.store.url(row) and not self._crawl.redirect(row, url):
+        came_from = request.meta.get("redirect_urls", [None])[-1]
+        to_itself = came_from is not None and canonicalise(came_from) == url == current
+        if to_itself or (url != current and not self._crawl.redirect(row, url)):
             self._learner.book_failure(row, "redirect_closed")
             return False
+        if url != current:
+            request.meta.pop("download_slot", None)  # it names the slot of the host before
         self._again.append(request)
         return True
 
     def _next_again(self, busy: list[int]) -> Request | None:
         for _ in range(len(self._again)):
             request = self._again.popleft()
-            row = request.meta.get(SAMPLE)
+            row = request.meta.get(LEASE)
             if row is None:
                 return request
             if self._crawl.store.host(row) not in busy:
@@ -141,11 +140,11 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that cannot be sent one more request now."""
-        if self._concurrency == 1:
-            return []
         now = monotonic()
         self._out = {row: host for row, host in self._out.items() if self._crawl.is_leased(row)}
         self._resting = {host: until for host, until in self._resting.items() if until > now}
+        if self._concurrency == 1:
+            return []
         transfers = Counter(self._out.values())
         full = {host for host, count in transfers.items() if count >= self._transfers(host)}
         return list(full | self._resting.keys())
@@ -185,10 +184,11 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Book a fetch that raised; the request's own errback still has its say."""
-        self._learner.book_failure(row, type(failure.value).__name__)
+        ignored = isinstance(failure.value, IgnoreRequest)
+        self._learner.book_failure(row, "ignored" if ignored else type(failure.value).__name__)
         if errback is not None:
             return errback(failure)
-        level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO
+        level = logging.DEBUG if ignored else logging.INFO
         logger.log(
             level, "No page from %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
         )

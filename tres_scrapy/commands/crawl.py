@@ -31,7 +31,9 @@ class Command(crawl.Command):
         crawling = self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
         # Asked for its exception, the task does not print it with a traceback at exit.
-        error = crawling.exception() if isinstance(crawling, asyncio.Task) else None
+        error = None
+        if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
+            error = crawling.exception()
         if isinstance(error, _SAID_IN_ONE_LINE):
             sys.exit(f"scrapy crawl {args[0]}: {error}")
         if error is not None:

@@ -12,12 +12,12 @@ from typing import Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scrapy import Spider, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
-from tres_scrapy.config import Config
+from tres_scrapy.config import Config, ConfigError
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
@@ -27,8 +27,9 @@ from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.pack import Pack
 
-SAMPLE = "tres_sample"  # the key of Request.meta that holds the row of its frontier sample
-VISIT = "tres_visit"  # the key of Response.meta that holds its Visit
+# Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
+# one that was sent, VISIT the Visit of its response.
+SAMPLE, LEASE, VISIT = "tres_sample", "tres_lease", "tres_visit"
 
 PAGE_LIMIT = "page_limit"
 FRONTIER_EXHAUSTED = "frontier_exhausted"
@@ -58,6 +59,7 @@ class Learner:
 
     def __init__(self, crawl: Crawl, judge: Judge, stats: StatsCollector) -> None:
         self.crawl = crawl
+        self.requests: dict[int, Request] = {}  # by row, those of a spider's own
         self._judge = judge
         self._stats = stats
 
@@ -65,6 +67,8 @@ class Learner:
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
         config.require_topic()
+        if crawler.settings["JOBDIR"]:
+            raise ConfigError("JOBDIR: the frontier is in memory and cannot be resumed; unset it")
         torch.set_num_threads(config.torch_threads)
         store = SampleStore(DomainLedger(config.max_per_domain))
         policy = make_policy(
@@ -78,15 +82,28 @@ class Learner:
         judge = Judge(Pack.load(config.models / str(config.topic)), config.max_links)
         learner = cls(Crawl(store, policy, config.pages), judge, crawler.stats)
         crawler.signals.connect(learner.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(learner.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(learner.engine_stopped, signal=signals.engine_stopped)
         return learner
 
     def spider_idle(self, spider: Spider) -> None:
-        raise CloseSpider(self._closing_reason())
+        if self.crawl.finished:
+            raise CloseSpider(PAGE_LIMIT)
+        raise CloseSpider(FRONTIER_EXHAUSTED if self.crawl.pages else NO_PAGE)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        if reason == NO_PAGE:
+            kinds = ", ".join(self.crawl.failures) or "none could be tried"
+            logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
+        elif reason == FRONTIER_EXHAUSTED:
+            logger.info(
+                "Ran out of links after %d pages: every URL found is fetched or its domain has "
+                "reached MAX",
+                self.crawl.pages,
+            )
 
     def engine_stopped(self) -> None:
         self._judge.close()
-        self._report()
 
     def add_seed(self, url: str) -> int | None:
         """Put a seed into the frontier; return its row, None if its URL is closed."""
@@ -124,21 +141,6 @@ class Learner:
         if self.crawl.is_leased(row):
             self.crawl.book_failure(row, kind)
             self._report()
-
-    def _closing_reason(self) -> str:
-        crawl = self.crawl
-        if crawl.finished:
-            return PAGE_LIMIT
-        if not crawl.pages:
-            kinds = ", ".join(crawl.failures) or "none could be tried"
-            logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
-            return NO_PAGE
-        logger.info(
-            "Ran out of links after %d pages: every URL found is fetched or its domain has "
-            "reached MAX",
-            crawl.pages,
-        )
-        return FRONTIER_EXHAUSTED
 
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():

@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+import tempfile
 from typing import Any, Self
 
 from scrapy import signals
@@ -27,12 +28,13 @@ class OfflineWeb:
 
     def __init__(self, command: list[str], stats: StatsCollector) -> None:
         self._stats = stats
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
         # A session of its own keeps Ctrl-C from reaching the web before the crawl has ended.
         self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
             [sys.executable, "-m", "tres_scrapy.webs.server", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
             start_new_session=True,
         )
@@ -46,10 +48,10 @@ class OfflineWeb:
         if config.web is None:
             raise NotConfigured
         web = cls(_command(config), crawler.stats)
-        crawler.signals.connect(web.engine_stopped, signal=signals.engine_stopped)
+        crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
 
-    def engine_stopped(self) -> None:
+    def spider_closed(self) -> None:
         """Stop the web and report its own count of the crawl."""
         if self._server.stdin is not None:
             self._server.stdin.close()
@@ -68,11 +70,12 @@ class OfflineWeb:
     def _read(self) -> dict[str, Any]:
         """Return the next line of the server; raise OfflineWebError with its reason if it ended."""
         assert self._server.stdout is not None
-        assert self._server.stderr is not None
         line = self._server.stdout.readline()
         if not line:
-            reason = self._server.stderr.read().strip() or "it ended without a word"
-            raise OfflineWebError(f"the offline web does not run: {reason}")
+            self._server.wait()
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines() or ["it ended without a word"]
+            raise OfflineWebError(f"the offline web does not run: {said[-1]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -11,16 +11,23 @@ from scrapy.downloadermiddlewares import robotstxt
 from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import ProtegoRobotParser, RobotParser
 
+from tres_scrapy.config import Config
+
+logger = logging.getLogger(__name__)
+
 
 class Robots:
     """Raises the delay of a host's downloader slot to what its robots.txt asks for.
 
-    A robots.txt that cannot be fetched is one line in the log: many hosts are dead.
+    A host that asks for more than TRES_MAX_CRAWL_DELAY is not fetched from at all: a request that
+    waits for it would hold its place among CONCURRENT_REQUESTS. A robots.txt that cannot be
+    fetched is one line in the log: many hosts are dead.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         settings = crawler.settings
+        self._max_delay = Config.from_settings(settings).max_crawl_delay
         self._user_agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
 
     @classmethod
@@ -37,6 +44,10 @@ class Robots:
             return  # the other parsers do not read Crawl-delay
         asked = robotparser.rp.crawl_delay(self._user_agent)
         if not asked:
+            return
+        if asked > self._max_delay:
+            logger.info("%s asks for %g s between fetches: left alone", request.url, asked)
+            robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
         downloader = self._crawler.engine.downloader
         key = downloader.get_slot_key(request)

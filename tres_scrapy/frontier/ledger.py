@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +42,10 @@ class Cap:
         """Read "10", "5_2" or "none"; raise ValueError for anything else."""
         if text.strip().lower() in {"", "none", "0"}:
             return None
-        first, _, last = text.partition("_")
-        try:
-            cap = cls(int(first), int(last or first))
-        except ValueError:
-            raise ValueError("must be a number, two like 5_2, or none") from None
+        numbers = re.fullmatch(r"(\d+)(?:_(\d+))?", text.strip())
+        if numbers is None:
+            raise ValueError("must be a number, two like 5_2, or none")
+        cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
         if not cap.first >= cap.last >= 1:
             raise ValueError("must be at least 1 and must not rise")
         return cap
@@ -75,10 +75,6 @@ class DomainLedger:
             self.names.append(domain)
             self._records.extend(1)
         return number
-
-    def find(self, domain: str) -> int | None:
-        """Return the number of a registrable domain if it is known."""
-        return self._ids.get(domain)
 
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that is under way (`change` 1) or over (-1)."""

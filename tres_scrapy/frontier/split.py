@@ -28,6 +28,8 @@ def best_split(
     share `min_share` of the samples.
     """
     count = len(rewards)
+    if np.var(rewards, dtype=np.float64) <= _NOISE:
+        return None
     order = np.argsort(x, axis=0, kind="stable")
     values = np.take_along_axis(x, order, axis=0)
     sums = np.cumsum(rewards[order], axis=0, dtype=np.float64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,6 @@ _LEAF = -1
 _ROOT = 0
 _NODE = np.dtype(
     [
-        ("parent", "i4"),
         ("feature", "i4"),
         ("threshold", "f4"),
         ("left", "i4"),
@@ -41,17 +39,6 @@ class TreeOptions:
     min_samples: int = 5
     min_share: float = 0.0
     bucketed: bool = False
-
-
-class Rule(NamedTuple):
-    """One turn on the way from the root to a leaf."""
-
-    feature: str
-    below: bool
-    threshold: float
-
-    def __str__(self) -> str:
-        return f"{self.feature} {'<' if self.below else '>='} {self.threshold:.3g}"
 
 
 @dataclass(slots=True)
@@ -83,7 +70,7 @@ class TreeFrontier:
         self._nodes = Table(_NODE, capacity=64)
         self._experiences = Table(_EXPERIENCE)
         self.leaves: list[Leaf] = []
-        self._add_leaf(parent=_ROOT, depth=0)
+        self._add_leaf(depth=0)
 
     def __len__(self) -> int:
         """Return the number of leaves."""
@@ -115,18 +102,6 @@ class TreeFrontier:
         for leaf in np.unique(leaves):
             self.pool.extend(int(leaf), rows[leaves == leaf])
 
-    def rule(self, leaf: int) -> list[Rule]:
-        """Return the rules that lead from the root to a leaf."""
-        rules: list[Rule] = []
-        node = self.leaves[leaf].node
-        while node != _ROOT:
-            parent = int(self._nodes["parent"][node])
-            below = bool(self._nodes["left"][parent] == node)
-            feature, threshold = self._nodes["feature"][parent], self._nodes["threshold"][parent]
-            rules.append(Rule(FEATURES[feature], below, float(threshold)))
-            node = parent
-        return rules[::-1]
-
     def rewards(self, leaf: int) -> NDArray[np.float32]:
         """Return the rewards of the experience samples of a leaf."""
         return self._experiences["reward"][self.leaves[leaf].experiences]
@@ -150,8 +125,8 @@ class TreeFrontier:
         """Turn a leaf into a branch; `below` marks its experience samples that go left."""
         parent = self.leaves[leaf]
         branch, experiences = parent.node, np.array(parent.experiences)
-        right = self._add_leaf(branch, parent.depth + 1)
-        left = self._add_node(branch, leaf)
+        right = self._add_leaf(parent.depth + 1)
+        left = self._add_node(leaf)
         self._nodes["leaf"][branch] = _LEAF
         self._nodes["feature"][branch] = split.feature
         self._nodes["threshold"][branch] = split.threshold
@@ -170,13 +145,12 @@ class TreeFrontier:
         self.pool.keep(leaf, ~above)
         self.pool.extend(right, rows[above])
 
-    def _add_leaf(self, parent: int, depth: int) -> int:
+    def _add_leaf(self, depth: int) -> int:
         leaf = self.pool.add_leaf()
-        self.leaves.append(Leaf(self._add_node(parent, leaf), depth, []))
+        self.leaves.append(Leaf(self._add_node(leaf), depth, []))
         return leaf
 
-    def _add_node(self, parent: int, leaf: int) -> int:
+    def _add_node(self, leaf: int) -> int:
         node: int = self._nodes.extend(1).start
-        self._nodes["parent"][node] = parent
         self._nodes["leaf"][node] = leaf
         return node

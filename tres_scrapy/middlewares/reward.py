@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.extensions.learner import SAMPLE, VISIT, Learner, Visit
+from tres_scrapy.extensions.learner import LEASE, SAMPLE, VISIT, Learner, Visit
 from tres_scrapy.topic.soft_404 import is_soft_404
 from tres_scrapy.topic.text import canonicalise
 
@@ -37,7 +38,7 @@ class RewardMiddleware:
         return cls(learner, crawler.spider)
 
     def process_spider_input(self, response: Response) -> None:
-        row = response.meta.get(SAMPLE)
+        row = response.meta.get(LEASE)
         if row is None:
             return
         if response.status != 200:
@@ -67,18 +68,18 @@ class RewardMiddleware:
                 else:
                     yield output
         finally:
-            self._book_requests(visit, requests)
+            requests = self._book_requests(visit, requests)
         for request in requests:
             yield request
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        row = response.meta.get(SAMPLE)
-        if row is not None:
+        row = response.meta.get(LEASE)
+        if row is not None and VISIT not in response.meta:  # else the page is booked with its links
             self._learner.book_failure(row, type(exception).__name__)
 
     async def _visit(self, response: Response) -> Visit | None:
         """Return the judged page of a leased sample; None if the response is nothing to learn."""
-        row = response.meta.get(SAMPLE)
+        row = response.meta.get(LEASE)
         if row is None or not self._learner.crawl.is_leased(row):
             return None
         assert isinstance(response, HtmlResponse)  # anything else is booked as a failure
@@ -102,25 +103,41 @@ class RewardMiddleware:
             visit.judged.judgement.actions,
         )
 
-    def _book_requests(self, visit: Visit, requests: list[Request]) -> None:
-        """Book the page with the requests' URLs as its outlinks and mark each with its row."""
-        chosen: dict[str, Request] = {}
+    def _book_requests(self, visit: Visit, requests: list[Request]) -> list[Request]:
+        """Book the page with the requests' URLs as its outlinks and mark each with its row.
+
+        Return the requests, of those for one URL the first only unless it may be repeated.
+        """
+        links: dict[str, Request] = {}
+        others = []
         for request in requests:
-            request.meta.pop(SAMPLE, None)  # a copy of the page's own meta may have come along
+            for key in (SAMPLE, LEASE, VISIT):
+                request.meta.pop(key, None)  # those of the page, if its meta was passed on
             url = canonicalise(request.url)
-            if url is not None and request.method == "GET":
-                chosen.setdefault(url, request)
+            if url is None or request.method != "GET" or (url in links and request.dont_filter):
+                others.append(request)
+            else:
+                links.setdefault(url, request)
+        urls = list(links)
+        rows = self._learner.book_page(visit, urls, *self._described(visit, urls))
+        for row in rows.tolist():
+            request = links[self._learner.crawl.store.url(row)]
+            request.meta[SAMPLE] = row
+            self._learner.requests[row] = request
+        return [*links.values(), *others]
+
+    def _described(self, visit: Visit, urls: list[str]) -> tuple[list[str], NDArray[np.float32]]:
+        """Return anchors and features 4 to 6 of URLs; one not on the page has no anchor."""
         page, judgement = visit.judged
-        on_page = {link.url: i for i, link in enumerate(page.links)}
-        anchors = [page.links[on_page[url]].anchor if url in on_page else "" for url in chosen]
-        actions = np.zeros((len(chosen), 3), dtype=np.float32)
-        absent = [i for i, url in enumerate(chosen) if url not in on_page]
-        present = [i for i, url in enumerate(chosen) if url in on_page]
-        urls = list(chosen)
-        actions[present] = judgement.actions[[on_page[urls[i]] for i in present]]
-        actions[absent] = self._learner.action_features(
-            [urls[i] for i in absent], [""] * len(absent)
-        )
-        store = self._learner.crawl.store
-        for row in self._learner.book_page(visit, urls, anchors, actions).tolist():
-            chosen[store.url(row)].meta[SAMPLE] = row
+        places = {link.url: i for i, link in enumerate(page.links)}
+        absent = [url for url in urls if url not in places]
+        known = judgement.actions
+        if absent:
+            known = np.concatenate(
+                [known, self._learner.action_features(absent, [""] * len(absent))]
+            )
+            places |= {url: len(page.links) + i for i, url in enumerate(absent)}
+        anchors = [
+            page.links[i].anchor if (i := places[url]) < len(page.links) else "" for url in urls
+        ]
+        return anchors, known[[places[url] for url in urls]]

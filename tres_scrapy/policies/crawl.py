@@ -105,9 +105,9 @@ class Crawl:
 
         `actions` [n, 3] holds features 4 to 6 of the outlinks.
         """
+        experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
         self.pages += 1
         self.relevant += reward > 0
-        experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
         ledger = self.store.ledger
         ledger.book_page(self.store.domain(row), reward)
         if self.limit is not None:
@@ -119,8 +119,8 @@ class Crawl:
 
     def book_failure(self, row: int, kind: str) -> None:
         """End a leased row that brought no page: reward 0, and not a page of T (design)."""
-        self.failures[kind] += 1
         experience = self._observe(row, 0.0)
+        self.failures[kind] += 1
         self.store.ledger.book_failure(self.store.domain(row))
         self.store.finish(row)
         self._expand(experience, _NO_ROWS)
@@ -144,7 +144,7 @@ class Crawl:
             row = self._seeds.popleft()
             standing = self.store.standing(np.array([row]), busy_hosts)[0]
             if standing == Standing.READY:
-                return Decision(row, 0, None)
+                return Decision(row, None, None)
             if standing == Standing.DEAD:
                 self.store.drop(np.array([row]))
             else:

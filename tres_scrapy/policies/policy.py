@@ -12,10 +12,10 @@ from tres_scrapy.frontier.pool import Rows
 
 
 class Decision(NamedTuple):
-    """The sample to fetch next, the leaf it came from and Q(s, a), None where none was asked."""
+    """The sample to fetch next, its leaf (None for a seed) and Q(s, a) (None if none was asked)."""
 
     row: int
-    leaf: int
+    leaf: int | None
     q_value: float | None
 
 

@@ -39,7 +39,6 @@ class Judge:
     def __init__(self, pack: Pack, max_links: int) -> None:
         self._pack = pack
         self._max_links = max_links
-        self._model = threading.Lock()
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
         self._thread.start()
@@ -52,8 +51,7 @@ class Judge:
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
         """Return features 4 to 6 of a few links, [n, 3], at once and in the caller's thread."""
-        with self._model:
-            return self._pack.action_features(urls, anchors)
+        return self._pack.action_features(urls, anchors)
 
     def close(self) -> None:
         """End the thread."""
@@ -69,14 +67,13 @@ class Judge:
                     self._tasks.put(None)  # the end: it is met again after this batch
                     break
                 tasks.append(following)
-            self._judge(tasks)
+            self._judge([task for task in tasks if task.future.set_running_or_notify_cancel()])
 
     def _judge(self, tasks: list[_Task]) -> None:
         try:
             pages = [read_page(task.html, task.url, max_links=self._max_links) for task in tasks]
-            with self._model:
-                judgements = self._pack.judge(pages)
-        except Exception as error:  # whatever it is, it belongs to the pages, not to the thread
+            judgements = self._pack.judge(pages)
+        except Exception as error:  # it belongs to a page, not to the thread
             if len(tasks) == 1:
                 tasks[0].future.set_exception(error)
                 return
