@@ -49,6 +49,16 @@ def test_features_are_neutral_until_the_domain_is_visited():
     assert ledger.relevant_domains == 1
 
 
+def test_prior_visits_draw_a_young_ratio_to_that_of_an_unknown_domain():
+    ledger = DomainLedger(prior=2)
+    domain = np.array([ledger.id_of("a.test")])
+    ratios = []
+    for _ in range(3):
+        ratios.append(float(ledger.features(domain)[0, 0]))
+        ledger.book_page(domain[0], 1.0)
+    assert ratios == pytest.approx([1 / 2, 2 / 3, 3 / 4])
+
+
 def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
     ledger = DomainLedger(Cap(2, 2))
     domain = np.array([ledger.id_of("a.test")])

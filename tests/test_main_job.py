@@ -163,6 +163,17 @@ def test_every_kind_of_failure_is_an_experience_and_no_page(scrapy, tmp_path, pa
         assert f"'tres/failures/{name}': 1" in process.stderr
 
 
+def test_same_text_at_another_url_is_harvested_once(scrapy, tmp_path, pages):
+    copies = [f"http://a.test/?sid={i}" for i in range(3)]
+    pages.add("http://a.test/", FOOD.format("leek") + link(*copies))
+    for url in copies:
+        pages.add(url, FOOD.format("pea"))
+    process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    assert [item["title"] for item in items] == ["leek soup recipe", "pea soup recipe"]
+    assert "'tres/duplicates': 2" in process.stderr
+    assert "'tres/relevant_pages': 2" in process.stderr
+
+
 def test_jsonl_stands_beside_scrapys_own_feeds(scrapy, tmp_path, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
     pages.add("http://a.test/2", FOOD.format("pea"))

@@ -58,7 +58,11 @@ def crawl_over():
 def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse):
     """A middleware and the response to a leased seed."""
     crawl = crawl_over()
-    learner = Learner(crawl, judge or Judge(), SimpleNamespace(set_value=lambda *_: None))
+    learner = Learner(
+        crawl,
+        judge or Judge(),
+        SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
+    )
     row = learner.add_seed(url)
     assert crawl.next().row == row
     request = Request(url, meta={LEASE: row})

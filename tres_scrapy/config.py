@@ -44,6 +44,9 @@ class Config:
     max_per_domain: Cap | None = _setting(
         Cap.parse, None, "pages fetched of one domain at most, MAX: 10, 5_2 (adaptive) or none"
     )
+    domain_prior: float = _setting(
+        number(0, 1000), 10.0, "visits of ratio 0.5 that feature 7 starts from; 0: the paper's"
+    )
     policy: str = _setting(one_of(*POLICIES), "tres", "who chooses the next URL")
     random_seed: int = _setting(whole(0, 2**31 - 1), 0, "seed of every random choice")
     models: Path = _setting(

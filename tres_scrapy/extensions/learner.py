@@ -24,6 +24,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.policy import Decision
 from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.topic.duplicate import SeenTexts
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.pack import Pack
 
@@ -48,6 +49,12 @@ class Visit:
     decision: Decision
     judged: Judged
     fetched_at: datetime
+    is_new: bool
+
+    @property
+    def relevant(self) -> bool:
+        """Whether the page is relevant and no copy of a page fetched before."""
+        return self.judged.judgement.relevant and self.is_new
 
 
 class Learner:
@@ -61,6 +68,7 @@ class Learner:
         self.crawl = crawl
         self.requests: dict[int, Request] = {}  # by row, those of a spider's own
         self._judge = judge
+        self._texts = SeenTexts()
         self._stats = stats
 
     @classmethod
@@ -70,7 +78,7 @@ class Learner:
         if crawler.settings["JOBDIR"]:
             raise ConfigError("JOBDIR: the frontier is in memory and cannot be resumed; unset it")
         torch.set_num_threads(config.torch_threads)
-        store = SampleStore(DomainLedger(config.max_per_domain))
+        store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
         policy = make_policy(
             config.policy,
             store,
@@ -121,7 +129,10 @@ class Learner:
         judged = await asyncio.wrap_future(self._judge.submit(html, url))
         store = self.crawl.store
         path, anchor = store.trail(row), store.anchors[row]
-        return Visit(row, path, anchor, self.crawl.decision(row), judged, fetched_at)
+        decision, is_new = self.crawl.decision(row), self._texts.add(judged.page)
+        if not is_new:
+            self._stats.inc_value("tres/duplicates")
+        return Visit(row, path, anchor, decision, judged, fetched_at, is_new)
 
     def book_page(
         self,
@@ -131,7 +142,7 @@ class Learner:
         actions: NDArray[np.float32],
     ) -> Rows:
         """Book a page with the outlinks to follow and return their rows; learn from it."""
-        reward = float(visit.judged.judgement.relevant)
+        reward = float(visit.relevant)
         rows = self.crawl.book_page(visit.row, reward, urls, anchors, actions)
         self._report()
         return rows

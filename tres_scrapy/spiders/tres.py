@@ -44,7 +44,7 @@ class TresSpider(Spider):
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         visit: Visit | None = response.meta.get(VISIT)
-        if visit is None or not visit.judged.judgement.relevant:
+        if visit is None or not visit.relevant:
             return
         yield RelevantPage(
             url=response.meta.get("redirect_urls", [response.url])[0],
