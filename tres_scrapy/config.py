@@ -85,6 +85,12 @@ class Config:
     exploration_steps: int = _setting(
         whole(0), LearningOptions.exploration_steps, "steps in which the leaf is drawn uniformly"
     )
+    warm_up_steps: int = _setting(
+        whole(0), LearningOptions.warm_up_steps, "steps that bring several gradient steps each"
+    )
+    warm_up_updates: int = _setting(
+        whole(0), LearningOptions.warm_up_updates, "gradient steps of a step of the warm-up"
+    )
     update_period: int = _setting(
         whole(1), LearningOptions.update_period, "steps between gradient steps"
     )
@@ -162,6 +168,8 @@ class Config:
         return LearningOptions(
             self.representatives,
             self.exploration_steps,
+            self.warm_up_steps,
+            self.warm_up_updates,
             self.update_period,
             self.batch_size,
             self.replay_capacity,

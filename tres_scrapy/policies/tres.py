@@ -20,12 +20,16 @@ from tres_scrapy.policies.policy import Decision, Experience
 class LearningOptions:
     """How TRES explores and learns; a step is an experience taken in.
 
+    In the warm-up, every step brings `warm_up_updates` gradient steps: experiences are few, and
+    waiting to have learnt them costs more pages than the gradient steps cost time.
     The paper draws one representative of each leaf. Drawing a few costs as many times the Q
     evaluations, which are cheap, and wins harvest: within a leaf, Q still tells samples apart.
     """
 
     representatives: int = 4
     exploration_steps: int = 30
+    warm_up_steps: int = 500
+    warm_up_updates: int = 4
     update_period: int = 1
     batch_size: int = 64
     replay_capacity: int = 20_000
@@ -34,8 +38,8 @@ class LearningOptions:
 class TresPolicy:
     """Evaluates Q for representatives of each leaf and fetches the best (Algorithms 2, 3).
 
-    In the exploration phase the leaf is drawn uniformly. Gradient steps begin when the replay
-    holds a batch of experiences.
+    In the exploration phase the leaf is drawn uniformly. Gradient steps begin with the first
+    experience.
     """
 
     def __init__(
@@ -73,12 +77,16 @@ class TresPolicy:
         self.tree.insert(outlinks)
 
     def learn(self) -> float | None:
-        """Take a Double DQN step every `update_period` steps."""
-        due = self.steps % self._learning.update_period == 0
-        if not due or len(self._replay) < self._learning.batch_size:
-            return None
-        batch = self._replay.batch(self._learning.batch_size)
-        return self._agent.update(batch, self._store.features)
+        """Take a Double DQN step every `update_period` steps, several in the warm-up."""
+        if self.steps < self._learning.warm_up_steps:
+            updates = self._learning.warm_up_updates
+        else:
+            updates = int(self.steps % self._learning.update_period == 0)
+        loss = None
+        for _ in range(updates):
+            batch = self._replay.batch(self._learning.batch_size)
+            loss = self._agent.update(batch, self._store.features)
+        return loss
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the representative with the highest Q, or any while exploring."""
