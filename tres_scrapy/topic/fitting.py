@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.optim.swa_utils import AveragedModel
+from torch import nn
 from tqdm import tqdm
 
 from tres_scrapy.topic.classifier import MAX_TOKENS, Classifier, Network, buckets
@@ -39,11 +38,9 @@ def fit(split: Split, vectors: WordVectors, *, seed: int, epochs: int = MAX_EPOC
     with _reproducible(seed):
         network = Network(vectors.matrix.shape[1], hidden=HIDDEN, dense=DENSE, dropout=DROPOUT)
         # the running mean of the weights is what is kept: single steps jump about
-        average = AveragedModel(network, avg_fn=_mean)
+        average = deepcopy(network)
         learner = Classifier(network, vectors, BASE_RATE)
-        kept = average.module
-        assert isinstance(kept, Network)
-        classifier = Classifier(kept, vectors, BASE_RATE)
+        classifier = Classifier(average, vectors, BASE_RATE)
         optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
         best, best_epoch, state = -1.0, 0, classifier.network.state_dict()
         progress = tqdm(range(epochs), desc="epochs", unit="epoch")
@@ -71,7 +68,7 @@ def _train_epoch(
     classifier: Classifier,
     sampler: Sampler,
     optimiser: torch.optim.Optimizer,
-    average: AveragedModel,
+    average: Network,
 ) -> float:
     """Take one step per batch and return the mean loss."""
     loss_of = nn.CrossEntropyLoss(reduction="sum")
@@ -87,14 +84,13 @@ def _train_epoch(
             total += loss.item()
         nn.utils.clip_grad_norm_(classifier.network.parameters(), 1.0)
         optimiser.step()
-        average.update_parameters(classifier.network)
+        with torch.no_grad():
+            for mean, value in zip(
+                average.parameters(), classifier.network.parameters(), strict=True
+            ):
+                mean.lerp_(value, MEAN_STEP)
         losses.append(total)
     return float(np.mean(losses))
-
-
-def _mean(mean: Tensor, value: Tensor, count: Tensor | int) -> Tensor:
-    """Return the running mean; it is the plain one at first, lest the random start weigh on it."""
-    return mean.lerp(value, max(MEAN_STEP, 1 / (float(count) + 1)))
 
 
 def _validate(classifier: Classifier, examples: Sequence[Example]) -> float:
