@@ -135,7 +135,9 @@ class Config:
     def require_seed(self) -> None:
         """Raise ConfigError if there is nowhere to start."""
         if not self.seed and self.web is None:
-            raise ConfigError("no seed: add -a seed=URL, the page to start from")
+            raise ConfigError(
+                "no seed: add -a seed=URL, where to start, or -a web=synthetic, to try it offline"
+            )
         if self.web == "corpus" and self.web_data is None:
             raise ConfigError("TRES_WEB=corpus needs TRES_WEB_DATA, its file of documents")
 

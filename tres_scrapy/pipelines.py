@@ -46,8 +46,10 @@ class JsonLinesPipeline:
             return
         empty = not self._file.tell()
         self._file.close()
-        logger.info("Wrote %d relevant pages to %s", self._written, self.path)
+        if self._written:
+            logger.info("Wrote %d relevant pages to %s", self._written, self.path)
         if empty:
+            logger.info("No relevant page: %s is not written", self.path)
             self.path.unlink(missing_ok=True)  # a file for nothing only makes people look into it
 
     def process_item(self, item: Any) -> Any:

@@ -76,7 +76,9 @@ def seeds(text: str) -> tuple[str, ...]:
     for url in urls:
         seed = canonicalise(url)
         if seed is None:
-            raise ValueError(f"must hold http(s) URLs, {url!r} is none")
+            raise ValueError(
+                f"must hold http(s) URLs such as https://example.org/, {url!r} is none"
+            )
         seeds.append(seed)
     if not seeds:
         raise ValueError("must hold at least one URL")

@@ -32,8 +32,8 @@ class Command(ScrapyCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
-        parser.add_argument("--topic", default="food")
-        parser.add_argument("--seed", type=int, default=0, help="of the synthetic web")
+        parser.add_argument("--topic", default="food", help="what is relevant, default: food")
+        parser.add_argument("--seed", type=int, default=0, help="which synthetic web, default: 0")
         parser.add_argument("--data", type=Path, help="JSON lines of the corpus web, xz or plain")
         parser.add_argument("--log", type=Path, help="write one JSON line per fetch")
 
@@ -42,14 +42,17 @@ class Command(ScrapyCommand):
             raise UsageError(f"tres-web takes one web, {' or '.join(KINDS)}, not {args!r}")
         try:
             web = open_web(args[0], opts.topic, opts.seed, opts.data)
-            count = serve(web, opts.port, opts.log, lambda port: _explain(web, port))
+            count = serve(web, opts.port, opts.log, lambda port: _explain(web, opts.topic, port))
         except (OSError, ValueError, OverflowError) as error:
             sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
         print(json.dumps(count.summary(), indent=2))
 
 
-def _explain(web: Web, port: int) -> None:
+def _explain(web: Web, topic: str, port: int) -> None:
     proxy = f"http_proxy=http://127.0.0.1:{port}"
     print(f"{web.name} is served at port {port}; Ctrl-C stops it and prints the count. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
-    print(f"    {proxy} scrapy crawl tres -a seed={web.seeds[0]}", flush=True)
+    print(
+        f"    {proxy} scrapy crawl tres -a topic={topic} -a seed={web.seeds[0]} -a pages=50",
+        flush=True,
+    )

@@ -47,6 +47,7 @@ class OfflineWeb:
         config = Config.from_settings(crawler.settings)
         if config.web is None:
             raise NotConfigured
+        config.require_topic()
         web = cls(_command(config), crawler.stats)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web

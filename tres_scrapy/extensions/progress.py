@@ -42,9 +42,9 @@ class Progress:
     def spider_closed(self, spider: Spider) -> None:
         if self._loop is not None:
             self._loop.stop()
-        self._log()
+        self._log(closing=True)
 
-    def _log(self) -> None:
+    def _log(self, *, closing: bool = False) -> None:
         learner = self._crawler.get_extension(Learner)
         if learner is None:
             return
@@ -52,7 +52,7 @@ class Progress:
         rate = crawl.pages / max(monotonic() - self._started, 1e-9)
         of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
         left = ""
-        if crawl.limit is not None and crawl.pages and not crawl.finished:
+        if crawl.limit is not None and crawl.pages and not closing:
             left = f", {(crawl.limit - crawl.pages) / rate:.0f} s left"
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %.1f pages/s%s",
