@@ -64,7 +64,6 @@ class TreeFrontier:
         options: TreeOptions | None = None,
     ) -> None:
         self.options = options or TreeOptions()
-        self.splits = 0
         self.pool = LeafPool()
         self._features = features
         self._nodes = Table(_NODE, capacity=64)
@@ -75,6 +74,11 @@ class TreeFrontier:
     def __len__(self) -> int:
         """Return the number of leaves."""
         return len(self.leaves)
+
+    @property
+    def splits(self) -> int:
+        """The number of splits: each adds one leaf."""
+        return len(self.leaves) - 1
 
     def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the leaf of each state-action vector of `x` [n, 8], by the tree's rules."""
@@ -135,7 +139,6 @@ class TreeFrontier:
         self.leaves[right].experiences = experiences[~below].tolist()
         self.leaves[leaf] = Leaf(left, parent.depth + 1, experiences[below].tolist())
         self._part(leaf, right, split)
-        self.splits += 1
 
     def _part(self, leaf: int, right: int, split: Split) -> None:
         """Divide the frontier samples of a split leaf by the rule of its experience samples."""

@@ -20,10 +20,10 @@ from tres_scrapy.policies.policy import Decision, Experience
 class LearningOptions:
     """How TRES explores and learns; a step is an experience taken in.
 
-    In the warm-up, every step brings `warm_up_updates` gradient steps: experiences are few, and
-    waiting to have learnt them costs more pages than the gradient steps cost time.
-    The paper draws one representative of each leaf. Drawing a few costs as many times the Q
-    evaluations, which are cheap, and wins harvest: within a leaf, Q still tells samples apart.
+    Departures from the authors' code: exploration lasts 30 steps, not 500, which short crawls
+    cannot afford; in the warm-up, every step brings `warm_up_updates` gradient steps, for then
+    experiences are few. From the paper: it draws one representative of each leaf; a few cost as
+    many times the Q evaluations, and within a leaf Q still tells samples apart.
     """
 
     representatives: int = 4
