@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import PROJECT
 
+from tres_scrapy.topic.pack import Pack
+
 FOOD = (
     "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
     "vegetables in butter, add cream, cheese and pepper, bake the bread, serve the dish hot with "
@@ -19,6 +21,12 @@ FOOD = (
 OTHER = (
     "<title>{0} election</title><p>The parliament voted on {0}: ministers and the opposition "
     "debated the budget, the court heard the case, and troops left the border.</p>"
+)
+
+
+FRENCH = (
+    "<title>La soupe</title><p>Émincez les oignons, faites-les revenir dans le beurre, ajoutez la "
+    "crème et le poivre, puis servez la soupe bien chaude avec du pain et un verre de vin.</p>"
 )
 
 
@@ -61,7 +69,7 @@ def test_embedded_web_from_one_seed_to_jsonl(scrapy, tmp_path):
     assert items
     for item in items:
         assert item["final_url"] in truth
-        assert item["probability"] >= 0.5
+        assert item["probability"] >= Pack.load(PROJECT / "models" / "food").threshold
         assert item["depth"] == len(item["path"]) - 1
         assert item["path"][-1] == item["final_url"]
         assert item["status"] == 200
@@ -95,6 +103,7 @@ def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
         "final_url": "http://b.test/new",
         "title": "pea soup recipe",
         "text": None,
+        "language": "en",
         "probability": None,
         "depth": 1,
         "path": ["http://a.test/", "http://b.test/new"],
@@ -106,6 +115,31 @@ def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
     }
     assert "onions" in page["text"]
     assert seed["path"] == ["http://a.test/"]
+
+
+def test_pages_in_another_language_are_said_to_be(scrapy, tmp_path, pages):
+    pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
+    pages.add("http://a.test/2", FRENCH)
+    process, _ = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    assert "'tres/foreign/fr': 1" in process.stderr
+    assert "1 pages are in a language that the pack does not read (fr 1)" in process.stderr
+
+
+def test_robots_rules_hold_for_every_request_that_waits_for_them(scrapy, tmp_path, pages):
+    """Scrapy 2.19 tells them to one of the requests that wait and lets the others go."""
+    urls = [f"http://b.test/private/{i}" for i in range(12)]
+    pages.add("http://a.test/", FOOD.format("leek") + link(*urls))
+    pages.add("http://b.test/robots.txt", "User-agent: *\nDisallow: /private")
+    for url in urls:
+        pages.add(url, FOOD.format(url))
+    process, _ = crawl(
+        scrapy,
+        tmp_path,
+        *("-a", "seed=http://a.test/", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"),
+        pages=pages,
+    )
+    assert process.returncode == 0, process.stderr
+    assert pages.fetched() == ["http://a.test/"]
 
 
 def test_running_out_of_links_ends_the_crawl_and_says_so(scrapy, tmp_path, pages):

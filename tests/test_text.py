@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic.text import Link, canonicalise, read_page, tokenise
+from tres_scrapy.topic import text
+from tres_scrapy.topic.text import MAX_TAGS, Link, canonicalise, read_page, tokenise
 
 URL = "https://shop.example.org/cheese/index.html"
 
@@ -57,6 +60,13 @@ def test_canonicalise_never_raises(tail: str) -> None:
     for url in (tail, f"http://{tail}", f"http://example.org/{tail}"):
         canonical = canonicalise(url)
         assert canonical is None or canonical.startswith(("http://", "https://"))
+
+
+@given(st.from_regex(text.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
+def test_a_plain_url_is_canonical_as_it_stands(url: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "PLAIN_URL", re.compile(r"(?!)"))
+        assert canonicalise(url) == url
 
 
 def test_tokens_are_lower_case_letter_runs_of_any_script() -> None:
@@ -158,3 +168,47 @@ def test_broken_html_is_read_all_the_same(html: str) -> None:
 def test_read_page_never_raises(html: str) -> None:
     page = read_page(html, URL)
     assert all(link.url == canonicalise(link.url) for link in page.links)
+
+
+def test_hidden_and_named_boilerplate_is_dropped() -> None:
+    chrome = "<div role=navigation>menu</div><p hidden>secret</p><button>Buy</button>"
+    assert read_page(f"{chrome}<p>{'cheese ' * 40}", URL).text.split() == ["cheese"] * 40
+
+
+def test_a_block_of_links_is_dropped_and_a_paragraph_with_links_kept() -> None:
+    menu = "<div><div><a href=/a>Shop</a></div> | <div><a href=/b>Basket</a></div></div>"
+    prose = f"<div><a href=/c>Blue</a> and <a href=/d>white</a> {'cheese ' * 40}</div>"
+    page = read_page(menu + prose, URL)
+    assert page.text.split() == ["Blue", "and", "white"] + ["cheese"] * 40
+    assert len(page.links) == 4
+
+
+def test_no_attribute_of_a_page_makes_it_a_menu() -> None:
+    page = read_page(f"<div data-menu=mobile>{'cheese ' * 40}</div>{'milk ' * 40}", URL)
+    assert page.text.split() == ["cheese"] * 40 + ["milk"] * 40
+
+
+def test_boilerplate_within_boilerplate_is_dropped_once() -> None:
+    inner = "<nav><ul><li><a href=/a>a</a><li><a href=/b>b</a></ul></nav>"
+    html = f"<header>{inner}<div hidden>{inner}</div></header><p>{'cheese ' * 40}"
+    assert read_page(html, URL).text.split() == ["cheese"] * 40
+
+
+@pytest.mark.parametrize(
+    ("html", "language"),
+    [
+        ("<p>" + "Der Bäcker schob das Brot in den Ofen, bis es braun war. " * 3, "de"),
+        ("<html lang=fr><p>Pain", "fr"),
+        ("<p>Bread", ""),
+    ],
+)
+def test_a_page_says_its_language(html: str, language: str) -> None:
+    assert read_page(html, URL).language == language
+
+
+@pytest.mark.parametrize(
+    "tags", ["<div>", "<div>x", "<ul><li><a href=x>y", "<div><a href=x>y</a>milk", "<nav>"]
+)
+def test_what_is_nested_without_end_is_cut(tags: str) -> None:
+    html = tags * (10_000_000 // len(tags))
+    assert len(read_page(html, URL).text.split()) <= MAX_TAGS

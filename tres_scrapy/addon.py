@@ -12,6 +12,7 @@ from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.robots import Robots
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
+from tres_scrapy.middlewares.robots_txt import wait_for_robots
 from tres_scrapy.pipelines import JsonLinesPipeline
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
@@ -33,6 +34,7 @@ class TresAddon:
         for name, components in COMPONENTS.items():
             for component, order in components.items():
                 settings.setdefault_in_component_priority_dict(name, component, order)
+        wait_for_robots(settings)
         if settings.get("TRES_WEB"):
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s

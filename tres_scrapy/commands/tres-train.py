@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from tres_scrapy.topic.document import Selection, read_documents
+from tres_scrapy.spiders.fetch import fetch_lists
+from tres_scrapy.topic.document import read_documents
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.training import train_pack
+from tres_scrapy.topic.pack import KINDS
+from tres_scrapy.topic.selection import Selection
 
 if TYPE_CHECKING:
     import argparse
+
+    from tres_scrapy.topic.document import Document
+    from tres_scrapy.topic.training import Trained
 
 
 class Command(ScrapyCommand):
@@ -23,54 +29,120 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "TOPIC --keywords FILE --relevant FILE... --irrelevant FILE..."
+        return "TOPIC --keywords FILE --relevant PATH... --irrelevant PATH..."
 
     def short_desc(self) -> str:
         return "Train a topic pack from keywords and labelled documents"
 
     def long_desc(self) -> str:
         return (
-            "Train a topic pack. Documents are JSON lines, plain, .gz or .xz, with html or text, "
-            "and title, url, host where known. FILE:FIELD=VALUE[,VALUE...] takes only the lines "
-            "whose field has one of the values; what both sides take is relevant."
+            "Train a topic pack: the words and the classifier that tell a topic. Documents are "
+            "JSON lines (html or text; title, url and host where known), folders of .html and .txt "
+            "files, WARC files, or a .txt list of URLs, which are fetched politely and kept beside "
+            "it; .gz and .xz are read as they are. FILE:FIELD=VALUE[,VALUE...] takes only the "
+            "lines whose field has one of the values; what both sides take is relevant. Give "
+            "irrelevant documents of many kinds, near misses too: whatever the crawl will meet. "
+            "The pack is tested on hosts it was not trained on; report.html in its folder shows "
+            "how well it does and where it errs."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("topic", metavar="TOPIC")
-        parser.add_argument("--keywords", metavar="FILE", type=Path, required=True)
-        parser.add_argument("--relevant", metavar="FILE", nargs="+", required=True)
-        parser.add_argument("--irrelevant", metavar="FILE", nargs="+", required=True)
+        parser.add_argument("topic", metavar="TOPIC", help="name of the pack")
+        parser.add_argument(
+            "--keywords",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="a word or phrase of the topic per line",
+        )
+        parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True)
+        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True)
         models = Path("models")
         parser.add_argument(
             "--output", metavar="DIR", type=Path, default=models, help="holds packs and vectors"
         )
         vectors = models / "vectors" / "english.npz"
-        parser.add_argument("--vectors", metavar="FILE", type=Path, default=vectors)
+        parser.add_argument(
+            "--vectors", metavar="FILE", type=Path, default=vectors, help="made by tres-vectors"
+        )
+        parser.add_argument(
+            "--classifier", choices=KINDS, default=KINDS[0], help=f"default: {KINDS[0]}"
+        )
+        parser.add_argument(
+            "--beside",
+            metavar="KIND",
+            nargs="*",
+            choices=KINDS,
+            default=["svm", "tfidf"],
+            help="models to compare it with, default: svm tfidf",
+        )
+        parser.add_argument(
+            "--language",
+            metavar="CODE",
+            default="en",
+            help='documents in others are left out, "" keeps all, default: en',
+        )
         parser.add_argument("--seed", metavar="N", type=int, default=0)
         parser.add_argument("--date", default="", help="recorded in the pack")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        directory = opts.output / opts.topic
         try:
-            keywords = KeywordSet.parse(opts.keywords.read_text(encoding="utf-8").splitlines())
-            relevant = [Selection.parse(text) for text in opts.relevant]
-            irrelevant = [Selection.parse(text) for text in opts.irrelevant]
-            documents = list(read_documents(relevant, irrelevant))
-            facts = train_pack(
-                directory, keywords, documents, opts.vectors, seed=opts.seed, date=opts.date
-            )
+            self._train(opts)
         except (OSError, ValueError) as error:
             sys.exit(f"scrapy tres-train: {error}")
-        _report(facts, directory)
+        except KeyboardInterrupt:
+            sys.exit("scrapy tres-train: interrupted")
+
+    def _train(self, opts: argparse.Namespace) -> None:
+        directory = opts.output / _checked(opts.topic, opts.language)
+        keywords = KeywordSet.read(opts.keywords)
+        assert self.settings is not None
+        paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings)
+        sides = [Selection.parse(path) for path in paths]
+        count = len(opts.relevant)
+        documents, census = read_documents(sides[:count], sides[count:], language=opts.language)
+        print(census, flush=True)
+        # two seconds of scikit-learn and matplotlib that no other command should pay
+        from tres_scrapy.topic.report import write_report  # noqa: PLC0415
+        from tres_scrapy.topic.training import train_pack  # noqa: PLC0415
+
+        trained = train_pack(
+            directory,
+            keywords,
+            documents,
+            opts.vectors,
+            kind=opts.classifier,
+            beside=opts.beside,
+            language=opts.language,
+            seed=opts.seed,
+            date=opts.date,
+        )
+        report = directory / "report.html"
+        write_report(report, trained.facts, documents, trained.validations, census)
+        _print_summary(trained, documents)
+        print(f"written to {directory}; open {report} to see how well it does and where it errs")
 
 
-def _report(facts: dict[str, Any], directory: Path) -> None:
-    keywords = facts["keywords"]
-    print(f"{len(keywords['expanded'])} keywords found at b = {keywords['b']}")
-    print("held-out hosts          precision  recall  F-macro    MCC")
-    for source, figures in facts["held_out"].items():
-        for kind in ("texts", "titles"):
-            p, r, f, mcc = figures[kind].values()
-            print(f"{source:16}{kind:8}{p:9.3f}{r:8.3f}{f:9.3f}{mcc:7.3f}")
-    print(f"written to {directory}")
+def _checked(topic: str, language: str) -> str:
+    """Return the name of a topic; raise ValueError for one, or a language, that cannot be."""
+    if not re.fullmatch(r"[\w-]+", topic) or topic == "vectors":
+        raise ValueError(f"topic {topic!r} must be letters, digits, - and _ only, not 'vectors'")
+    if not re.fullmatch(r"([a-z]{2})?", language):
+        raise ValueError(f"--language {language!r} must be a code of two small letters, or empty")
+    return topic
+
+
+def _print_summary(trained: Trained, documents: list[Document]) -> None:
+    from tres_scrapy.topic.summary import mistakes, table, verdict  # noqa: PLC0415
+
+    keywords = trained.facts["keywords"]
+    print(
+        f"{len(keywords['expanded'])} keywords found at b = {keywords['b']}; a relevant document "
+        f"holds {keywords['per_relevant']}, another {keywords['per_irrelevant']} of them\n"
+    )
+    print(table(trained.validations))
+    print("\nmost confident mistakes: P(relevant), kind, place, title")
+    for mistake in mistakes(documents, trained.validations[0]):
+        print(mistake)
+    print(f"\n{verdict(trained.validations)}")

@@ -1,42 +1,119 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-vectors`: word vectors from text files."""
+"""`scrapy tres-vectors`: word vectors trained on texts, or converted from another maker's."""
 
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from tqdm import tqdm
 
 from tres_scrapy.topic.document import Sentences
-from tres_scrapy.topic.vectors import train_vectors
+from tres_scrapy.topic.vector_file import read_vectors
+from tres_scrapy.topic.vectors import (
+    MAX_WORDS,
+    MOST_DIMENSIONS,
+    MOST_WORDS,
+    WordVectors,
+    train_vectors,
+)
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+
+LIMITS: Final = {"words": MOST_WORDS, "dimension": MOST_DIMENSIONS, "epochs": 100, "workers": 64}
 
 
 class Command(ScrapyCommand):
-    """Train word vectors."""
+    """Train or convert word vectors."""
 
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "FILE... --output FILE"
+        return "(FILE... | --from FILE|NAME) --output FILE"
 
     def short_desc(self) -> str:
-        return "Train word vectors from texts in JSON lines"
+        return "Train word vectors on texts, or convert word2vec, GloVe or gensim vectors"
+
+    def long_desc(self) -> str:
+        return (
+            "Write word vectors for topic packs, lower-case and one byte a number. Either train "
+            "them by skip-gram on the texts of the files, or take --from a word2vec file (text or "
+            "binary), a GloVe file, any of them gzipped, a KeyedVectors file of gensim, or a name "
+            "of gensim's downloader such as glove-wiki-gigaword-100, kept in ~/gensim-data. Of a "
+            "KeyedVectors file, which is a pickle, only lists and arrays are read, no code is run."
+        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
+        parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
+        parser.add_argument("--from", dest="source", metavar="FILE|NAME", help="convert these")
         parser.add_argument("--output", metavar="FILE", type=Path, required=True)
-        parser.add_argument("--seed", metavar="N", type=int, default=1)
+        words = "keep the N most frequent words (default: %(default)s, 5 MB at 100 dimensions)"
+        parser.add_argument("--words", metavar="N", type=int, default=MAX_WORDS, help=words)
+        training = parser.add_argument_group("training")
+        training.add_argument("--dimension", metavar="N", type=int, default=100)
+        training.add_argument("--epochs", metavar="N", type=int, default=5)
+        training.add_argument("--seed", metavar="N", type=int, default=1)
+        workers = "threads (default: 1; with more, the same seed gives other vectors each time)"
+        training.add_argument("--workers", metavar="N", type=int, default=1, help=workers)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args or bool(opts.files) == bool(opts.source):
+            msg = f"takes text files, or --from one file or name, not {[*opts.files, *args]!r}"
+            raise UsageError(msg)
         try:
-            vectors = train_vectors(Sentences(opts.files), seed=opts.seed)
+            _check(opts)
+            opts.output.parent.mkdir(parents=True, exist_ok=True)
+            vectors = read_vectors(opts.source, words=opts.words) if opts.source else _train(opts)
             vectors.save(opts.output)
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError) as error:
             sys.exit(f"scrapy tres-vectors: {error}")
-        print(f"{len(vectors)} words written to {opts.output}")
+        n, d = vectors.matrix.shape
+        size = opts.output.stat().st_size / 1e6
+        print(f"{n} words of {d} dimensions written to {opts.output}, {size:.1f} MB")
+        print(f"next: scrapy tres-train TOPIC --vectors {opts.output} ...")
+
+
+def _check(opts: argparse.Namespace) -> None:
+    for name, most in LIMITS.items():
+        if not 1 <= getattr(opts, name) <= most:
+            msg = f"--{name} {getattr(opts, name)} must be 1 or more, {most} at most"
+            raise ValueError(msg)
+    if opts.output.is_dir():
+        msg = f"--output {str(opts.output)!r} is a folder, it must be a file"
+        raise ValueError(msg)
+
+
+def _train(opts: argparse.Namespace) -> WordVectors:
+    return train_vectors(
+        _Passes(Sentences(opts.files), opts.epochs),
+        seed=opts.seed,
+        words=opts.words,
+        dimension=opts.dimension,
+        epochs=opts.epochs,
+        workers=opts.workers,
+    )
+
+
+class _Passes:
+    """Sentences read again and again: once for the vocabulary, then once for each epoch."""
+
+    def __init__(self, sentences: Sentences, epochs: int) -> None:
+        self._sentences = sentences
+        names = (f"epoch {n} of {epochs}" for n in range(1, epochs + 1))
+        self._names = chain(["vocabulary"], names)
+        self._total: int | None = None
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with tqdm(desc=next(self._names), total=self._total, unit=" words", unit_scale=True) as bar:
+            for sentence in self._sentences:
+                bar.update(len(sentence))
+                yield sentence
+            self._total = int(bar.n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,8 +65,12 @@ class Learner:
     requests and, with CONCURRENT_REQUESTS=1, in an order that the random seed decides.
     """
 
-    def __init__(self, crawl: Crawl, judge: Judge, stats: StatsCollector) -> None:
+    def __init__(
+        self, crawl: Crawl, judge: Judge, stats: StatsCollector, *, language: str = ""
+    ) -> None:
         self.crawl = crawl
+        self.foreign = Counter[str]()  # pages by language, of those the pack does not read
+        self._language = language
         self.requests: dict[int, Request] = {}  # by row, those of a spider's own
         self._judge = judge
         self._texts = SeenTexts()
@@ -87,8 +92,10 @@ class Learner:
             learning=config.learning,
             seed=config.random_seed,
         )
-        judge = Judge(Pack.load(config.models / str(config.topic)), config.max_links)
-        learner = cls(Crawl(store, policy, config.pages), judge, crawler.stats)
+        pack = Pack.load(config.models / str(config.topic))
+        judge = Judge(pack, config.max_links)
+        crawl = Crawl(store, policy, config.pages)
+        learner = cls(crawl, judge, crawler.stats, language=pack.language)
         crawler.signals.connect(learner.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(learner.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(learner.engine_stopped, signal=signals.engine_stopped)
@@ -108,6 +115,15 @@ class Learner:
                 "Ran out of links after %d pages: every URL found is fetched or its domain has "
                 "reached MAX",
                 self.crawl.pages,
+            )
+
+        if self.foreign:
+            kinds = ", ".join(f"{code} {count}" for code, count in self.foreign.most_common(5))
+            logger.info(
+                "%d pages are in a language that the pack does not read (%s): their verdict means "
+                "little; `scrapy tres-train --language` makes a pack of another language",
+                self.foreign.total(),
+                kinds,
             )
 
     def engine_stopped(self) -> None:
@@ -132,6 +148,10 @@ class Learner:
         decision, is_new = self.crawl.decision(row), self._texts.add(judged.page)
         if not is_new:
             self._stats.inc_value("tres/duplicates")
+        language = judged.page.language
+        if self._language and language not in {self._language, ""}:
+            self.foreign[language] += 1
+            self._stats.inc_value(f"tres/foreign/{language}")
         return Visit(row, path, anchor, decision, judged, fetched_at, is_new)
 
     def book_page(

@@ -51,6 +51,7 @@ class TresSpider(Spider):
             final_url=response.url,
             title=visit.judged.page.title,
             text=visit.judged.page.text,
+            language=visit.judged.page.language,
             probability=visit.judged.judgement.probability,
             depth=len(visit.path) - 1,
             path=visit.path,

@@ -1,95 +1,54 @@
-"""The reward model: a BiLSTM over frozen word vectors, mean pooled (P 3.3, P1 3.4)."""
+"""What every reward model answers, whatever it is made of (P 3.3)."""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from sys import intern
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
-import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
-
-from tres_scrapy.topic.text import STOP_WORDS, WORD
+from tres_scrapy.topic.text import WORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
+    from torch import Tensor
 
-    from tres_scrapy.topic.vectors import WordVectors
-
-MAX_TOKENS: Final = 300
-BATCH_SIZE: Final = 256
-BUCKET_LENGTHS: Final = (8, 32, 100)  # anchors are short, pages long: neither pads the other
+MAX_WORDS: Final = 1_000  # of a page that any model looks at
 
 
-def encode(text: str, vectors: WordVectors, *, limit: int = MAX_TOKENS) -> NDArray[np.int64]:
-    """Return the vector rows of the first `limit` known words that are no stop words."""
-    words = (match.group() for match in WORD.finditer(text.lower()))
-    known = (word for word in words if word in vectors and word not in STOP_WORDS)
-    return vectors.ids(islice(known, limit))
+class Text(NamedTuple):
+    """The lower-case words of a text in reading order, and the URL of the page they stand on."""
+
+    words: Sequence[str]
+    url: str = ""
+
+    @classmethod
+    def of(cls, text: str, url: str = "") -> Self:
+        """Return the first words of a text, as many as a model looks at.
+
+        A `url` that is none, such as the name of a file, is left out: it tells no topic.
+        """
+        found = islice(WORD.finditer(text.lower()), MAX_WORDS)
+        return cls([intern(match.group()) for match in found], url if "://" in url else "")
 
 
-class Network(nn.Module):
-    """Two LSTMs, one reading each way, then mean pooling, a dense layer and two logits."""
+class Classifier(Protocol):
+    """Tells relevant texts from others by a logit that is not calibrated yet."""
 
-    def __init__(self, dimension: int, *, hidden: int, dense: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.ahead = nn.LSTM(dimension, hidden, batch_first=True)
-        self.back = nn.LSTM(dimension, hidden, batch_first=True)
-        self.dense = nn.Linear(2 * hidden, dense)
-        self.logits = nn.Linear(dense, 2)
+    @property
+    def kind(self) -> str:
+        """The name of the model in `topic.toml`."""
 
-    def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
-        """Return logits [B, 2] of word vectors [B, L, d] of which the first `lengths` are real."""
-        step = torch.arange(rows.shape[1])
-        mask = (step < lengths[:, None]).unsqueeze(2)  # [B, L, 1]
-        rows = self.dropout(rows)
-        # Turned round before the padding, a row never meets it; the mean needs no order, so the
-        # states stay turned. Packed sequences would cost more on mixed lengths.
-        turn = (lengths[:, None] - 1 - step).clamp(min=0).unsqueeze(2).expand_as(rows)
-        ahead, _ = self.ahead(rows)
-        back, _ = self.back(rows.gather(1, turn))
-        states = torch.cat([ahead, back], dim=2) * mask  # [B, L, 2H]
-        pooled = self.dropout(states.sum(dim=1) / lengths[:, None])
-        scores: Tensor = self.logits(self.dropout(torch.relu(self.dense(pooled))))
-        return scores
+    def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return log odds of relevance, [n], all texts in one call."""
 
+    def contributions(self, text: Text) -> dict[str, float]:
+        """Return what each word of a text adds to its logit."""
 
-class Classifier:
-    """P(relevant) of texts, in one call for pages and anchors alike."""
+    def sizes(self) -> dict[str, Any]:
+        """Return the numbers that `topic.toml` records, enough to build the model again."""
 
-    def __init__(self, network: Network, vectors: WordVectors, base_rate: float) -> None:
-        self.network = network.eval()
-        self.vectors = vectors
-        self.base_rate = base_rate
-        self._matrix = torch.from_numpy(vectors.matrix)
-
-    def logits(self, texts: Sequence[NDArray[np.int64]]) -> Tensor:
-        """Return the network's logits [B, 2] for encoded texts of one word or more."""
-        lengths = torch.tensor([len(text) for text in texts])
-        rows = pad_sequence([torch.from_numpy(text) for text in texts], batch_first=True)
-        scores: Tensor = self.network(self._matrix[rows], lengths)
-        return scores
-
-    @torch.inference_mode()
-    def probabilities(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        """Return P(relevant) of each encoded text, the base rate where no word is known."""
-        result = np.full(len(texts), self.base_rate, dtype=np.float32)
-        for rows in buckets([len(text) for text in texts]):
-            scores = self.logits([texts[row] for row in rows])
-            result[rows] = torch.softmax(scores, dim=1)[:, 1].numpy()
-        return result
-
-
-def buckets(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:
-    """Yield the indices of the non-empty texts in batches of similar length."""
-    sizes = np.array(lengths, dtype=np.int64)
-    bucket = np.digitize(sizes, BUCKET_LENGTHS, right=True)
-    for number in np.unique(bucket[sizes > 0]):
-        rows = np.flatnonzero((bucket == number) & (sizes > 0))
-        rows = rows[np.argsort(sizes[rows], kind="stable")]
-        for start in range(0, len(rows), BATCH_SIZE):
-            yield rows[start : start + BATCH_SIZE]
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Return the weights, as they are written to a pack."""

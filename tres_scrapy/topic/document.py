@@ -1,111 +1,172 @@
-"""Labelled documents read from JSON lines: what a reward model learns from (P 3.1)."""
+"""Labelled documents, each once, and what was left out: what a classifier learns from (P 3.1)."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
+from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from tqdm import tqdm
+
+from tres_scrapy.topic.census import Census
+from tres_scrapy.topic.language import detect_language
+from tres_scrapy.topic.reader import is_text, open_bytes, read_records, sniff_records
+from tres_scrapy.topic.record import Fault
+from tres_scrapy.topic.selection import Selection
 from tres_scrapy.topic.text import read_page, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-OPENERS: Final = {".xz": lzma.open, ".gz": gzip.open}
+    from tres_scrapy.topic.record import Record
+
 SENTENCE_LENGTH: Final = 1_000
+BLOCK: Final = 1_000_000  # bytes of plain text read at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A labelled text; documents of one source and host are kept on one side of a split."""
+    """A labelled text; documents of one host are kept on one side of a split."""
 
     title: str
     text: str
     source: str
     host: str
     relevant: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A file of JSON lines, or those of its lines whose field has one of the values."""
-
-    path: Path
-    field: str = ""
-    values: frozenset[str] = frozenset()
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `FILE` or `FILE:FIELD=VALUE[,VALUE...]`; raise ValueError when there is no file."""
-        if Path(text).is_file():
-            return cls(Path(text))
-        name, _, condition = text.rpartition(":")
-        field, equals, values = condition.partition("=")
-        if not equals or not Path(name).is_file():
-            msg = f"documents {text!r} must be a file, or FILE:FIELD=VALUE[,VALUE...] of a file"
-            raise ValueError(msg)
-        return cls(Path(name), field, frozenset(values.split(",")))
-
-    def __contains__(self, record: dict[str, Any]) -> bool:
-        if not self.field:
-            return True
-        value = record.get(self.field)
-        return not self.values.isdisjoint(map(str, value if isinstance(value, list) else [value]))
+    url: str = ""  # or, without one, the place where it was read
+    language: str = ""  # ISO 639-1, "" where it cannot be told
 
 
 def read_documents(
-    relevant: Iterable[Selection], irrelevant: Iterable[Selection]
-) -> Iterator[Document]:
-    """Yield the selected documents, each once; what both sides select is relevant."""
-    sides = [(selection, True) for selection in relevant]
-    sides += [(selection, False) for selection in irrelevant]
-    for path in dict.fromkeys(selection.path for selection, _ in sides):
-        chosen = [(selection, label) for selection, label in sides if selection.path == path]
-        for number, record in enumerate(_records(path)):
-            labels = [label for selection, label in chosen if record in selection]
-            if labels:
-                yield _document(record, path, number, relevant=any(labels))
+    relevant: Iterable[Selection], irrelevant: Iterable[Selection], *, language: str = "en"
+) -> tuple[list[Document], Census]:
+    """Return the selected documents with words, each once, in `language` ("" for any).
+
+    What both sides select, or hold word for word, is relevant. A document whose language cannot be
+    told stays. Raises ValueError for a selection of nothing, or most of which is unreadable.
+    """
+    census = Census()
+    kept: dict[bytes, Document] = {}
+    for document in tqdm(
+        _selected(relevant, irrelevant, census), "reading", unit=" documents", disable=None
+    ):
+        words = tokenise(f"{document.title} {document.text}")
+        mark = blake2b(" ".join(words).encode(), digest_size=16).digest()
+        if not words:
+            census.empty += 1
+        elif language and document.language not in {language, ""}:
+            census.foreign[document.language] += 1
+        elif mark in kept:
+            census.duplicates += 1
+            census.clashes += kept[mark].relevant is not document.relevant
+            kept[mark] = max(kept[mark], document, key=lambda each: each.relevant)
+        else:
+            kept[mark] = document
+    census.relevant = sum(document.relevant for document in kept.values())
+    census.irrelevant = len(kept) - census.relevant
+    return list(kept.values()), census
+
+
+def read_texts(source: Path | bytes) -> Iterator[Document | Fault]:
+    """Yield the documents of a file, a folder or bytes one by one, unlabelled: not relevant."""
+    if isinstance(source, bytes):
+        name, records = "standard input", sniff_records(source, "standard input")
+    else:
+        name, records = source.name, read_records(source)
+    for number, record in enumerate(records):
+        if isinstance(record, Fault):
+            yield record
+        else:
+            yield _document(record, name, number, relevant=False)
 
 
 class Sentences:
     """The words of the files' texts in pieces of 1,000, read anew at every pass."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._selections = [Selection(path) for path in paths]
+        self._paths = list(paths)
 
     def __iter__(self) -> Iterator[list[str]]:
-        for document in read_documents([], self._selections):
-            words = tokenise(document.text)
-            for start in range(0, len(words), SENTENCE_LENGTH):
-                yield words[start : start + SENTENCE_LENGTH]
+        """Raise ValueError at the first document that cannot be read."""
+        for path in self._paths:
+            for text in _plain_text(path) if is_text(path) else _texts(path):
+                words = tokenise(text)
+                for start in range(0, len(words), SENTENCE_LENGTH):
+                    yield words[start : start + SENTENCE_LENGTH]
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    opener: Any = OPENERS.get(path.suffix, open)
-    lines: TextIO
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                msg = f"{path.name!r}, line {number}: {error}"
-                raise ValueError(msg) from error
-            if not isinstance(record, dict) or record.keys().isdisjoint(("html", "text")):
-                msg = f"{path.name!r}, line {number}: a record must have 'html' or 'text'"
-                raise ValueError(msg)
-            yield record
+def _plain_text(path: Path) -> Iterator[str]:
+    with open_bytes(path) as lines:
+        while block := lines.readlines(BLOCK):
+            yield b"".join(block).decode("utf-8", "replace")
 
 
-def _document(record: dict[str, Any], path: Path, number: int, *, relevant: bool) -> Document:
+def _texts(path: Path) -> Iterator[str]:
+    for document in read_texts(path):
+        if isinstance(document, Fault):
+            raise ValueError(str(document))
+        yield document.text
+
+
+def _selected(
+    relevant: Iterable[Selection], irrelevant: Iterable[Selection], census: Census
+) -> Iterator[Document]:
+    sides = [(selection, True) for selection in relevant]
+    sides += [(selection, False) for selection in irrelevant]
+    for path in dict.fromkeys(selection.path for selection, _ in sides):
+        # relevant ones last: they outweigh the same selection on the other side
+        chosen = {
+            selection: label for selection, label in reversed(sides) if selection.path == path
+        }
+        yield from _read(path, chosen, census)
+
+
+def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:
+    """Yield what the selections of one path hold; raise ValueError when that is hopeless."""
+    faults: list[Fault] = []
+    found = Counter[Selection]()
+    readable = 0
+    for number, record in enumerate(read_records(path)):
+        if isinstance(record, Fault):
+            faults.append(record)
+            census.add_fault(record)
+            continue
+        readable += 1
+        takers = [selection for selection in chosen if record in selection]
+        found.update(takers)
+        if takers:
+            census.read += 1
+            relevant = any(chosen[selection] for selection in takers)
+            yield _document(record, path.name, number, relevant=relevant)
+    if len(faults) > readable:
+        msg = f"{path}: {len(faults)} of {len(faults) + readable} unreadable, such as {faults[0]}"
+        raise ValueError(msg)
+    for selection in chosen:
+        if not found[selection]:
+            msg = f"{selection} holds no documents"
+            raise ValueError(msg)
+
+
+def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
     url = str(record.get("url") or "")
-    title, text = str(record.get("title") or ""), str(record.get("text") or "")
-    if "html" in record:
+    title, text, language = str(record.get("title") or ""), str(record.get("text") or ""), ""
+    if isinstance(record.get("html"), str):
         page = read_page(record["html"], url, max_links=0)
-        title, text = title or page.title, page.text
-    # a record that names no host stands for itself
-    host = str(record.get("host") or urlsplit(url).hostname or number).removeprefix("www.")
-    return Document(title, text, path.name.partition(".")[0], host, relevant)
+        title, text, language = title or page.title, page.text, page.language
+    else:
+        language = detect_language(text)
+    # without a host it stands for itself, whatever the other files hold
+    host = str(record.get("host") or _host(url) or f"{file}#{number}")
+    source, host = file.partition(".")[0], host.removeprefix("www.")
+    place = url or record["place"]
+    return Document(title, text, source, host, relevant, place, language)
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

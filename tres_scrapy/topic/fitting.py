@@ -1,102 +1,174 @@
-"""Fitting of the reward model to pages, titles and snippets (P 3.3, P1 3.4)."""
+"""Fitting of BiLSTM and KwBiLSTM to windows, titles and snippets (P 3.3, P1 3.4)."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from tres_scrapy.topic.classifier import MAX_TOKENS, Classifier, Network, buckets
-from tres_scrapy.topic.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler, Split
-from tres_scrapy.topic.score import Score, score
+from tres_scrapy.topic.bilstm import (
+    DENSE,
+    HIDDEN,
+    KEYWORD_KIND,
+    WIDE_KIND,
+    BiLstm,
+    Network,
+    encode,
+)
+from tres_scrapy.topic.calibration import best_threshold
+from tres_scrapy.topic.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler
+from tres_scrapy.topic.validation import Epoch, best_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.vectors import WordVectors
 
-THRESHOLD: Final = 0.5
-HIDDEN: Final = 64
-DENSE: Final = 64
 DROPOUT: Final = 0.3
-LEARNING_RATE: Final = 1e-3
-MAX_EPOCHS: Final = 20
-PATIENCE: Final = 5
-MEAN_STEP: Final = 0.02
-# what a model answers that knows nothing of a text: the share of relevant ones in its batches
-BASE_RATE: Final = 1 / (1 + IRRELEVANT_PER_RELEVANT)
+LEARNING_RATE: Final = 2e-3
+WIDE_LEARNING_RATE: Final = 1e-2
+WIDE_DECAY: Final = 1e-4
+MAX_EPOCHS: Final = 6
+PATIENCE: Final = 4
 
 
-def fit(split: Split, vectors: WordVectors, *, seed: int, epochs: int = MAX_EPOCHS) -> Classifier:
-    """Return the classifier of the epoch with the best validation MCC, the same for a seed."""
-    sampler = Sampler(split.training, np.random.default_rng(seed))
+def fit_bilstm(
+    kind: str,
+    training: Sequence[Example],
+    validation: Sequence[Example],
+    vectors: WordVectors,
+    keywords: KeywordSet,
+    *,
+    seed: int,
+    epochs: int = MAX_EPOCHS,
+    stop: int | None = None,
+) -> tuple[BiLstm, tuple[Epoch, ...]]:
+    """Return the model of the epoch with the best validation MCC, and the epochs' figures.
+
+    The learning rate is planned for `epochs`; training ends after `stop` of them, or when no
+    epoch has been as good for four. Without validation documents the last model is returned.
+    The same arguments give the same weights.
+    """
+    sampler = Sampler(training, np.random.default_rng(seed))
+    held_out = _sample(validation, seed)
+    history: list[Epoch] = []
     with _reproducible(seed):
-        network = Network(vectors.matrix.shape[1], hidden=HIDDEN, dense=DENSE, dropout=DROPOUT)
-        # the running mean of the weights is what is kept: single steps jump about
-        average = deepcopy(network)
-        learner = Classifier(network, vectors, BASE_RATE)
-        classifier = Classifier(average, vectors, BASE_RATE)
-        optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-        best, best_epoch, state = -1.0, 0, classifier.network.state_dict()
-        progress = tqdm(range(epochs), desc="epochs", unit="epoch")
-        for epoch in progress:
-            loss = _train_epoch(learner, sampler, optimiser, average)
-            mcc = _validate(classifier, split.validation)
-            progress.set_postfix(loss=f"{loss:.3f}", mcc=f"{mcc:.3f}")
-            if mcc > best:
-                best, best_epoch, state = mcc, epoch, deepcopy(classifier.network.state_dict())
-            elif epoch - best_epoch >= PATIENCE:
+        network = _network(kind, training, vectors, keywords)
+        model = BiLstm(network, vectors, keywords)
+        optimiser, schedule = _optimiser(network, epochs * sampler.batches)
+        state = network.state_dict()
+        progress = tqdm(range(stop or epochs), desc=model.kind, unit="epoch", leave=False)
+        for number in progress:
+            loss = _train_epoch(model, sampler, optimiser, schedule)
+            history.append(Epoch(loss, _validate(model, held_out)))
+            progress.set_postfix(loss=f"{loss:.3f}", mcc=f"{history[-1].mcc:.3f}")
+            best = best_epoch(history)
+            if best == number:
+                state = deepcopy(network.state_dict())
+            elif number - best >= PATIENCE:
                 break
-        classifier.network.load_state_dict(state)
-    return classifier
+        if validation:
+            network.load_state_dict(state)
+    return model, tuple(history)
 
 
-def measure(classifier: Classifier, examples: Sequence[Example], *, titles: bool = False) -> Score:
-    """Score the decision at the threshold on whole documents or on their titles alone."""
-    chosen = [example for example in examples if not titles or len(example.title)]
-    texts = [example.title if titles else example.text[:MAX_TOKENS] for example in chosen]
-    true = np.array([example.relevant for example in chosen], dtype=bool)
-    return score(true, classifier.probabilities(texts) >= THRESHOLD)
+def _network(
+    kind: str, examples: Sequence[Example], vectors: WordVectors, keywords: KeywordSet
+) -> Network:
+    network = Network(
+        vectors.matrix.shape[1],
+        hidden=HIDDEN,
+        dense=DENSE,
+        keywords=mean_count(examples, keywords) if kind == KEYWORD_KIND else 0,
+        vocabulary=len(vectors) if kind == WIDE_KIND else 0,
+        dropout=DROPOUT,
+    )
+    if kind == WIDE_KIND:
+        network.idf.copy_(torch.from_numpy(inverse_frequency(examples, vectors)))
+    return network
+
+
+def _optimiser(
+    network: Network, steps: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    wide = list(network.wide.parameters()) if network.wide is not None else []
+    deep = [p for p in network.parameters() if all(p is not other for other in wide)]
+    groups: list[dict[str, Any]] = [{"params": deep, "lr": LEARNING_RATE}]
+    if wide:
+        groups.append({"params": wide, "lr": WIDE_LEARNING_RATE, "weight_decay": WIDE_DECAY})
+    optimiser = torch.optim.Adam(groups)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, [group["lr"] for group in groups], total_steps=steps, pct_start=0.1
+    )
+    return optimiser, schedule
+
+
+def inverse_frequency(examples: Sequence[Example], vectors: WordVectors) -> NDArray[np.float32]:
+    """Return log(n / (1 + documents that hold the word)) of every word of the vectors, [V]."""
+    count = np.zeros(len(vectors))
+    for e in examples:
+        count[np.unique(encode(e.text.words, vectors))] += 1
+    return np.log(len(examples) / (1 + count)).clip(min=0).astype(np.float32)
+
+
+def mean_count(examples: Sequence[Example], keywords: KeywordSet) -> int:
+    """Return the mean number of keywords in a relevant document, the length of EK (P1 3.4)."""
+    counts = [keywords.count(e.text.words) for e in examples if e.relevant]
+    return max(1, round(float(np.mean(counts))))
 
 
 def _train_epoch(
-    classifier: Classifier,
+    model: BiLstm,
     sampler: Sampler,
     optimiser: torch.optim.Optimizer,
-    average: Network,
+    schedule: torch.optim.lr_scheduler.LRScheduler,
 ) -> float:
     """Take one step per batch and return the mean loss."""
-    loss_of = nn.CrossEntropyLoss(reduction="sum")
-    classifier.network.train()
+    loss_of = nn.BCEWithLogitsLoss(reduction="sum")
+    model.network.train()
     losses = []
     for texts, labels in sampler.epoch():
         optimiser.zero_grad()
         total = 0.0
-        for rows in buckets([len(text) for text in texts]):
-            scores = classifier.logits([texts[row] for row in rows])
+        for rows, scores in model.batches(texts):
             loss = loss_of(scores, torch.from_numpy(labels[rows])) / len(texts)
             loss.backward()
             total += loss.item()
-        nn.utils.clip_grad_norm_(classifier.network.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
         optimiser.step()
-        with torch.no_grad():
-            for mean, value in zip(
-                average.parameters(), classifier.network.parameters(), strict=True
-            ):
-                mean.lerp_(value, MEAN_STEP)
+        schedule.step()
         losses.append(total)
+    model.network.eval()
     return float(np.mean(losses))
 
 
-def _validate(classifier: Classifier, examples: Sequence[Example]) -> float:
-    pages = measure(classifier, examples)
-    titles = measure(classifier, examples, titles=True)
-    return (pages.mcc + titles.mcc) / 2
+def _validate(model: BiLstm, examples: Sequence[Example]) -> float:
+    """Return the mean of the best MCC on whole documents and on titles; the threshold is free."""
+    titled = [e for e in examples if e.title.words]
+    views = [([e.text for e in examples], examples), ([e.title for e in titled], titled)]
+    figures = [
+        best_threshold(np.array([e.relevant for e in judged], bool), model.logits(texts)).mcc
+        for texts, judged in views
+        if texts
+    ]
+    return float(np.mean(figures)) if figures else 0.0
+
+
+def _sample(examples: Sequence[Example], seed: int) -> list[Example]:
+    """Return the relevant documents and four times as many others: enough to compare epochs."""
+    relevant = [e for e in examples if e.relevant]
+    others = [e for e in examples if not e.relevant]
+    count = min(len(others), IRRELEVANT_PER_RELEVANT * len(relevant))
+    rows = np.random.default_rng(seed).choice(len(others), count, replace=False)
+    return relevant + [others[row] for row in rows]
 
 
 @contextmanager

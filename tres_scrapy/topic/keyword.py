@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote, urlsplit
 
@@ -11,11 +12,14 @@ import numpy as np
 from tres_scrapy.topic.text import STOP_WORDS, tokenise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from tres_scrapy.topic.vectors import WordVectors
 
 LETTERS: Final = re.compile(r"[^\W\d_]+")
+MIN_TEXTS: Final = 5  # a rarer word is no keyword: names and misspellings live there
+MIN_LIFT: Final = 4
 MIN_INNER_LENGTH: Final = 5  # shorter keywords hide in unrelated words: meat in meath
 
 
@@ -26,14 +30,41 @@ class KeywordSet:
         self.words = frozenset(word.lower() for word in words)
         self.phrases = tuple(dict.fromkeys(phrase.lower() for phrase in phrases))
         self._inner = tuple(sorted(word for word in self.words if len(word) >= MIN_INNER_LENGTH))
-        self._spaced = tuple(_spaced(phrase) for phrase in self.phrases)
+        # a phrase without letters stands nowhere, else it would stand in an empty text
+        self._spaced = tuple(filter(str.strip, map(_spaced, self.phrases)))
+        # by the first word; a single letter, as in jell-o, is no word there
+        self._by_first: dict[str, list[tuple[str, list[str]]]] = {}
+        for phrase in self.phrases:
+            if parts := tokenise(phrase):
+                self._by_first.setdefault(parts[0], []).append((phrase, parts))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the lines of a file in UTF-8; raise ValueError when they are no keywords."""
+        try:
+            return cls.parse(path.read_text(encoding="utf-8-sig").splitlines())
+        except ValueError as error:  # a UnicodeDecodeError is one
+            msg = f"keywords file {path.name!r}: {error}"
+            raise ValueError(msg) from error
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """Read one keyword or phrase per line; a line that is not one plain word is a phrase."""
-        entries = [line.strip().lower() for line in lines]
+        """Read one keyword or phrase per line; a line that is not one plain word is a phrase.
+
+        Blank lines and those that start with # are skipped. A ValueError names a line without
+        letters, or says that there is no keyword.
+        """
+        stripped = (line.strip().lower() for line in lines)
+        entries = [line for line in stripped if line and not line.startswith("#")]
+        if not entries:
+            msg = "there is no keyword: give a word or a phrase per line"
+            raise ValueError(msg)
+        for entry in entries:
+            if not LETTERS.search(entry):
+                msg = f"keyword {entry!r} must hold letters: correct the line or take it out"
+                raise ValueError(msg)
         words = [entry for entry in entries if tokenise(entry) == [entry]]
-        return cls(words, [entry for entry in entries if entry and entry not in words])
+        return cls(words, [entry for entry in entries if entry not in words])
 
     def in_text(self, text: str) -> bool:
         """Return whether a keyword is a word of the text or a phrase stands in it."""
@@ -41,6 +72,18 @@ class KeywordSet:
             return True
         spaced = _spaced(text)
         return any(phrase in spaced for phrase in self._spaced)
+
+    def found(self, words: Sequence[str]) -> Counter[str]:
+        """Return how often each keyword and phrase stands in words as `tokenise` yields them."""
+        return Counter([*filter(self.words.__contains__, words), *self._phrases_in(words)])
+
+    def count(self, words: Sequence[str]) -> int:
+        """Return how often keywords and phrases stand in words, all together."""
+        return self.found(words).total()
+
+    def has_phrase(self, words: Sequence[str]) -> bool:
+        """Return whether a phrase stands in words as `tokenise` yields them."""
+        return any(True for _ in self._phrases_in(words))
 
     def in_url(self, url: str) -> bool:
         """Return whether host or path hold a keyword, also run together as in `mycheeseshop`."""
@@ -50,6 +93,31 @@ class KeywordSet:
         except ValueError:
             return False
         return self.in_text(text) or any(word in text for word in self._inner)
+
+    def _phrases_in(self, words: Sequence[str]) -> Iterator[str]:
+        if self._by_first.keys().isdisjoint(words):  # most texts: tells it without a loop
+            return
+        for place, word in enumerate(words):
+            for phrase, parts in self._by_first.get(word, ()):
+                if list(words[place : place + len(parts)]) == parts:
+                    yield phrase
+
+
+def distinctive_words(
+    relevant: Iterable[Iterable[str]], others: Iterable[Iterable[str]] = ()
+) -> list[str]:
+    """Return the words that expansion chooses from, sorted; without other texts, the frequent ones.
+
+    A word stands in five relevant texts or more, and in a share of them at least four times its
+    share of the others: P 2.3 takes all corpus words, and `using` and `system` come with them.
+    """
+    inside, n = _spread(relevant)
+    outside, m = _spread(others)
+    return sorted(
+        word
+        for word, count in inside.items()
+        if count >= MIN_TEXTS and count * m >= MIN_LIFT * n * outside[word]
+    )
 
 
 def expand(
@@ -75,3 +143,13 @@ def expand(
 
 def _spaced(text: str) -> str:
     return f" {' '.join(LETTERS.findall(text.lower()))} "
+
+
+def _spread(texts: Iterable[Iterable[str]]) -> tuple[Counter[str], int]:
+    """Return in how many texts each word stands, and the number of texts."""
+    counts: Counter[str] = Counter()
+    number = 0
+    for text in texts:
+        counts.update(set(text))
+        number += 1
+    return counts, number

@@ -1,11 +1,12 @@
 """A topic pack: everything that decides what is relevant, in files that hold no code (P 2.3, 3.3).
 
-A directory `models/<topic>/` with `topic.toml` and `classifier.safetensors`; the word vectors are
+A directory `models/<topic>/` with `topic.toml` and the weights that it names; the word vectors are
 shared by packs and lie beside it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -15,26 +16,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 
-from tres_scrapy.topic.classifier import Classifier, Network, encode
+from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.topic.bag import BagOfWords
+from tres_scrapy.topic.bilstm import BiLstm
+from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.file import check_numbers, reason, sha256, whole_file
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.vectors import WordVectors, sha256
+from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from tres_scrapy.topic.classifier import Classifier
     from tres_scrapy.topic.text import Page
 
+KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 TOPIC_FILE: Final = "topic.toml"
-WEIGHTS_FILE: Final = "classifier.safetensors"
-KIND: Final = "bilstm"
 MAX_ANCHORS_KEPT: Final = 50_000
-# what reading a stranger's files may raise, whatever they hold
-DAMAGE: Final = (OSError, ValueError, TypeError, AttributeError, RuntimeError, SafetensorError)
 
 AnchorFacts = tuple[bool, float]  # a keyword found, P(relevant)
 
@@ -56,12 +59,21 @@ class Pack:
     """The keywords, the reward model and the threshold of one topic."""
 
     def __init__(
-        self, name: str, *, threshold: float, keywords: KeywordSet, classifier: Classifier
+        self,
+        name: str,
+        *,
+        threshold: float,
+        keywords: KeywordSet,
+        classifier: Classifier,
+        calibration: Calibration,
+        language: str = "",
     ) -> None:
         self.name = name
+        self.language = language  # of the training documents, "" for any
         self.threshold = threshold
         self.keywords = keywords
         self.classifier = classifier
+        self.calibration = calibration
         self._anchors: dict[str, AnchorFacts] = {}
 
     @classmethod
@@ -69,26 +81,34 @@ class Pack:
         """Read a pack; raise PackError when a file is missing, altered or malformed."""
         try:
             facts = tomllib.loads((directory / TOPIC_FILE).read_text(encoding="utf-8"))
-            classifier = _read_classifier(directory, facts)
-            keywords = facts["keywords"]
+            given, expanded, phrases = (
+                _strings(name, facts["keywords"][name]) for name in ("given", "expanded", "phrases")
+            )
+            keywords = KeywordSet(given + expanded, phrases)
+            model = facts["classifier"]
             return cls(
                 str(facts["name"]),
                 threshold=_share("threshold", facts["threshold"]),
-                keywords=KeywordSet(keywords["given"] + keywords["expanded"], keywords["phrases"]),
-                classifier=classifier,
+                keywords=keywords,
+                classifier=_read_classifier(directory, facts, keywords),
+                calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
+                language=str(facts["language"]),
             )
-        except KeyError as error:
-            msg = f"topic pack {directory.name!r}: {TOPIC_FILE} has no {error.args[0]!r}"
+        except Exception as error:  # a stranger's files may raise anything
+            msg = (
+                f"topic pack {directory.name!r}: {reason(error)}; make it anew with "
+                "`scrapy tres-train`"
+            )
             raise PackError(msg) from error
-        except DAMAGE as error:
-            reason = " ".join(str(error).split())
-            msg = f"topic pack {directory.name!r}: {reason}; make it anew with `scrapy tres-train`"
-            raise PackError(msg) from error
+
+    def probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return P(relevant) of each text, [n]."""
+        return self.calibration.probabilities(self.classifier.logits(texts))
 
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Return the verdict on each page, all pages and their anchors in one batched call."""
         links = [link for page in pages for link in page.links]
-        texts = [f"{page.title} {page.text}" for page in pages]
+        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
         probabilities, anchors = self._score(texts, [link.anchor for link in links])
         features = self._features(links, anchors)
         ends = np.cumsum([len(page.links) for page in pages], dtype=np.int64)
@@ -103,15 +123,14 @@ class Pack:
         return self._features(zip(urls, anchors, strict=True), facts)
 
     def _score(
-        self, texts: Sequence[str], anchors: Sequence[str]
-    ) -> tuple[NDArray[np.float32], dict[str, AnchorFacts]]:
+        self, texts: Sequence[Text], anchors: Sequence[str]
+    ) -> tuple[NDArray[np.float64], dict[str, AnchorFacts]]:
         """Return P(relevant) of the texts and the facts of the anchors, new ones in one call."""
         # single dict operations only: threads may ask at the same time
         kept = self._anchors
         known = {a: facts for a in dict.fromkeys(anchors) if (facts := kept.get(a)) is not None}
         new = [anchor for anchor in dict.fromkeys(anchors) if anchor not in known]
-        encoded = [encode(text, self.classifier.vectors) for text in [*texts, *new]]
-        probabilities = self.classifier.probabilities(encoded)
+        probabilities = self.probabilities([*texts, *(Text.of(anchor) for anchor in new)])
         found = [self.keywords.in_text(anchor) for anchor in new]
         rated = zip(found, probabilities[len(texts) :].tolist(), strict=True)
         fresh = dict(zip(new, rated, strict=True))
@@ -127,37 +146,67 @@ class Pack:
         return np.array(rows, dtype=np.float32).reshape(len(rows), 3)
 
 
-def write_pack(directory: Path, facts: Mapping[str, Any], network: Network) -> None:
-    """Write facts and weights as a pack; the same input gives the same bytes."""
+def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier) -> None:
+    """Write facts and weights as a pack; the same input gives the same bytes.
+
+    Ended at any moment, it leaves the old pack or the new one. A ValueError says what no TOML file
+    can hold.
+    """
+    weights = save(dict(classifier.tensors()))
+    digest = hashlib.sha256(weights).hexdigest()
+    name = f"classifier-{digest[:12]}.safetensors"
+    model = facts["classifier"] | {"file": name, "sha256": digest}
+    text = "\n".join([*_toml({**facts, "classifier": model}), ""])
+    # the name of a source, which a file gave it, may hold what has no UTF-8 form
+    encoded = text.encode("utf-8", "replace")
+    tomllib.loads(encoded.decode())
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / WEIGHTS_FILE).write_bytes(save(network.state_dict()))
-    model = facts["classifier"] | {"sha256": sha256(directory / WEIGHTS_FILE)}
-    text = "\n".join(_toml({**facts, "classifier": model}))
-    (directory / TOPIC_FILE).write_text(f"{text}\n", encoding="utf-8")
+    with whole_file(directory / name) as file:
+        file.write(weights)
+    with whole_file(directory / TOPIC_FILE) as file:
+        file.write(encoded)
+    for old in directory.glob("classifier*.safetensors"):
+        if old.name != name:
+            old.unlink()
 
 
-def _read_classifier(directory: Path, facts: Mapping[str, Any]) -> Classifier:
-    """Build the network of the recorded sizes; raise ValueError or KeyError when a file differs."""
+def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
+    """Build the model of the recorded kind; raise ValueError or KeyError when a file differs."""
     sizes = facts["classifier"]
-    if sizes["kind"] != KIND:
-        msg = f"classifier kind {sizes['kind']!r} is unknown, it must be {KIND!r}"
+    # read, not mapped: a file that changes later changes no model
+    tensors = load(_verified(directory, sizes, within=directory).read_bytes())
+    if sizes["kind"] in bag.KINDS:
+        return BagOfWords.of(sizes, tensors)
+    if sizes["kind"] not in bilstm.KINDS:
+        msg = f"classifier kind {sizes['kind']!r} is unknown, it must be one of {KINDS}"
         raise ValueError(msg)
-    vectors = WordVectors.load(_verified(directory, facts["vectors"]["file"], facts["vectors"]))
-    network = Network(vectors.matrix.shape[1], hidden=sizes["hidden"], dense=sizes["dense"])
-    network.load_state_dict(load_file(_verified(directory, WEIGHTS_FILE, sizes)))
-    return Classifier(network, vectors, _share("base_rate", sizes["base_rate"]))
+    models = directory.resolve().parent
+    vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
+    return BiLstm.of(sizes, tensors, vectors, keywords)
 
 
-def _verified(directory: Path, name: str, facts: Mapping[str, Any]) -> Path:
+def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:
     """Return the path of a file of the pack whose hash is the recorded one."""
-    path = (directory / name).resolve()
-    if not path.is_relative_to(directory.resolve().parent):
-        msg = f"file {name!r} lies outside the models directory"
+    path: Path = (directory / facts["file"]).resolve()
+    if not path.is_relative_to(within.resolve()):
+        msg = f"file {facts['file']!r} lies outside the directory {within.name!r}"
         raise ValueError(msg)
     if sha256(path) != facts["sha256"]:
-        msg = f"file {name!r} does not have the SHA-256 that {TOPIC_FILE} records"
+        msg = f"file {facts['file']!r} does not have the SHA-256 that {TOPIC_FILE} records"
         raise ValueError(msg)
     return path
+
+
+def _strings(name: str, values: object) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        msg = f"{name} {values!r} must be a list of strings"
+        raise TypeError(msg)
+    return values
+
+
+def _number(name: str, value: float) -> float:
+    check_numbers(name, value)
+    return float(value)
 
 
 def _share(name: str, value: float) -> float:
@@ -171,8 +220,7 @@ def _toml(facts: Mapping[str, Any], table: str = "") -> list[str]:
     """Return the lines of a TOML table: its values first, then its tables."""
     values = [(key, value) for key, value in facts.items() if not isinstance(value, Mapping)]
     tables = [(key, value) for key, value in facts.items() if isinstance(value, Mapping)]
-    # strings, numbers, booleans and lists are written alike in JSON and in TOML
-    lines = [f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in values]
+    lines = [f"{_key(key)} = {_literal(value)}" for key, value in values]
     for key, value in tables:
         name = f"{table}.{_key(key)}" if table else _key(key)
         lines += ["", f"[{name}]", *_toml(value, name)]
@@ -180,4 +228,9 @@ def _toml(facts: Mapping[str, Any], table: str = "") -> list[str]:
 
 
 def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _literal(name)
+
+
+def _literal(value: object) -> str:
+    """Return strings, numbers, booleans and lists, which JSON and TOML write alike but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.url import safe_url_string
 
+from tres_scrapy.topic.language import detect_language
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from selectolax.lexbor import LexborNode
 
 MAX_URL_LENGTH: Final = 2_000
-MAX_HTML_LENGTH: Final = 500_000  # the parser takes quadratic time on hostile nesting
+MAX_HTML_LENGTH: Final = 500_000
+MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
+MAX_BLOCKS: Final = 1_000  # and so does the text of nested blocks
 MIN_TEXT_WORDS: Final = 30
 WORD: Final = re.compile(r"[^\W\d_]{2,}")
 HOST: Final = re.compile(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|[0-9a-f:]*:[0-9a-f:.]*")
+# what is canonical as it stands: most links, at a tenth of the price of taking them apart
+PLAIN_URL: Final = re.compile(
+    r"https?://([a-z0-9][a-z0-9-]{0,62}\.)+[a-z]{2,63}/[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?"
+)
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 UNSEEN: Final = "script, style, noscript, template, svg, iframe, object"
-BOILERPLATE: Final = "nav, header, footer, aside"
+BOILERPLATE: Final = (
+    "nav, header, footer, aside, dialog, button, select, textarea, [hidden], [role=navigation],"
+    "[role=banner], [role=contentinfo], [role=search], [role=dialog]"
+)
+START_TAG: Final = re.compile("<[a-zA-Z]")
+BLOCK: Final = "div, section, ul, ol, dl, table"
+BLOCKS: Final = frozenset(BLOCK.split(", "))
+LEVELS: Final = 5  # how far above a link its block may lie
+LINK_SHARE: Final = 0.7  # a block of at least two links with more of its text in them is a menu
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
     about above after again against all also am an and any are as at be because been before being
@@ -53,6 +70,7 @@ class Page:
     title: str
     text: str
     links: tuple[Link, ...]
+    language: str = ""  # ISO 639-1, "" where it cannot be told
 
 
 def tokenise(text: str) -> list[str]:
@@ -68,6 +86,8 @@ def canonicalise(url: str) -> str | None:
     """
     if len(url) > MAX_URL_LENGTH:
         return None
+    if PLAIN_URL.fullmatch(url):
+        return url
     try:
         parts = urlsplit(safe_url_string(url))
         host, port = parts.hostname or "", parts.port
@@ -84,18 +104,51 @@ def canonicalise(url: str) -> str | None:
 
 def read_page(html: str, url: str, *, max_links: int = 1000) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks."""
-    # a lone surrogate has no UTF-8 form
-    tree = LexborHTMLParser(html[:MAX_HTML_LENGTH].encode("utf-8", "replace"))
+    tree = _parse(html)
     title = _text(tree.css_first("title"))
     links = _links(tree, url, max_links)
-    for node in tree.css(UNSEEN):
-        node.decompose()
+    _drop(tree, UNSEEN)
     whole = _text(tree.body)
-    for node in tree.css(BOILERPLATE):
-        node.decompose()
+    _drop(tree, BOILERPLATE)
+    _drop(tree, BLOCK, _menus(tree))
     main = _text(tree.body)
     enough = len(main.split(maxsplit=MIN_TEXT_WORDS)) > MIN_TEXT_WORDS
-    return Page(url, title, main if enough else whole, links)
+    text = main if enough else whole
+    declared = tree.root.attributes.get("lang") if tree.root is not None else None
+    return Page(url, title, text, links, detect_language(text, declared or ""))
+
+
+def _parse(html: str) -> LexborHTMLParser:
+    html = html[:MAX_HTML_LENGTH]
+    surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
+    html = html if surplus is None else html[: surplus.start()]
+    # a lone surrogate has no UTF-8 form
+    return LexborHTMLParser(html.encode("utf-8", "replace"))
+
+
+def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
+    for node in reversed(tree.css(selector)):  # the inner one first: the outer one frees it
+        if only is None or node.mem_id in only:
+            node.decompose()
+
+
+def _menus(tree: LexborHTMLParser) -> set[int]:
+    """Return the ids of blocks whose text is mostly that of links: menus, teasers, tag clouds."""
+    blocks: dict[int, tuple[LexborNode, list[int]]] = {}
+    for link in tree.css("a[href]"):
+        length, node = len(link.text()), link.parent
+        for _ in range(LEVELS):
+            if node is None:
+                break
+            if node.tag in BLOCKS:
+                blocks.setdefault(node.mem_id, (node, []))[1].append(length)
+            node = node.parent
+    several = (block for block in blocks.values() if len(block[1]) > 1)
+    return {
+        node.mem_id
+        for node, lengths in islice(several, MAX_BLOCKS)
+        if sum(lengths) > LINK_SHARE * len(node.text())
+    }
 
 
 def _text(node: LexborNode | None) -> str:

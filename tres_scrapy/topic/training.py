@@ -1,34 +1,86 @@
-"""Making of a topic pack from files: expansion, split, fitting, held-out figures (P 2.3, 3.3)."""
+"""Making of a topic pack: expansion, cross-validation, fitting, figures (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm import tqdm
 
-from tres_scrapy.topic.classifier import MAX_TOKENS, Classifier
-from tres_scrapy.topic.fitting import BASE_RATE, DENSE, HIDDEN, MAX_EPOCHS, THRESHOLD, fit, measure
-from tres_scrapy.topic.keyword import KeywordSet, expand
-from tres_scrapy.topic.pack import KIND, write_pack
-from tres_scrapy.topic.sample import Example, split_hosts
-from tres_scrapy.topic.vectors import WordVectors, sha256
+from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.topic.baseline import fit_bag
+from tres_scrapy.topic.file import sha256
+from tres_scrapy.topic.fitting import MAX_EPOCHS, fit_bilstm
+from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
+from tres_scrapy.topic.pack import write_pack
+from tres_scrapy.topic.sample import Example, example, stripes
+from tres_scrapy.topic.summary import means
+from tres_scrapy.topic.validation import STRIPES, Validation, cross_validate
+from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from tres_scrapy.topic.classifier import Classifier
     from tres_scrapy.topic.document import Document
+    from tres_scrapy.topic.validation import Epoch
 
-MIN_DOCUMENTS: Final = 5  # a rarer word is no keyword: names and misspellings live there
-CLASSIFIER: Final = {
-    "kind": KIND,
-    "hidden": HIDDEN,
-    "dense": DENSE,
-    "tokens": MAX_TOKENS,
-    "base_rate": round(BASE_RATE, 6),
-}
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What `topic.toml` tells of a pack, and the answers its figures come from."""
+
+    facts: dict[str, Any]
+    validations: list[Validation]  # of the kept model first, then of those beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that the fitting of a kind of classifier takes, the documents aside."""
+
+    kind: str
+    vectors: WordVectors
+    keywords: KeywordSet  # as given: they are expanded by the documents that a model is trained on
+    seed: int
+    epochs: int = MAX_EPOCHS
+
+    def __call__(
+        self,
+        training: Sequence[Example],
+        validation: Sequence[Example],
+        *,
+        stop: int | None = None,
+    ) -> tuple[Classifier, tuple[Epoch, ...]]:
+        """Fit a classifier; one that iterates keeps its best epoch, or ends after `stop`."""
+        if self.kind in bag.KINDS:
+            return fit_bag(self.kind, training), ()
+        keywords = self.keywords
+        if self.kind == bilstm.KEYWORD_KIND:
+            keywords = expand_keywords(keywords, training, self.vectors)[0]
+        return fit_bilstm(
+            self.kind,
+            training,
+            validation,
+            self.vectors,
+            keywords,
+            seed=self.seed,
+            epochs=self.epochs,
+            stop=stop,
+        )
+
+
+def expand_keywords(
+    keywords: KeywordSet, examples: Sequence[Example], vectors: WordVectors
+) -> tuple[KeywordSet, set[str], float]:
+    """Return the keywords with those that the documents add, these alone, and b (P 2.3)."""
+    corpus = distinctive_words(*(_words(examples, relevant=side) for side in (True, False)))
+    found, b = expand(keywords.words, corpus, vectors)
+    return KeywordSet([*keywords.words, *found], keywords.phrases), found, b
 
 
 def train_pack(
@@ -37,55 +89,61 @@ def train_pack(
     documents: Sequence[Document],
     vectors_file: Path,
     *,
+    kind: str = bilstm.WIDE_KIND,
+    beside: Sequence[str] = bag.KINDS,
+    language: str = "en",
     seed: int = 0,
     date: str = "",
     epochs: int = MAX_EPOCHS,
-) -> dict[str, Any]:
-    """Train a topic pack into a directory and return the facts of its `topic.toml`.
+) -> Trained:
+    """Train a topic pack into a directory, and the models it is compared with.
 
-    The same arguments write the same bytes. A ValueError says what is missing: documents of
-    either side, known keywords, or vectors in the directory that holds the packs.
+    The same arguments write the same bytes. A ValueError says what is missing: documents or hosts
+    of either label, known keywords, or vectors in the directory that holds the packs.
     """
     if not vectors_file.resolve().is_relative_to(directory.resolve().parent):
         msg = f"vectors {str(vectors_file)!r} must lie beside the pack: copy them there first"
         raise ValueError(msg)
-    if len({document.relevant for document in documents}) < 2:
-        msg = f"{len(documents)} documents are too few: training takes documents of both labels"
-        raise ValueError(msg)
+    stripe = stripes(documents, STRIPES, seed=seed)
     vectors = WordVectors.load(vectors_file)
-    split = split_hosts(documents, vectors, np.random.default_rng(seed))
-    expanded, b = expand(keywords.words, _frequent_words(split.training, vectors), vectors)
-    classifier = fit(split, vectors, seed=seed, epochs=epochs)
+    examples = [example(document) for document in documents]
+    every, expanded, b = expand_keywords(keywords, examples, vectors)
+    recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
+    kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
+    progress = tqdm(kinds, desc="cross-validation", unit="model")
+    *others, chosen = (cross_validate(k, examples, stripe, recipe(k)) for k in progress)
+    classifier, _ = recipe(kind)(examples, [], stop=chosen.epochs)
     facts = {
         "name": directory.name,
-        "threshold": THRESHOLD,
-        "keywords": _keywords(keywords, expanded, b),
-        "classifier": CLASSIFIER,
+        "language": language,
+        "threshold": round(chosen.threshold, 4),
+        "keywords": {
+            "given": sorted(keywords.words),
+            "phrases": list(keywords.phrases),
+            "expanded": sorted(expanded),
+            "b": round(b, 4),
+            "per_relevant": _mean_count(every, _words(examples, relevant=True)),
+            "per_irrelevant": _mean_count(every, _words(examples, relevant=False)),
+        },
+        "classifier": {"kind": kind} | chosen.calibration._asdict() | classifier.sizes(),
         "vectors": {
             "file": os.path.relpath(vectors_file.resolve(), directory.resolve()),
             "sha256": sha256(vectors_file),
         },
-        "training": {"seed": seed} | ({"date": date} if date else {}) | _counts(documents),
-        "held_out": _held_out(classifier, split.test),
+        "training": {"seed": seed, "date": date, "documents": _counts(documents)},
+        "validation": {v.kind: means(v) for v in (chosen, *others)},
     }
-    write_pack(directory, facts, classifier.network)
-    return facts
+    write_pack(directory, facts, classifier)
+    return Trained(facts, [chosen, *others])
 
 
-def _keywords(keywords: KeywordSet, expanded: set[str], b: float) -> dict[str, Any]:
-    return {
-        "given": sorted(keywords.words),
-        "phrases": list(keywords.phrases),
-        "expanded": sorted(expanded),
-        "b": round(b, 4),
-    }
+def _words(examples: Iterable[Example], *, relevant: bool) -> list[Sequence[str]]:
+    return [e.text.words for e in examples if e.relevant is relevant]
 
 
-def _frequent_words(examples: Iterable[Example], vectors: WordVectors) -> list[str]:
-    """Return the words of at least five relevant documents."""
-    rows = [np.unique(example.text) for example in examples if example.relevant]
-    numbers, counts = np.unique(np.concatenate(rows), return_counts=True)
-    return [vectors.words[number] for number in numbers[counts >= MIN_DOCUMENTS]]
+def _mean_count(keywords: KeywordSet, texts: Sequence[Sequence[str]]) -> float:
+    """Return the mean number of keywords in a text (Table 2)."""
+    return round(float(np.mean([keywords.count(words) for words in texts])), 2)
 
 
 def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
@@ -95,20 +153,3 @@ def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
         source: {"relevant": counts[source, True], "irrelevant": counts[source, False]}
         for source in dict.fromkeys(source for source, _ in counts)
     }
-
-
-def _held_out(classifier: Classifier, test: Sequence[Example]) -> dict[str, Any]:
-    """Return the figures on the test hosts, together and for each source with both labels."""
-    figures = {}
-    for source in ("all", *dict.fromkeys(example.source for example in test if example.relevant)):
-        chosen = [example for example in test if source in {"all", example.source}]
-        figures[source] = {"documents": len(chosen)} | {
-            kind: {
-                name: round(value, 4)
-                for name, value in measure(classifier, chosen, titles=kind == "titles")
-                ._asdict()
-                .items()
-            }
-            for kind in ("texts", "titles")
-        }
-    return figures

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
+from operator import le
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+from tres_scrapy.topic.file import check_numbers, reason, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
 LEVELS: Final = 127
+MAX_WORDS: Final = 50_000
+MIN_COUNT: Final = 5
+# what a file may hold: enough for any that is published, and for the memory of a laptop
+MOST_WORDS: Final = 500_000
+MOST_LETTERS: Final = 50 * MOST_WORDS  # in bytes
+MOST_DIMENSIONS: Final = 512
 
 
 class WordVectors:
@@ -24,9 +32,18 @@ class WordVectors:
         if matrix.ndim != 2 or len(matrix) != len(words):
             msg = f"matrix has shape {matrix.shape!r}, it must be [{len(words)}, d]: a row per word"
             raise ValueError(msg)
+        if len(words) > MOST_WORDS or not 0 < matrix.shape[1] <= MOST_DIMENSIONS:
+            msg = (
+                f"matrix has shape {matrix.shape!r}, it must be [{MOST_WORDS}, {MOST_DIMENSIONS}] "
+                "or smaller, of one dimension or more: keep the most frequent words"
+            )
+            raise ValueError(msg)
         self.words = words
         self.matrix = matrix  # [V, d]
         self._ids = {word: row for row, word in enumerate(words)}
+        if len(self._ids) < len(words):
+            msg = f"{len(words)} words are {len(self._ids)} different ones, no word may repeat"
+            raise ValueError(msg)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -47,43 +64,76 @@ class WordVectors:
         return scaled
 
     def save(self, path: Path) -> None:
-        """Write the vectors as int8 rows, each with its own float32 scale."""
+        """Write the vectors as int8 rows, each with its own float32 scale, all or nothing."""
         scale = np.abs(self.matrix).max(axis=1).astype(np.float32) / LEVELS
         scale[scale == 0] = 1
         rows = np.rint(self.matrix / scale[:, None]).astype(np.int8)
         words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
-        np.savez_compressed(path, words=words, rows=rows, scale=scale)
+        with whole_file(path) as file:
+            np.savez_compressed(file, words=words, rows=rows, scale=scale)
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read vectors written by `save`; raise ValueError when the file is anything else."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                words, rows, scale = file["words"], file["rows"], file["scale"]
-            vocabulary = words.tobytes().decode().split("\n")
-        except (KeyError, EOFError, zipfile.BadZipFile, UnicodeDecodeError, ValueError) as error:
-            msg = f"{path.name!r} is not a word vector file: make it with `scrapy tres-vectors`"
-            raise ValueError(msg) from error
-        if rows.dtype != np.int8 or scale.shape != rows.shape[:1]:
+            with zipfile.ZipFile(path) as file:
+                rows = _read(file, "rows", np.int8, MOST_WORDS, MOST_DIMENSIONS)
+                scale = _read(file, "scale", np.float32, len(rows))
+                words = _read(file, "words", np.uint8, MOST_LETTERS)
+            check_numbers("scale", scale)
+            vocabulary = words.tobytes().decode().split("\n", len(rows))
+            return cls(vocabulary, rows * scale[:, None])
+        except Exception as error:  # a damaged archive raises anything
             msg = (
-                f"{path.name!r} has rows {rows.shape!r} of {rows.dtype} and scales {scale.shape!r}"
+                f"{path.name!r} is not a word vector file, make it with `scrapy tres-vectors`: "
+                f"{reason(error)}"
             )
+            raise ValueError(msg) from error
+
+
+def _read(file: zipfile.ZipFile, name: str, dtype: DTypeLike, *most: int) -> NDArray[Any]:
+    """Return an array of an .npz file; its header is believed only within the limits."""
+    with file.open(f"{name}.npy") as array:
+        version = npy.read_magic(array)
+        shape, _, found = npy.read_array_header_1_0(array)
+        fits = len(shape) == len(most) and all(map(le, shape, most))
+        if (version, found) != ((1, 0), dtype) or not fits:
+            msg = f"{name} {shape!r} of {found} must be {np.dtype(dtype)}, at most {most!r}"
             raise ValueError(msg)
-        return cls(vocabulary, rows * scale.astype(np.float32)[:, None])
+        array.seek(0)
+        return npy.read_array(array, allow_pickle=False)
 
 
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def train_vectors(
+    sentences: Iterable[list[str]],
+    *,
+    seed: int,
+    words: int = MAX_WORDS,
+    dimension: int = 100,
+    epochs: int = 5,
+    workers: int = 1,
+) -> WordVectors:
+    """Train skip-gram vectors of the most frequent words; one worker makes them reproducible.
 
-
-def train_vectors(sentences: Iterable[list[str]], *, seed: int, **options: Any) -> WordVectors:
-    """Train skip-gram vectors; `options` are gensim's, one worker makes them reproducible."""
+    The sentences are read `epochs` + 1 times. A ValueError says when too few words repeat.
+    """
     from gensim.models import Word2Vec  # noqa: PLC0415 - one second that no crawl should pay
 
-    choices = {"vector_size": 100, "window": 5, "min_count": 5, "negative": 5, "epochs": 5}
     model = Word2Vec(
-        sentences, sg=1, seed=seed, **{"max_final_vocab": 50_000, "workers": 1} | choices | options
+        sg=1,
+        seed=seed,
+        vector_size=dimension,
+        epochs=epochs,
+        workers=workers,
+        min_count=MIN_COUNT,
+        max_final_vocab=words,
     )
+    model.build_vocab(sentences)
+    if len(model.wv) < 2:
+        msg = (
+            f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
+            f"{MIN_COUNT} times or more, training takes two or more: add texts"
+        )
+        raise ValueError(msg)
+    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return WordVectors(list(model.wv.index_to_key), model.wv.vectors)

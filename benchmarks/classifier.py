@@ -1,0 +1,269 @@
+"""Classifiers compared: the paper's Table 1 on our documents, and on sources not trained on.
+
+    python benchmarks/classifier.py --data FOLDER [--topics food,sports,hardware]
+
+The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Every model is fitted, stopped,
+calibrated and given its threshold as `scrapy tres-train` does it: in 5 folds with hosts whole, then
+with each source that has relevant documents left out and tested on. Rows go to
+results/classifier.csv as they come, and a run takes up where the last one ended (a process for
+each topic may run at a time); results/classifier.md is written from the rows. Ends with the time
+that a page takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import mean, stdev
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from topic import IRRELEVANT, ROOT, documents, keywords
+
+from tres_scrapy.topic.bilstm import BiLstm, Network
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.document import Document
+from tres_scrapy.topic.pack import KINDS
+from tres_scrapy.topic.sample import Example, example, lead, stripes
+from tres_scrapy.topic.score import Score, score
+from tres_scrapy.topic.training import Recipe
+from tres_scrapy.topic.validation import (
+    FOLDS,
+    STRIPES,
+    choose_threshold,
+    cross_validate,
+    judge,
+)
+from tres_scrapy.topic.vectors import WordVectors
+
+RESULTS = Path(__file__).parent / "results"
+VECTORS = ROOT / "models" / "vectors" / "english.npz"
+# Table 1: F-macro of BiLSTM and of ACHE's SVM
+PAPER = {"sports": (95.4, 90.4), "food": (94.2, 86.7), "hardware": (90.8, 83.9)}
+NAMES = {
+    "widebilstm": "wide BiLSTM",
+    "bilstm": "BiLSTM",
+    "kwbilstm": "KwBiLSTM",
+    "svm": "ACHE's SVM",
+    "tfidf": "TF-IDF + LR",
+}
+LEFT_OUT = ("tfidf", "svm", "widebilstm", "bilstm")
+BATCH, TOKENS, ANCHORS, ROUNDS = 16, 300, 40, 30
+
+
+class Row(NamedTuple):
+    """Figures of one model: of a fold, or of the source it was not trained on."""
+
+    topic: str
+    test: str  # "fold 1", ... or a source
+    kind: str
+    part: str  # texts, titles, leads
+    documents: int
+    relevant: int
+    figures: Score
+
+
+class Part(NamedTuple):
+    """What was judged: whole texts, their first 30 words or titles, of a fold or source."""
+
+    test: str
+    name: str
+    chosen: NDArray[np.bool_]
+
+
+class Corpus(NamedTuple):
+    """The documents of a topic as classifiers see them."""
+
+    topic: str
+    documents: list[Document]
+    examples: list[Example]
+    true: NDArray[np.bool_]
+    source: NDArray[np.str_]
+    recipe: partial[Recipe]
+
+
+def corpus(topic: str, data: Path, seed: int) -> Corpus:
+    """Read the documents of a topic."""
+    read = documents(data, topic)
+    true = np.array([document.relevant for document in read])
+    source = np.array([document.source for document in read])
+    vectors, given = WordVectors.load(VECTORS), keywords(topic)
+    recipe = partial(Recipe, vectors=vectors, keywords=given, seed=seed)
+    return Corpus(topic, read, [example(document) for document in read], true, source, recipe)
+
+
+def folds(held: Corpus, kind: str, stripe: NDArray[np.int64]) -> Iterator[Row]:
+    """Yield the figures of each fold, and of each source within all folds."""
+    found = cross_validate(kind, held.examples, stripe, held.recipe(kind))
+    for fold in range(FOLDS):
+        for part, answers in (("texts", found.texts), ("titles", found.titles)):
+            chosen = (found.fold == fold) & ~np.isnan(answers)
+            figures = score(held.true[chosen], answers[chosen], found.thresholds[fold])
+            yield _row(held, kind, Part(f"fold {fold + 1}", part, chosen), figures)
+
+
+def left_out(held: Corpus, kind: str, stripe: NDArray[np.int64], source: str) -> Iterator[Row]:
+    """Yield the figures on a source of a model that was trained on the others."""
+    test = held.source == source
+    stop = _chosen(held, ~test & (stripe == 0))
+    model, _ = held.recipe(kind)(_chosen(held, ~test & (stripe > 0)), stop)
+    judged = judge(kind, model, stop)
+    for part in ("texts", "leads", "titles"):
+        chosen = test & np.array([len(_part(e, part).words) > 0 for e in held.examples])
+        logits = model.logits([_part(e, part) for e in _chosen(held, chosen)])
+        answers = judged.calibration.probabilities(logits)
+        figures = score(held.true[chosen], answers, choose_threshold([judged]))
+        yield _row(held, kind, Part(source, part, chosen), figures)
+
+
+def _part(drawn: Example, part: str) -> Text:
+    """Return the whole text, its first 30 words or its title."""
+    if part == "titles":
+        return drawn.title
+    return drawn.text if part == "texts" else lead(drawn.text)
+
+
+def _chosen(held: Corpus, mask: NDArray[np.bool_]) -> list[Example]:
+    return [held.examples[row] for row in np.flatnonzero(mask).tolist()]
+
+
+def _row(held: Corpus, kind: str, part: Part, figures: Score) -> Row:
+    count, relevant = int(part.chosen.sum()), int(held.true[part.chosen].sum())
+    rounded = (round(figure, 4) for figure in figures)
+    return Row(held.topic, part.test, kind, part.name, count, relevant, Score(*rounded))
+
+
+def measure(topic: str, data: Path, seed: int, file: Path) -> None:
+    """Append the rows that a topic lacks."""
+    done = {(row.kind, row.test) for row in read_rows(file) if row.topic == topic}
+    held = corpus(topic, data, seed)
+    stripe = stripes(held.documents, STRIPES, seed=seed)
+    for kind in sorted(KINDS, key=list(NAMES).index, reverse=True):  # the slow ones last
+        if (kind, "fold 1") not in done:
+            append(file, folds(held, kind, stripe))
+    for kind in LEFT_OUT:
+        for source in dict.fromkeys(held.source[held.true].tolist()):
+            if (kind, source) not in done:
+                append(file, left_out(held, kind, stripe, source))
+
+
+def read_rows(file: Path) -> list[Row]:
+    """Return the rows of earlier runs."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [
+            Row(topic, test, kind, part, int(count), int(relevant), Score(*map(float, figures)))
+            for topic, test, kind, part, count, relevant, *figures in list(csv.reader(lines))[1:]
+        ]
+
+
+def append(file: Path, rows: Iterator[Row]) -> None:
+    """Add rows to the file, with a head if it is new."""
+    made = [[*row[:-1], *row.figures] for row in rows]
+    new = not file.exists()
+    with file.open("a", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerows([[*Row._fields[:-1], *Score._fields], *made] if new else made)
+    for row in made:
+        print(*row, flush=True)
+
+
+def page_time() -> float:
+    """Return milliseconds for a page of 300 tokens and 40 anchors, one core, 16 pages a batch."""
+    torch.set_num_threads(1)
+    vectors = WordVectors.load(VECTORS)
+    network = Network(vectors.matrix.shape[1], hidden=64, dense=64, vocabulary=len(vectors))
+    model, rng = BiLstm(network, vectors), np.random.default_rng(0)
+    words = np.array(vectors.words)
+    pages = [Text(rng.choice(words, TOKENS).tolist()) for _ in range(BATCH)]
+    anchors = [Text(rng.choice(words, rng.integers(1, 6)).tolist()) for _ in range(BATCH * ANCHORS)]
+    times = []
+    for _ in range(ROUNDS):
+        start = perf_counter()
+        model.logits(pages + anchors)
+        times.append((perf_counter() - start) * 1_000 / BATCH)
+    return sorted(times)[ROUNDS // 2]
+
+
+def report(rows: Sequence[Row], milliseconds: float) -> list[str]:
+    """Return the tables in Markdown."""
+    figures = ("precision", "recall", "F-macro", "MCC", "PR-AUC")
+    return [
+        "# Classifiers",
+        "",
+        "Made by `python benchmarks/classifier.py`; figures in %, mean ± standard deviation of 5 "
+        "folds with hosts whole. In brackets F-macro of Table 1.",
+        *("", "## Table 1", *_head(*figures), *_table1(rows, "texts")),
+        *("", "## The same models on titles", *_head(*figures), *_table1(rows, "titles")),
+        *("", "## Sources that were not trained on", ""),
+        "F-macro (PR-AUC). Leads are the first 30 words.",
+        *(*_head("left out", "texts", "leads", "titles"), *_sources(rows)),
+        "",
+        f"A page of {TOKENS} tokens with {ANCHORS} anchors takes the wide BiLSTM "
+        f"{milliseconds:.1f} ms on one core, {BATCH} pages a batch.",
+    ]
+
+
+def _head(*names: str) -> list[str]:
+    return ["", f"| topic | model | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
+
+
+def _table1(rows: Sequence[Row], part: str) -> Iterator[str]:
+    for topic in PAPER:
+        for kind, name in NAMES.items():
+            folds = [
+                row.figures
+                for row in rows
+                if (row.topic, row.kind, row.part) == (topic, kind, part) and "fold" in row.test
+            ]
+            if folds:
+                cells = [_spread(values) for values in zip(*folds, strict=True)]
+                paper = {"bilstm": PAPER[topic][0], "svm": PAPER[topic][1]}.get(kind)
+                cells[2] += f" ({paper})" if paper and part == "texts" else ""
+                yield f"| {topic} | {name} | {' | '.join(cells)} |"
+
+
+def _sources(rows: Sequence[Row]) -> Iterator[str]:
+    tests = dict.fromkeys((r.topic, r.test) for r in rows if not r.test.startswith("fold"))
+    for topic, test in sorted(tests):
+        for kind, name in NAMES.items():
+            found = {
+                r.part: r.figures for r in rows if (r.topic, r.test, r.kind) == (topic, test, kind)
+            }
+            if found:
+                cells = [
+                    f"{100 * found[part].f_macro:.1f} ({100 * found[part].pr_auc:.1f})"
+                    for part in ("texts", "leads", "titles")
+                ]
+                yield f"| {topic} | {name} | {test} | {' | '.join(cells)} |"
+
+
+def _spread(shares: Sequence[float]) -> str:
+    return f"{100 * mean(shares):.1f} ± {100 * stdev(shares):.1f}"
+
+
+def main() -> None:
+    """Measure what is missing and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--topics", default=",".join(IRRELEVANT))
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / "classifier.csv"
+    for topic in options.topics.split(","):
+        measure(topic, options.data, options.seed, file)
+    lines = report(read_rows(file), page_time())
+    print(*lines, sep="\n")
+    (RESULTS / "classifier.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from tres_scrapy.topic.bag import KINDS, BagOfWords
+from tres_scrapy.topic.baseline import fit_bag
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.sample import Example
+
+FOOD = ["cheese", "wine", "butter", "bread"]
+OTHER = ["disk", "cable", "goal", "match"]
+
+
+def examples(count: int = 60) -> list[Example]:
+    rng = np.random.default_rng(0)
+    made = []
+    for n in range(count):
+        words = [*rng.choice(FOOD if n % 3 == 0 else OTHER, 9).tolist(), "river", "the"]
+        made.append(Example(Text(words), Text(words[:1]), "web", n % 3 == 0))
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_logit_is_the_decision_of_the_fitted_model(kind: str) -> None:
+    """Inference here against scikit-learn's own pipeline of the same steps."""
+    made = examples()
+    tfidf = kind == "tfidf"
+    pipeline = TfidfVectorizer(
+        analyzer=lambda words: [w for w in words if w != "the"],
+        min_df=3,
+        sublinear_tf=tfidf,
+        use_idf=tfidf,
+    )
+    rows = pipeline.fit_transform([e.text.words for e in made])
+    model = (
+        LogisticRegression(C=10, class_weight="balanced", max_iter=1_000)
+        if tfidf
+        else LinearSVC(class_weight="balanced", random_state=0, max_iter=10_000)
+    ).fit(rows, [e.relevant for e in made])
+    texts = [*(e.text for e in made), Text(["unknown", "cheese", "cheese"])]
+    expected = model.decision_function(pipeline.transform([text.words for text in texts]))
+    assert fit_bag(kind, made).logits(texts) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contributions_and_bias_sum_to_the_logit(kind: str) -> None:
+    model = fit_bag(kind, examples())
+    text = Text(["cheese", "river", "disk", "cheese", "unknown"])
+    added = model.contributions(text)
+    assert added.keys() == {"cheese", "river", "disk"}
+    assert added["cheese"] > 0 > added["disk"]
+    assert model.bias + sum(added.values()) == pytest.approx(model.logits([text])[0])
+
+
+def test_a_text_without_known_words_has_the_bias() -> None:
+    model = fit_bag("tfidf", examples())
+    assert model.logits([Text([]), Text(["unknown"])]).tolist() == [model.bias] * 2
+    assert model.logits([]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_and_tensors_build_the_model_again(kind: str) -> None:
+    model = fit_bag(kind, examples())
+    again = BagOfWords.of({"kind": kind} | model.sizes(), model.tensors())
+    texts = [e.text for e in examples()]
+    assert again.logits(texts).tolist() == model.logits(texts).tolist()
+
+
+def test_weights_of_other_words_are_refused() -> None:
+    model = fit_bag("svm", examples())
+    with pytest.raises(ValueError, match=r"weights \(2, 9\) .* must be \[2, 8\]"):
+        BagOfWords.of({"kind": "svm", "words": 8, "bias": 0.0}, model.tensors())
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ({"words": torch.tensor(list(b"wine\nwine"), dtype=torch.uint8)}, "2 words, 1 different"),
+        ({"words": torch.tensor(list(b"a\na\nb"), dtype=torch.uint8)}, "3 words, 2 different"),
+        ({"words": torch.tensor(list(b"wine\ndisk"))}, "letters of int64"),
+        ({"words": torch.tensor(list(b"\xff\n"), dtype=torch.uint8)}, "decode"),
+        ({"weights": torch.ones(2, 2, dtype=torch.float64)}, "of float64"),
+        ({"weights": torch.tensor(1.0)}, r"weights \(\)"),
+        ({"weights": torch.tensor([[1, 1], [1, torch.nan]])}, "weights nan"),
+    ],
+)
+def test_tensors_that_are_no_model_are_refused(
+    damage: dict[str, torch.Tensor], reason: str
+) -> None:
+    model = BagOfWords("svm", ["wine", "disk"], np.ones((2, 2), dtype=np.float32), 0.0)
+    with pytest.raises(ValueError, match=reason):
+        BagOfWords.of({"kind": "svm"} | model.sizes(), dict(model.tensors()) | damage)
+
+
+@pytest.mark.parametrize("bias", [np.inf, np.nan, 1e300, 10**400])
+def test_a_bias_that_gives_no_probability_is_refused(bias: float) -> None:
+    model = BagOfWords("svm", ["wine"], np.ones((2, 1), dtype=np.float32), 0.0)
+    with pytest.raises(ValueError, match=r"bias .* must be a finite number"):
+        BagOfWords.of({"kind": "svm", "words": 1, "bias": bias}, model.tensors())

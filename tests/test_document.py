@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+from fastwarc.warc import WarcRecord, WarcRecordType
+
+from tres_scrapy.topic.census import Census
+from tres_scrapy.topic.document import Document, Sentences, read_documents, read_texts
+from tres_scrapy.topic.record import Fault
+from tres_scrapy.topic.selection import Selection
+
+GERMAN = "Der Bäcker schob das Brot in den Ofen und wartete, bis die Kruste braun war"
+
+
+def write(path: Path, *lines: dict[str, Any]) -> Selection:
+    path.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    return Selection(path)
+
+
+def write_warc(path: Path, *answers: tuple[str, str, bytes]) -> Path:
+    with path.open("wb") as file:
+        for number, (status, headers, body) in enumerate(answers):
+            http = f"HTTP/1.1 {status}\r\n{headers}\r\n\r\n".encode() + body
+            record = WarcRecord()
+            record.init_headers(WarcRecordType.response, content_length=len(http))
+            record.headers["WARC-Target-URI"] = f"https://a.org/{number}"
+            record.headers["Content-Type"] = "application/http; msgtype=response"
+            record.set_bytes_content(http)
+            record.write(file)
+    return path
+
+
+def texts(source: Path | bytes) -> list[str]:
+    return [each.text if isinstance(each, Document) else "fault" for each in read_texts(source)]
+
+
+def test_a_selection_is_a_path_or_some_records_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a:b.jsonl"
+    path.touch()
+    assert Selection.parse(str(path)) == Selection(path)
+    assert Selection.parse(str(tmp_path)) == Selection(tmp_path)
+    assert Selection.parse(f"{path}:label=x,y") == Selection(path, "label", frozenset("xy"))
+    for text in (f"{path}:label", "missing.jsonl", "missing.jsonl:label=x"):
+        with pytest.raises(ValueError, match=r"FILE:FIELD=VALUE"):
+            Selection.parse(text)
+
+
+def test_a_selection_compares_a_value_or_each_of_a_list() -> None:
+    selection = Selection(Path("x"), "label", frozenset(["food", "1"]))
+    records = [{"label": "food"}, {"label": ["sport", "food"]}, {"label": 1}, {"label": "x"}, {}]
+    assert [record in selection for record in records] == [True, True, True, False, False]
+
+
+def test_a_line_selected_by_both_sides_is_relevant_and_read_once(tmp_path: Path) -> None:
+    every = write(tmp_path / "a.jsonl", {"text": "milk", "n": 1}, {"text": "wine", "n": 2})
+    some = Selection(every.path, "n", frozenset("2"))
+    for relevant in ([some], [some, every]):
+        made, census = read_documents(relevant, [every])
+        assert [(d.text, d.relevant) for d in made] == [("milk", every in relevant), ("wine", True)]
+        assert census.read == 2
+
+
+def test_html_is_read_as_a_page_of_its_host(tmp_path: Path) -> None:
+    html, url = "<html lang=en><title>T</title><p>cheese</p>", "https://www.shop.org/x"
+    selection = write(tmp_path / "a.b.jsonl", {"html": html, "url": url})
+    (document,) = read_documents([selection], [])[0]
+    assert document == Document("T", "cheese", "a", "shop.org", True, url, "en")
+
+
+def test_records_without_a_host_stand_for_themselves(tmp_path: Path) -> None:
+    lines = [{"text": "milk"}, {"text": "wine", "url": None}, {"text": "tea", "url": "http://["}]
+    made, _ = read_documents([write(tmp_path / "a.jsonl", *lines)], [])
+    assert len({document.host for document in made}) == 3
+    assert made[0].url == "a.jsonl, line 1"
+
+
+def test_a_host_is_the_same_in_two_files_and_a_record_without_one_is_not(tmp_path: Path) -> None:
+    sides = [
+        write(tmp_path / name, {"text": f"{name} milk"}, {"text": name, "url": "http://www.a.org/"})
+        for name in ("food.jsonl", "other.jsonl")
+    ]
+    hosts = [document.host for document in read_documents(sides[:1], sides[1:])[0]]
+    assert hosts == ["food.jsonl#0", "a.org", "other.jsonl#0", "a.org"]
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    food = write(tmp_path / "food.jsonl", {"text": "Fresh  milk"}, {"text": "wine"}, {"text": "1."})
+    other = write(
+        tmp_path / "other.jsonl", {"text": "fresh milk!"}, {"text": GERMAN}, {"text": "a disk"}
+    )
+    made, census = read_documents([food], [other])
+    assert [(d.text, d.relevant) for d in made] == [
+        ("Fresh  milk", True),
+        ("wine", True),
+        ("a disk", False),
+    ]
+    assert (census.read, census.duplicates, census.clashes, census.empty) == (6, 1, 1, 1)
+    assert census.foreign == {"de": 1}
+    assert str(census).splitlines() == [
+        "6 documents read: 2 relevant, 1 irrelevant",
+        "1 left out as duplicates, 1 of them of the other label",
+        "1 left out without words",
+        "1 left out in another language: de 1",
+    ]
+
+
+def test_of_two_labels_for_one_text_the_relevant_one_stays(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", {"text": "milk", "n": 1}, {"text": "milk", "n": 2}).path
+    sides = [Selection(path, "n", frozenset(n)) for n in "12"]
+    for relevant, irrelevant in (sides, sides[::-1]):
+        made, census = read_documents([relevant], [irrelevant])
+        assert [document.relevant for document in made] == [True]
+        assert census.clashes == 1
+
+
+def test_documents_of_any_language_may_be_kept(tmp_path: Path) -> None:
+    made, census = read_documents([write(tmp_path / "a.jsonl", {"text": GERMAN})], [], language="")
+    assert made[0].language == "de"
+    assert not census.foreign
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"title": "t"}',
+        b"[]",
+        b"{",
+        b"\xff",
+        b'{"html": 1}',
+        b"[" * 100_000,
+        b'{"error": "HTTP 404"}',
+    ],
+)
+def test_an_unreadable_line_is_named_and_the_rest_is_read(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "milk"}\n' + line + b'\n\n{"text": "wine"}')
+    made, census = read_documents([Selection(path)], [])
+    assert [document.text for document in made] == ["milk", "wine"]
+    assert census.unreadable == 1
+    assert "  a.jsonl, line 2: " in str(census)
+
+
+def test_the_first_faults_are_named(tmp_path: Path) -> None:
+    lines = [{"text": "milk"}] * 8 + [{}] * 7
+    _, census = read_documents([write(tmp_path / "a.jsonl", *lines)], [])
+    assert str(census).count("must have") == 5
+    assert str(census).endswith("and 2 more")
+
+
+def test_a_hopeless_selection_is_refused(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.jsonl", {"text": "milk"}, {}, {})
+    with pytest.raises(
+        ValueError, match=r"bad.jsonl: 2 of 3 unreadable, such as bad.jsonl, line 2"
+    ):
+        read_documents([bad], [])
+    good = write(tmp_path / "good.jsonl", {"text": "milk", "label": "food"})
+    for nothing in (Selection(good.path, "label", frozenset(["tea"])), write(tmp_path / "e.jsonl")):
+        with pytest.raises(ValueError, match=r"holds no documents"):
+            read_documents([good], [nothing])
+
+
+def test_a_folder_is_read_in_order_with_its_hosts(tmp_path: Path) -> None:
+    for name, data in {
+        "b.org/x/1.html": b"<title>T</title>milk",
+        "a.org/2.txt": "caf\u00e9 cr\u00e8me".encode("cp1252"),
+        "top.HTM": "<meta charset=koi8-r>\u0441\u044b\u0440".encode("koi8-r"),
+        "utf16.xhtml": "<p>tea".encode("utf-16"),
+        "a.org/notes.pdf": b"%PDF",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "a.org" / "loop").symlink_to(tmp_path)
+    made, census = read_documents([], [Selection(tmp_path)], language="")
+    assert [(d.text, d.host, d.url) for d in made] == [
+        ("\u0441\u044b\u0440", f"{tmp_path.name}#0", "top.HTM"),
+        ("tea", f"{tmp_path.name}#1", "utf16.xhtml"),
+        ("caf\u00e9 cr\u00e8me", "a.org", "a.org/2.txt"),
+        ("milk", "b.org", "b.org/x/1.html"),
+    ]
+    assert census.unreadable == 0
+
+
+def test_a_file_of_a_folder_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("milk")
+    (tmp_path / "b.html").symlink_to(tmp_path / "missing")
+    made, census = read_documents([Selection(tmp_path)], [])
+    assert [document.text for document in made] == ["milk"]
+    assert [fault.place for fault in census.faults] == ["b.html"]
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_cut_compressed_file_gives_what_it_holds(tmp_path: Path, suffix: str, pack: Any) -> None:
+    path = tmp_path / f"a.jsonl{suffix}"
+    lines = b"".join(b'{"text": "milk %d"}\n' % n for n in range(20_000))
+    path.write_bytes(pack(lines)[:-100])
+    *found, last = read_texts(path)
+    assert len(found) > 1
+    assert isinstance(last, Fault)
+    path.write_bytes(pack(lines))
+    assert len(texts(path)) == 20_000
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_pages_of_a_warc_are_read(tmp_path: Path, packed: bool) -> None:
+    page = "Content-Type: text/html; charset=iso-8859-1"
+    path = write_warc(
+        tmp_path / "a.warc",
+        ("200 OK", page, b"caf\xe9"),
+        ("404 Not Found", page, b"no such page"),
+        ("200 OK", "Content-Type: application/pdf", b"%PDF"),
+        ("200 OK", f"{page}\r\nContent-Encoding: br", brotli.compress(b"<p>milk")),
+        ("200 OK", f"{page}\r\nContent-Encoding: gzip", b"no gzip"),
+        ("200 OK", f"{page}\r\nTransfer-Encoding: chunked", b"4\r\nwine\r\n0\r\n\r\n"),
+    )
+    if packed:
+        data, path = path.read_bytes(), tmp_path / "a.warc.gz"
+        path.write_bytes(gzip.compress(data))
+    found = list(read_texts(path))
+    assert [(d.text, d.url) if isinstance(d, Document) else d.place for d in found] == [
+        ("caf\u00e9", "https://a.org/0"),
+        ("milk", "https://a.org/3"),
+        f"{path.name}, https://a.org/4",
+        ("wine", "https://a.org/5"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "charset", ["hex", "rot13", "zip", "base64", "undefined", "punycode", "idna", "no-such"]
+)
+def test_a_charset_that_decodes_no_page_is_passed_over(tmp_path: Path, charset: str) -> None:
+    assert texts(f"<meta charset={charset}><p>café".encode()) == ["café"]
+    page = ("200 OK", f"Content-Type: text/html; charset={charset}", b"<p>caf\xe9")
+    assert texts(write_warc(tmp_path / "a.warc", page)) == ["café"]
+
+
+def test_a_cut_or_false_warc_is_a_fault(tmp_path: Path) -> None:
+    page = ("200 OK", "Content-Type: text/html", b"milk " * 100)
+    path = write_warc(tmp_path / "a.warc", page, page)
+    path.write_bytes(path.read_bytes()[:-100])
+    assert texts(path)[1:] == ["fault"]
+    path.write_bytes(b"no archive\n" * 20)
+    assert texts(path) == ["fault"]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b'{"text": "milk"}\n{"html": "<p>wine"}\n{', ["milk", "wine", "fault"]),
+        (b"\xef\xbb\xbf <!DOCTYPE html><title>t</title><p>milk", ["milk"]),
+        (b"Milk < wine", ["Milk < wine"]),
+        (b"caf\xe9", ["caf\u00e9"]),
+        (b"\0", ["fault"]),
+        (b"", [""]),
+    ],
+)
+def test_bytes_without_a_name_are_told_by_their_beginning(data: bytes, found: list[str]) -> None:
+    assert texts(data) == found
+
+
+def test_documents_are_given_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("milk")
+    (tmp_path / "b.html").write_text("wine")
+    documents = read_texts(tmp_path)
+    next(documents)
+    (tmp_path / "b.html").write_text("tea")
+    assert [each.text for each in documents if isinstance(each, Document)] == ["tea"]
+
+
+def test_sentences_can_be_read_again(tmp_path: Path) -> None:
+    selection = write(tmp_path / "a.jsonl", {"text": "Milk " * 1_001}, {"text": "Wine"})
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("Tea")
+    (tmp_path / "b.txt").write_text("Beer\nAle")
+    sentences = Sentences([selection.path, tmp_path / "texts", tmp_path / "b.txt"])
+    assert [len(sentence) for sentence in sentences] == [1_000, 1, 1, 1, 2]
+    assert list(sentences)[2:] == [["wine"], ["tea"], ["beer", "ale"]]
+
+
+def test_sentences_need_readable_files(tmp_path: Path) -> None:
+    selection = write(tmp_path / "a.jsonl", {"text": "milk"}, {})
+    with pytest.raises(ValueError, match=r"a.jsonl, line 2"):
+        list(Sentences([selection.path]))
+
+
+def test_a_census_says_nothing_of_what_did_not_happen() -> None:
+    assert str(Census(read=2, relevant=1, irrelevant=1)) == (
+        "2 documents read: 1 relevant, 1 irrelevant"
+    )
+
+
+def test_a_fault_does_not_reach_the_terminal_as_it_is() -> None:
+    census = Census()
+    census.add_fault(Fault("\x1b]0;owned\x07http://a.org/\ud800", "\x9b2J\nno \u202epage"))
+    assert str(census).splitlines()[-1] == "  ]0;ownedhttp://a.org/: 2Jno page"

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tres_scrapy.topic import fitting, sample
+from tres_scrapy.topic.bilstm import KINDS
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.fitting import fit_bilstm, inverse_frequency, mean_count
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.sample import Example
+from tres_scrapy.topic.validation import TOLERANCE, Epoch, best_epoch
+from tres_scrapy.topic.vectors import WordVectors
+
+FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
+OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]
+KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])
+
+
+@pytest.fixture
+def vectors() -> WordVectors:
+    """Word vectors in which food lies apart from the rest."""
+    matrix = np.random.default_rng(0).normal(0, 0.5, (len(FOOD + OTHER), 6)).astype(np.float32)
+    matrix[: len(FOOD)] += 1
+    return WordVectors(FOOD + OTHER, matrix)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs of two batches, where it does not matter what is learnt."""
+    monkeypatch.setattr(sample, "BATCHES", (2, 2))
+
+
+def examples(count: int = 60) -> list[Example]:
+    rng = np.random.default_rng(1)
+    made = []
+    for n in range(count):
+        words = rng.choice(FOOD if n % 3 == 0 else OTHER, 30).tolist()
+        made.append(Example(Text(words), Text(words[:1]), "web", n % 3 == 0))
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_learns_to_tell_the_topic(vectors: WordVectors, kind: str) -> None:
+    model, history = fit_bilstm(
+        kind, examples(240), examples(60), vectors, KEYWORDS, seed=0, epochs=3
+    )
+    food, other = model.logits([Text(FOOD[3:]), Text(OTHER[3:])])
+    assert model.kind == kind
+    assert food > 1 > -1 > other
+    assert history[-1].mcc > 0.9 > history[-1].loss
+
+
+def test_the_wide_part_knows_words_apart_that_vectors_do_not() -> None:
+    vectors = WordVectors(["cheese", "disk"], np.ones((2, 3), dtype=np.float32))
+    made = [
+        Example(Text([word] * 20), Text([word]), "web", word == "cheese")
+        for word in ("cheese", "disk") * 40
+    ]
+    gaps = {}
+    for kind in ("bilstm", "widebilstm"):
+        model, _ = fit_bilstm(kind, made, [], vectors, KEYWORDS, seed=0, epochs=3)
+        food, other = model.logits([Text(["cheese"]), Text(["disk"])])
+        gaps[kind] = food - other
+    assert gaps["bilstm"] == pytest.approx(0, abs=1e-5)
+    assert gaps["widebilstm"] > 1
+
+
+@pytest.mark.usefixtures("short")
+def test_the_same_seed_gives_the_same_weights(vectors: WordVectors) -> None:
+    """Bit for bit, whatever torch's own seed and number of threads."""
+    states = []
+    threads = torch.get_num_threads()
+    for run, seed in enumerate((1, 1, 2)):
+        torch.manual_seed(run)
+        torch.set_num_threads(run + 1)
+        model, _ = fit_bilstm("widebilstm", examples(), [], vectors, KEYWORDS, seed=seed, epochs=2)
+        states.append(model.network.state_dict())
+    torch.set_num_threads(threads)
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert not torch.equal(states[0]["dense.weight"], states[2]["dense.weight"])
+
+
+@pytest.mark.usefixtures("short")
+def test_fitting_leaves_the_state_of_torch_alone(vectors: WordVectors) -> None:
+    before, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    fit_bilstm("bilstm", examples(), [], vectors, KEYWORDS, seed=0, epochs=1)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+
+
+@pytest.mark.usefixtures("short")
+def test_the_best_epoch_is_kept_and_fitting_stops_when_none_is_as_good(
+    vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = iter([0.1, 0.9] + [0.2] * fitting.PATIENCE + [0.1, 0.9])
+    monkeypatch.setattr(fitting, "_validate", lambda *_: next(figures))
+    made = examples()
+    patient, history = fit_bilstm("bilstm", made, made, vectors, KEYWORDS, seed=0, epochs=20)
+    stopped, _ = fit_bilstm("bilstm", made, [], vectors, KEYWORDS, seed=0, epochs=20, stop=2)
+    state, other = patient.network.state_dict(), stopped.network.state_dict()
+    assert len(history) == 2 + fitting.PATIENCE
+    assert all(torch.equal(state[name], other[name]) for name in state)
+
+
+@pytest.mark.usefixtures("short")
+def test_documents_without_titles_are_validated_by_their_texts(vectors: WordVectors) -> None:
+    made = [replace(e, title=Text([])) for e in examples()]
+    _, history = fit_bilstm("widebilstm", made, made, vectors, KEYWORDS, seed=0, epochs=8)
+    assert history[-1].mcc == 1
+
+
+def test_of_epochs_that_differ_by_chance_the_last_is_best() -> None:
+    figures = [0.5, 0.9, 0.9 - TOLERANCE / 2, 0.9 - 2 * TOLERANCE]
+    assert best_epoch([Epoch(0.1, mcc) for mcc in figures]) == 2
+
+
+def test_inverse_frequencies_are_logarithms_of_document_shares(vectors: WordVectors) -> None:
+    texts = [["cheese"], ["cheese", "cheese", "wine"], ["the"], ["cheese"]]
+    made = [Example(Text(words), Text([]), "web", False) for words in texts]
+    found = inverse_frequency(made, vectors)
+    assert found[[0, 1, 2]] == pytest.approx([0, np.log(4 / 2), np.log(4)])
+
+
+def test_the_length_of_ek_is_the_mean_count_of_keywords_in_relevant_documents() -> None:
+    """P1 3.4."""
+    made = [
+        Example(Text(["cheese"] * count), Text([]), "web", relevant)
+        for count, relevant in ((2, True), (5, True), (90, False))
+    ]
+    assert mean_count(made, KEYWORDS) == 4
+    assert mean_count([Example(Text([]), Text([]), "web", True)], KEYWORDS) == 1

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.topic.language import detect_language
+
+BREAD = {
+    "en": "The baker put the bread into the oven and waited until the crust was brown",
+    "de": "Der Bäcker schob das Brot in den Ofen und wartete, bis die Kruste braun war",
+    "fr": "Le boulanger a mis le pain au four et attendu que la croûte soit brune",
+    "da": "Bageren satte brødet i ovnen og ventede, til skorpen var brun",
+    "ca": "El forner va posar el pa al forn i va esperar que la crosta fos daurada",
+    "cs": "Pekař vložil chléb do pece a čekal, až bude kůrka hnědá, a pak jsme jej snědli",
+    "he": "האופה הכניס את הלחם לתנור וחיכה עד שהקרום השחים ואז אכלנו אותו",
+    "zh": "面包师把面包放进烤箱,等到外皮变成棕色,然后我们一起吃了面包",
+    "ja": "パン屋はパンをオーブンに入れて、皮が茶色になるまで待ちました",
+}
+
+
+@pytest.mark.parametrize("language", list(BREAD))
+def test_a_sentence_or_two_tell_the_language(language: str) -> None:
+    assert detect_language(BREAD[language]) == language
+
+
+@pytest.mark.parametrize("text", ["", "Brot und Wein", "1 2 3 " * 500, "\0\ud800", "面包"])
+def test_a_few_words_tell_nothing_but_what_the_page_declares(text: str) -> None:
+    assert detect_language(text) == ""
+    assert detect_language(text, "de-AT") == detect_language(text, " DE_at ") == "de"
+
+
+@pytest.mark.parametrize("declared", ["", "x", "english", "qq", "\ud800", "tlh"])
+def test_a_declared_language_must_be_one(declared: str) -> None:
+    assert detect_language("", declared) == ""
+
+
+def test_text_outweighs_what_the_page_declares() -> None:
+    assert detect_language(BREAD["fr"], "en") == "fr"
+
+
+def test_an_encoded_file_is_in_no_language() -> None:
+    rows = "M:6EI:6EI:6EI:6EI:6E M)G(F&G*Z<G*R)G(:NB8: MAX>'AX>'AX>'AX>'AYZ> M7U=7R!1KP5A8=F "
+    assert detect_language(rows * 4) == ""
+
+
+def test_a_menu_of_languages_does_not_stand_for_the_text() -> None:
+    menu = (
+        "Shqip Bosanski Hrvatski Español Ελληνικά Magyar Italiano Polski Português Română Türkçe "
+    )
+    assert detect_language(menu * 3 + BREAD["en"] * 20) == "en"
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_any_text_gets_a_code_of_two_letters_or_none(text: str) -> None:
+    assert len(detect_language(text * 20)) in {0, 2}

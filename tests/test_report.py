@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.document import Document
+from tres_scrapy.topic.report import write_report
+from tres_scrapy.topic.validation import Epoch, Validation
+
+SAME = Calibration(1.0, 0.0)
+HALF = (0.5, 0.5, 0.5)
+TRUE = np.tile([True, False, False], 20)
+HOSTILE = "</td><script>alert('x')</script>\x1b[31m\u202e"
+FACTS: dict[str, Any] = {
+    "name": "food",
+    "threshold": 0.5,
+    "keywords": {"given": ["wine"], "phrases": ["<b>"], "expanded": ["milk"], "b": 0.4},
+    "classifier": {"kind": "bilstm", "hidden": 60},
+    "training": {"seed": 3, "web": {"relevant": 20, "irrelevant": 40}},
+}
+VOID = {"meta", "link"}
+
+
+class Outline(HTMLParser):
+    """Notes the elements of a page and asserts that each is closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def validation(kind: str, seed: int, *, true: np.ndarray = TRUE) -> Validation:
+    rng = np.random.default_rng(seed)
+    texts = np.clip(0.2 + 0.6 * true + rng.normal(0, 0.2, len(true)), 0, 1)
+    titles = np.where(np.arange(len(true)) % 7 == 0, np.nan, texts)
+    histories = tuple((Epoch(1.0, 0.1), Epoch(0.5, 0.8), Epoch(0.4, 0.7)) for _ in range(3))
+    return Validation(
+        kind, np.arange(len(true)) // 3 % 3, true, texts, titles, HALF, 0.5, SAME, histories
+    )
+
+
+def documents(true: np.ndarray = TRUE) -> list[Document]:
+    return [
+        Document(HOSTILE if n % 2 else "", "first words", f"s{n % 2}", f"h{n}", bool(label))
+        for n, label in enumerate(true)
+    ]
+
+
+@pytest.fixture
+def models() -> list[Validation]:
+    return [validation("bilstm", 0), validation("svm", 1)]
+
+
+@pytest.fixture
+def page(tmp_path: Path, models: list[Validation]) -> str:
+    write_report(tmp_path / "report.html", FACTS, documents(), models, "60 read, <2> dropped")
+    return (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_is_whole_and_asks_nothing_of_the_network(page: str) -> None:
+    outline = Outline(page)
+    assert outline.open == []
+    assert outline.names.count("svg") == 5
+    assert "://" not in page
+    loading = [value for name, value in outline.attributes if name in {"src", "href", "xlink:href"}]
+    assert all(value.startswith(("#", "data:")) for value in loading if value)
+
+
+def test_what_pages_say_is_text_in_the_report(page: str) -> None:
+    assert "script" not in Outline(page).names
+    assert "&lt;script&gt;alert(" in page
+    assert "\x1b" not in page
+    assert "60 read, &lt;2&gt; dropped" in page
+    assert "&lt;b&gt;" in page
+
+
+def test_pictures_bring_no_numbered_ids_that_would_clash(page: str) -> None:
+    ids = [value for name, value in Outline(page).attributes if name == "id"]
+    assert not [value for value in ids if value and "_" in value]
+
+
+def test_the_same_input_writes_the_same_report(
+    tmp_path: Path, models: list[Validation], page: str
+) -> None:
+    write_report(tmp_path / "again.html", FACTS, documents(), models, "60 read, <2> dropped")
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "again.html"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"histories": ()},
+        {"histories": ((Epoch(1.0, 0.0),), ())},
+        {"titles": np.full(60, np.nan)},
+        {"fold": np.where(TRUE, 0, 1)},
+        {"texts": np.zeros(60)},
+        {"texts": np.ones(60), "threshold": 1.0, "thresholds": (1.0,) * 3},
+        {"texts": TRUE * 1.0},
+    ],
+    ids=["no-epochs", "one-epoch", "no-titles", "one-class-folds", "silent", "eager", "perfect"],
+)
+def test_poor_input_still_makes_a_report(tmp_path: Path, change: dict[str, Any]) -> None:
+    models = [replace(validation("bilstm", 0), **change)]
+    write_report(tmp_path / "report.html", FACTS, documents(), models, "")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert Outline(page).open == []
+    assert "bilstm, texts, mean of" in page
+    assert "nan" not in page
+
+
+def test_one_document_of_either_label_makes_a_report(tmp_path: Path) -> None:
+    true = np.array([True, False])
+    models = [validation("svm", 0, true=true)]
+    write_report(tmp_path / "report.html", FACTS, documents(true), models, "")
+    assert "svm, fold 1: 1 of 2" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_host_that_is_no_text_is_still_reported(tmp_path: Path) -> None:
+    models = [replace(validation("svm", 0), texts=1.0 - TRUE)]
+    odd = [replace(document, host="\ud800.org") for document in documents()]
+    write_report(tmp_path / "report.html", FACTS, odd, models, "")
+    assert "<td>?.org</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")

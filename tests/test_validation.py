@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tres_scrapy.topic.baseline import fit_bag
+from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.sample import Example
+from tres_scrapy.topic.validation import (
+    FOLDS,
+    STRIPES,
+    Epoch,
+    Validation,
+    cross_validate,
+    judge,
+)
+
+SAME = Calibration(1.0, 0.0)
+
+
+def examples(count: int = 200) -> list[Example]:
+    """Each document has a word of its own, so that a model could tell it again."""
+    rng = np.random.default_rng(0)
+    made = []
+    for n in range(count):
+        topic = ["cheese", "wine"] if rng.random() < (0.9 if n % 4 == 0 else 0.1) else ["disk"]
+        title = topic[:1] if n % 5 else []
+        made.append(Example(Text([*topic, "river", f"x{n}"]), Text(title), "web", n % 4 == 0))
+    return made
+
+
+class Fit:
+    """Fits the linear model and remembers on what."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[set[str], set[str]]] = []
+
+    def __call__(self, training: Sequence[Example], validation: Sequence[Example]):
+        marks = [{e.text.words[-1] for e in side} for side in (training, validation)]
+        self.seen.append((marks[0], marks[1]))
+        epochs = len(self.seen)
+        history = tuple(Epoch(0.5, 0.1 * min(n, epochs)) for n in range(1, 7))
+        return fit_bag("tfidf", training), history
+
+
+class Unmoved(Fit):
+    """Fits the examples that it was made with, whatever their labels have become."""
+
+    def __init__(self, made: list[Example]) -> None:
+        super().__init__()
+        self._true = {e.text.words[-1]: e for e in made}
+
+    def __call__(self, training: Sequence[Example], validation: Sequence[Example]):
+        return super().__call__([self._true[e.text.words[-1]] for e in training], validation)
+
+
+def test_every_document_is_judged_by_a_model_that_never_saw_it() -> None:
+    made, stripe, fit = examples(), np.arange(200) % STRIPES, Fit()
+    found = cross_validate("tfidf", made, stripe, fit)
+    assert found.fold.tolist() == (stripe // 2).tolist()
+    assert np.isfinite(found.texts).all()
+    for fold, (training, validation) in enumerate(fit.seen):
+        test = {f"x{n}" for n in np.flatnonzero(stripe // 2 == fold)}
+        assert not training & test
+        assert not validation & (test | training)
+        assert len(training) + len(validation) + len(test) == 200
+    everything = set.union(*(validation for _, validation in fit.seen))
+    assert len(fit.seen) == FOLDS
+    assert len(everything) == 100
+
+
+def test_each_fold_is_calibrated_by_its_validation_documents() -> None:
+    made, stripe = examples(), np.arange(200) % STRIPES
+    found = cross_validate("tfidf", made, stripe, Fit())
+    train = [e for e, s in zip(made, stripe, strict=True) if s not in {0, 1, 2}]
+    stop = [e for e, s in zip(made, stripe, strict=True) if s == 2]
+    model = fit_bag("tfidf", train)
+    scaling = judge("tfidf", model, stop).calibration
+    expected = scaling.probabilities(model.logits([e.text for e in made]))
+    assert found.texts[stripe < 2] == pytest.approx(expected[stripe < 2])
+
+
+def test_no_label_of_a_fold_moves_its_threshold_or_its_answers() -> None:
+    made, stripe = examples(), np.arange(200) % STRIPES
+    before = cross_validate("tfidf", made, stripe, Fit())
+    for fold in range(FOLDS):
+        test = stripe // 2 == fold
+        turned = [replace(e, relevant=e.relevant != t) for e, t in zip(made, test, strict=True)]
+        after = cross_validate("tfidf", turned, stripe, Unmoved(made))
+        assert after.thresholds[fold] == pytest.approx(before.thresholds[fold])
+        assert after.texts[test] == pytest.approx(before.texts[test])
+        assert after.calibration != before.calibration  # which documents of the fold do move
+
+
+def test_a_document_is_called_relevant_at_the_threshold_of_its_fold() -> None:
+    answers, fold = np.array([0.3, 0.3, 0.7]), np.array([0, 1, 1])
+    found = Validation("svm", fold, fold > 0, answers, answers, (0.2, 0.5), 0.3, SAME)
+    assert found.called.tolist() == [True, False, True]
+
+
+def test_networks_are_judged_on_short_texts_too() -> None:
+    """They are trained on snippets; the linear models are not."""
+    made = examples(40)
+    model = fit_bag("tfidf", made)
+    assert len(judge("tfidf", model, made).logits) == 40
+    assert len(judge("bilstm", model, made).logits) == 80
+
+
+def test_titles_are_judged_where_there_are_any() -> None:
+    made = examples()
+    found = cross_validate("tfidf", made, np.arange(200) % STRIPES, Fit())
+    assert np.isnan(found.titles).tolist() == [not e.title.words for e in made]
+
+
+def test_the_epochs_are_those_that_were_best_in_the_middle_fold() -> None:
+    found = cross_validate("tfidf", examples(), np.arange(200) % STRIPES, Fit())
+    assert found.epochs == 6  # ties go to the later
+    histories = tuple(tuple(Epoch(0, float(n == best)) for n in range(9)) for best in (1, 2, 8))
+    assert replace(found, histories=histories).epochs == 3
+    assert replace(found, histories=((), ())).epochs is None

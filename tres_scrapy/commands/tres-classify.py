@@ -1,0 +1,223 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-classify`: what a topic pack says of documents, and why."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from io import TextIOWrapper
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import fill
+from typing import TYPE_CHECKING, Final, Self
+
+import torch
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.spiders.fetch import fetch_lists
+from tres_scrapy.topic.document import Document, read_texts
+from tres_scrapy.topic.explanation import Tally, explain
+from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.record import BROKEN, Fault, reason_of
+from tres_scrapy.topic.text import canonicalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from scrapy.settings import Settings
+
+BATCH: Final = 64  # documents in one call of the model, printed together
+MANY: Final = 20  # more than these are printed in a line each
+NAMED_FAULTS: Final = 20
+INTERRUPTED: Final = 130
+EXAMPLES: Final = """\
+Examples:
+  scrapy tres-classify food https://example.org/soup page.html
+  scrapy tres-classify food saved-pages/ --brief
+  curl -s https://example.org/ | scrapy tres-classify food
+  scrapy tres-classify food pages.jsonl.xz crawl.warc.gz --json --words 0 > verdicts.jsonl
+"""
+
+
+class Command(ScrapyCommand):
+    """Judge documents by a topic pack."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "TOPIC [URL|FILE|FOLDER|-]... [--json | --brief] [--words N]"
+
+    def short_desc(self) -> str:
+        return "Say how relevant pages or texts are to a topic, and why"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Judge documents by the topic pack TOPIC: P(relevant) and the pack's threshold, the "
+            "language, the keywords found, and the words that moved the log odds most. A FILE is "
+            ".html, .txt, JSON lines with html or text (each also .xz or .gz) or a WARC; nothing "
+            "or - is the standard input: a page, a text or JSON lines. URLs are fetched politely, "
+            "after the files. The status is 1 when anything could not be read."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.formatter_class = _HelpFormatter
+        parser.epilog = EXAMPLES
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="print a JSON object a line")
+        brief = f"print a line a document, as is done for more than {MANY}"
+        form.add_argument("--brief", action="store_true", help=brief)
+        words = "explain by N words (default: %(default)s); 0 is several times as fast"
+        parser.add_argument("--words", metavar="N", type=int, default=8, help=words)
+        models = "directory of the packs (default: the setting TRES_MODELS)"
+        parser.add_argument("--models", metavar="DIR", type=Path, help=models)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        unknown = [each for each in args if each.startswith("-") and each != "-"]
+        if unknown or not args:
+            raise UsageError(f"takes a topic and what to judge, not {unknown or args!r}")
+        if opts.words < 0:
+            raise UsageError(f"--words {opts.words} must be 0 or more")
+        topic, *sources = args
+        assert self.settings is not None
+        try:
+            classification = Classification.of(topic, self.settings, opts)
+        except (ConfigError, PackError) as error:
+            sys.exit(f"scrapy tres-classify: {error}")
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
+        try:
+            self.exitcode = classification.run(_read(sources or ["-"], self.settings))
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = 1
+
+
+class Classification:
+    """Judges documents in batches and prints what comes out, each batch at once."""
+
+    def __init__(self, pack: Pack, *, words: int, json: bool, brief: bool) -> None:
+        self._pack = pack
+        self._words = words
+        self._json = json
+        self._brief = brief
+        self._batch: list[Document] = []
+        self._tally = Tally()
+
+    @classmethod
+    def of(cls, topic: str, settings: Settings, opts: argparse.Namespace) -> Self:
+        """Load the pack that the options name; raise ConfigError or PackError without one."""
+        settings.set("TRES_TOPIC", topic, priority="cmdline")
+        if opts.models is not None:
+            settings.set("TRES_MODELS", str(opts.models.resolve()), priority="cmdline")
+        config = Config.from_settings(settings)
+        config.require_topic()
+        torch.set_num_threads(config.torch_threads)
+        pack = Pack.load(config.models / topic)
+        return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
+
+    def run(self, found: Iterable[Document | Fault]) -> int:
+        """Judge all that is found and return the exit status; Ctrl-C ends the reading only."""
+        status = 0
+        try:
+            for each in found:
+                if isinstance(each, Fault):
+                    self._say(each)
+                else:
+                    self._batch.append(each)
+                if len(self._batch) == BATCH:
+                    self._judge()
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            status = INTERRUPTED
+        self._judge()
+        if self._tally.unreadable > NAMED_FAULTS:
+            rest = self._tally.unreadable - NAMED_FAULTS
+            print(f"{rest} more could not be read", file=sys.stderr)
+        if not self._json:
+            print(self._tally, flush=True)
+        return status or int(self._tally.unreadable > 0)
+
+    def _judge(self) -> None:
+        batch, self._batch = self._batch, []
+        if not batch:
+            return
+        self._brief = self._brief or (len(batch) > MANY and not self._json)
+        found = explain(self._pack, batch, words=0 if self._brief else self._words)
+        self._tally.add(found)
+        if self._json:
+            print(*(each.as_json() for each in found), sep="\n", flush=True)
+        elif self._brief:
+            print(*(each.as_line() for each in found), sep="\n", flush=True)
+        else:
+            print(*(each.as_block() for each in found), sep="\n\n", end="\n\n", flush=True)
+
+    def _say(self, fault: Fault) -> None:
+        self._tally.unreadable += 1
+        if self._tally.unreadable <= NAMED_FAULTS:
+            print(f"scrapy tres-classify: {fault}", file=sys.stderr)
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
+    """Keeps the lines of the description and of the examples."""
+
+
+def _read(sources: Iterable[str], settings: Settings) -> Iterator[Document | Fault]:
+    """Yield the documents of files and standard input in order, then those of URLs."""
+    urls = []
+    for source in sources:
+        if source == "-":
+            if sys.stdin.isatty():
+                print("reading standard input, Ctrl-D ends it", file=sys.stderr)
+            yield from read_texts(sys.stdin.buffer.read())
+        elif not source.lower().startswith(("http://", "https://")):
+            yield from _read_path(Path(source))
+        elif url := canonicalise(source):
+            urls.append(url)
+        else:
+            yield Fault(source, "is no URL that can be fetched")
+    if urls:
+        yield from _fetch(urls, settings)
+
+
+def _read_path(path: Path) -> Iterator[Document | Fault]:
+    empty = True
+    try:
+        if not path.exists():
+            yield Fault(str(path), "no such file or folder")
+            return
+        for found in read_texts(path):
+            empty = False
+            if isinstance(found, Fault):
+                yield replace(found, place=_located(found.place, path))
+            else:
+                yield replace(found, url=_located(found.url, path))
+    except BROKEN as error:
+        yield Fault(str(path), reason_of(error))
+    else:
+        if empty:
+            yield Fault(str(path), "holds no documents")
+
+
+def _located(place: str, path: Path) -> str:
+    """Return the path of a document read at a path, or its URL."""
+    if path.is_dir():
+        return str(path / place)
+    return f"{path}{place.removeprefix(path.name)}" if place.startswith(path.name) else place
+
+
+def _fetch(urls: list[str], settings: Settings) -> Iterator[Document | Fault]:
+    with TemporaryDirectory(prefix="tres-classify-") as folder:
+        wanted = Path(folder, "pages.urls")
+        pages = wanted.with_suffix(".fetched.jsonl")
+        wanted.write_text("\n".join(urls), encoding="utf-8")
+        try:
+            fetch_lists([str(wanted)], settings)
+        except ValueError as error:
+            yield Fault("URLs", str(error))
+        if pages.exists():
+            yield from read_texts(pages)

@@ -1,0 +1,167 @@
+"""The spider `tres-fetch`: the pages of a list of URLs, kept beside it as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from scrapy.settings import Settings
+from scrapy.spidermiddlewares.httperror import HttpError
+from tqdm import tqdm
+from twisted.python.failure import Failure
+
+from tres_scrapy.middlewares.robots_txt import RobotsMiddleware
+from tres_scrapy.topic.file import whole_file
+from tres_scrapy.topic.text import canonicalise
+
+# No frontier and no pipeline of a focused crawl: this one fetches what it is told to.
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {},
+    "AUTOTHROTTLE_ENABLED": True,
+    "AUTOTHROTTLE_START_DELAY": 1,
+    "ITEM_PIPELINES": {},
+    "LOG_LEVEL": "CRITICAL",
+    "ROBOTSTXT_OBEY": True,
+}
+
+
+def fetch_lists(selections: Iterable[str], settings: Settings) -> list[str]:
+    """Return the selections, each list of URLs replaced by the JSON lines file of its pages.
+
+    A list is a .txt or .urls file of http(s) URLs only, a comment after #. Pages already in the
+    file are not fetched again. Raises ValueError for a list with a line that is no URL, and when
+    the fetch is interrupted. Scrapy can run once in a process: so can this, if it fetches.
+    """
+    selections = list(selections)
+    lists = {text: urls for text in selections if (urls := read_urls(Path(text)))}
+    files = {text: Path(text).with_suffix(".fetched.jsonl") for text in lists}
+    missing: dict[str, list[Path]] = {}
+    for text, urls in lists.items():
+        fetched = _keep_pages(files[text])
+        for url in urls:
+            if url not in fetched:
+                missing.setdefault(url, []).append(files[text])
+    if missing:
+        _fetch(missing, settings)
+    return [str(files.get(text, text)) for text in selections]
+
+
+def read_urls(path: Path) -> list[str]:
+    """Return the URLs of a list, each once; none of a .txt file without URLs, which is a text.
+
+    Raises ValueError for a file of URLs and other lines, and for an .urls file without URLs.
+    """
+    if path.suffix not in {".txt", ".urls"} or not path.is_file():
+        return []
+    urls: dict[str, None] = {}
+    other = ""
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            if url := canonicalise(text):
+                urls[url] = None
+            else:
+                other = other or f"line {number}: {text[:80]!r}"
+    if other and (urls or path.suffix == ".urls"):
+        msg = (
+            f"{path}, {other} must be an http(s) URL, as in every line of a list, or a comment "
+            "after #; a text with URLs in it goes into a folder, or as .html"
+        )
+        raise ValueError(msg)
+    if not urls and path.suffix == ".urls":
+        msg = f"{path} must hold at least one http(s) URL"
+        raise ValueError(msg)
+    return list(urls)
+
+
+class FetchSpider(Spider):
+    """Fetches each URL and writes its HTML, or why there is none, to the files that ask for it."""
+
+    def __init__(self, wanted: dict[str, list[Path]]) -> None:
+        super().__init__("tres-fetch")  # a name of the class would offer it to `scrapy crawl`
+        self._wanted = wanted
+        self._files: dict[Path, IO[str]] = {}
+        self._progress = tqdm(total=len(wanted), desc="fetching", unit=" pages", disable=None)
+        self.reason = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for path in {path for paths in self._wanted.values() for path in paths}:
+            self._files[path] = path.open("a", encoding="utf-8", buffering=1)  # a line at a time
+        for url in self._wanted:
+            arguments = {"asked": url}
+            yield Request(url, errback=self.fail, cb_kwargs=arguments, dont_filter=True)
+
+    def parse(self, response: Response, asked: str = "", **kwargs: Any) -> None:
+        if isinstance(response, HtmlResponse):
+            self._write(asked, status=response.status, html=response.text)
+        else:
+            self._write(asked, status=response.status, error="no HTML")
+
+    def fail(self, failure: Failure) -> None:
+        asked: str = failure.request.cb_kwargs["asked"]  # type: ignore[attr-defined]
+        error = failure.value
+        if isinstance(error, HttpError):
+            self._write(asked, status=error.response.status, error=f"HTTP {error.response.status}")
+        else:
+            reason = str(error) if isinstance(error, IgnoreRequest) else type(error).__name__
+            self._write(asked, error=reason)
+
+    def closed(self, reason: str) -> None:
+        self.reason = reason
+        self._progress.close()
+        for file in self._files.values():
+            file.close()
+
+    def _write(self, url: str, **facts: str | int) -> None:
+        for path in self._wanted[url]:
+            self._files[path].write(json.dumps({"url": url} | facts) + "\n")
+        self._progress.update()
+
+
+def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
+    settings = settings.copy()
+    for name, value in SETTINGS.items():
+        settings.set(name, value, "spider")  # under the user's -s
+    settings.replace_in_component_priority_dict(
+        "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
+    )
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(FetchSpider)
+    process.crawl(crawler, wanted=wanted)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        process.start()
+    finally:
+        for number, handler in handlers.items():  # those of Scrapy would end nothing any more
+            signal.signal(number, handler)
+    spider = crawler.spider
+    if not isinstance(spider, FetchSpider) or spider.reason != "finished":
+        msg = "fetching was interrupted: run again to fetch the pages that are missing"
+        raise ValueError(msg)
+
+
+def _keep_pages(path: Path) -> set[str]:
+    """Return the URLs whose pages a file holds; drop its failures, which are tried again."""
+    urls: set[str] = set()
+    if not path.exists():
+        return urls
+    with whole_file(path) as kept, path.open("rb") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:  # the process was killed while it wrote the line
+                continue
+            if isinstance(record, dict) and "html" in record and record["url"] not in urls:
+                urls.add(record["url"])
+                kept.write(line.rstrip() + b"\n")
+    return urls

@@ -1,0 +1,57 @@
+"""A document as it was found, not yet read as a page, and one that could not be had (P 3.1)."""
+
+from __future__ import annotations
+
+import lzma
+import zlib
+from codecs import getincrementaldecoder
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from w3lib.encoding import html_to_unicode
+
+# with `html` or `text`, `place` where it was read, and `title`, `url` and `host` where known
+Record: TypeAlias = dict[str, Any]
+
+
+MAX_BYTES: Final = 8 * 1024 * 1024  # of a page, as in the crawl
+# what a cut or broken compressed file raises
+BROKEN: Final = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A document that could not be read: where it lies, and why not."""
+
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return printable(f"{self.place}: {self.reason}")
+
+
+def decode(data: bytes, content_type: str | None = None) -> str:
+    """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
+    try:
+        return html_to_unicode(content_type, data, auto_detect_fun=_guess)[1]
+    except (LookupError, UnicodeError):  # a codec that is none for pages, such as hex or punycode
+        return data.decode(_guess(data), "replace")
+
+
+def _guess(data: bytes) -> str:
+    try:
+        # the end of a page of MAX_BYTES may lie within a character
+        getincrementaldecoder("utf-8")().decode(data, final=len(data) < MAX_BYTES)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def printable(text: str) -> str:
+    """Return a text without what a terminal would obey: escapes, turns of direction."""
+    return "".join(filter(str.isprintable, text))
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of an error, or its name when it says nothing."""
+    return (str(error) or type(error).__name__).splitlines()[0]
