@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from scipy.stats import spearmanr  # type: ignore[import-untyped] # no stubs are published
+from scipy.stats import spearmanr  # no stubs are published
 
 from tres_scrapy.topic.vectors import WordVectors
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.topic import fitting, sample
 from tres_scrapy.topic.bilstm import KINDS
@@ -67,6 +68,25 @@ def test_the_wide_part_knows_words_apart_that_vectors_do_not() -> None:
         gaps[kind] = food - other
     assert gaps["bilstm"] == pytest.approx(0, abs=1e-5)
     assert gaps["widebilstm"] > 1
+
+
+@pytest.mark.usefixtures("short")
+def test_the_wide_part_holds_half_a_logistic_regression(
+    vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, logits = examples(), {}
+    for share in (0.0, fitting.SHARE):
+        monkeypatch.setattr(fitting, "SHARE", share)
+        model, _ = fit_bilstm("widebilstm", made, [], vectors, KEYWORDS, seed=0, epochs=1)
+        logits[share] = model.logits([e.text for e in made])
+    rows = np.zeros((len(made), len(vectors)))
+    for row, e in zip(rows, made, strict=True):
+        ids, count = np.unique(vectors.ids(e.text.words), return_counts=True)
+        row[ids] = (1 + np.log(count)) * inverse_frequency(made, vectors)[ids]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    regression = LogisticRegression(C=10, class_weight="balanced", max_iter=1_000)
+    expected = regression.fit(rows, [e.relevant for e in made]).decision_function(rows)
+    assert logits[0.5] - logits[0.0] == pytest.approx(0.5 * expected, abs=1e-2)
 
 
 @pytest.mark.usefixtures("short")

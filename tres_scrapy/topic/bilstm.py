@@ -225,12 +225,12 @@ class BiLstm:
             each = [evidence(text, self.keywords, self.network.keywords) for text in texts]
             found = torch.from_numpy(np.stack(each))
         if self._idf is not None:
-            words = _bag(encoded, self._idf)
+            words = bag_of(encoded, self._idf)
         lengths = torch.tensor([len(row) for row in ids])
         return Inputs(self._matrix[pad_sequence(ids, batch_first=True)], lengths, found, words)
 
 
-def _bag(
+def bag_of(
     encoded: Sequence[NDArray[np.int64]], idf: NDArray[np.float32]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return distinct ids, TF-IDF weights of length WIDE_LENGTH a text, and where texts start."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 from tqdm import tqdm
 
@@ -16,8 +18,10 @@ from tres_scrapy.topic.bilstm import (
     HIDDEN,
     KEYWORD_KIND,
     WIDE_KIND,
+    WIDE_LENGTH,
     BiLstm,
     Network,
+    bag_of,
     encode,
 )
 from tres_scrapy.topic.calibration import best_threshold
@@ -36,6 +40,8 @@ DROPOUT: Final = 0.3
 LEARNING_RATE: Final = 2e-3
 WIDE_LEARNING_RATE: Final = 1e-2
 WIDE_DECAY: Final = 1e-4
+SHARE: Final = 0.5  # of the regression's log odds
+PENALTY: Final = 10.0  # C of a regression over vectors of length one
 MAX_EPOCHS: Final = 6
 PATIENCE: Final = 4
 
@@ -77,7 +83,31 @@ def fit_bilstm(
                 break
         if validation:
             network.load_state_dict(state)
+        if network.wide is not None:
+            _add_regression(model, training)
     return model, tuple(history)
+
+
+@torch.no_grad()
+def _add_regression(model: BiLstm, examples: Sequence[Example]) -> None:
+    """Add logistic regression over the same TF-IDF to the wide part: an ensemble in one model.
+
+    The network has learnt from short texts and a few thousand draws, the regression from every
+    document whole: each is right where the other is not.
+    """
+    wide, last = model.network.wide, model.network.logits
+    assert wide is not None
+    known = [e for e in examples if len(encode(e.text.words, model.vectors))]
+    ids, weights, starts = bag_of(
+        [encode(e.text.words, model.vectors) for e in known], model.network.idf.numpy()
+    )
+    ends = np.append(starts.numpy(), len(ids))
+    rows = csr_matrix((weights.numpy(), ids.numpy(), ends), shape=(len(known), len(model.vectors)))
+    regression = LogisticRegression(
+        C=PENALTY / WIDE_LENGTH**2, class_weight="balanced", max_iter=1_000
+    ).fit(rows, [e.relevant for e in known])
+    wide.weight[:, 0] += SHARE * torch.from_numpy(regression.coef_[0].astype(np.float32))
+    last.bias[1] += SHARE * float(regression.intercept_[0])
 
 
 def _network(
