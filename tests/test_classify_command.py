@@ -199,6 +199,19 @@ def test_a_negative_number_of_words_is_refused(classify: Callable[..., Answer]) 
     assert "--words -1 must be 0 or more" in err
 
 
+def test_a_list_of_urls_is_fetched(scrapy, pages, models: Path, tmp_path: Path) -> None:
+    pages.add("http://example.org/", PAGE)
+    (tmp_path / "list.txt").write_text("# mine\nhttp://example.org/\n")
+    (tmp_path / "odd.txt").write_text("http://example.org/\nprose\n")
+    settings = ["-s", "AUTOTHROTTLE_START_DELAY=0", "-s", f"TRES_MODELS={models}"]
+    names = [tmp_path / "list.txt", tmp_path / "odd.txt"]
+    done = scrapy("tres-classify", "food", *names, "--json", *settings, pages=pages)
+    (record,) = records(done.stdout)
+    assert record["name"] == "http://example.org/"
+    assert "odd.txt" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_urls_are_fetched_politely(scrapy, pages, models: Path) -> None:
     pages.add("http://example.org/", PAGE)
     pages.add("http://example.org/private", PAGE)

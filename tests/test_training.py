@@ -118,7 +118,7 @@ def test_a_few_hosts_are_too_few(models: Path) -> None:
 
 def test_vectors_outside_the_models_directory_are_refused(models: Path, tmp_path: Path) -> None:
     outside = shutil.copy(models / "vectors" / "small.npz", tmp_path)
-    with pytest.raises(ValueError, match=r"beside the pack"):
+    with pytest.raises(ValueError, match=r"beside the packs that name them"):
         train_pack(models / "food", KEYWORDS, documents(), Path(outside))
 
 
@@ -130,8 +130,10 @@ def command(*arguments: str | Path) -> None:
 def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
     models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "keywords.txt").write_text("cheese\nwine\n")
+    (tmp_path / "keywords.txt").write_text("cheese\nwine\ndurian\n")
     pages = records(tmp_path / "pages.jsonl.xz")
+    (models / "food").mkdir()
+    (models / "food" / "topic.toml").write_text("an older one")
     arguments = ["food", "--keywords", tmp_path / "keywords.txt", "--output", models]
     arguments += ["--vectors", models / "vectors" / "small.npz", "--irrelevant", pages]
     with pytest.raises(SystemExit, match="0"):
@@ -139,8 +141,16 @@ def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
     printed = capsys.readouterr().out
     assert Pack.load(models / "food").name == "food"
     assert "<svg" in (models / "food" / "report.html").read_text()
-    for expected in ("90 documents read: 30 relevant", "MCC", "tfidf", "report.html"):
+    for expected in (
+        "90 documents read: 30 relevant",
+        "1 keywords have no vector and expand nothing: durian",
+        "will be replaced",
+        "MCC",
+        "tfidf",
+        "report.html",
+    ):
         assert expected in printed
+    assert "name no host" not in printed
 
 
 @pytest.mark.parametrize(
@@ -152,7 +162,7 @@ def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
     ],
 )
 def test_what_cannot_be_a_pack_is_refused_at_once(arguments: list[str], rule: str) -> None:
-    files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]
+    files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # none is read
     with pytest.raises(SystemExit, match=rule):
         command("tres-train", *arguments, *files)
 
@@ -176,3 +186,5 @@ def test_the_command_names_a_missing_file_in_one_line(tmp_path: Path) -> None:
     arguments = ["--keywords", tmp_path / "keywords.txt", "--irrelevant", "x", "--relevant", "x"]
     with pytest.raises(SystemExit, match="documents 'x' must be a file"):
         command("tres-train", "food", *arguments)
+    with pytest.raises(SystemExit, match=r"must lie in .* or a folder there"):
+        command("tres-train", "food", *arguments, "--output", tmp_path)

@@ -18,7 +18,7 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config import Config, ConfigError
-from tres_scrapy.spiders.fetch import fetch_lists
+from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.topic.document import Document, read_texts
 from tres_scrapy.topic.explanation import Tally, explain
 from tres_scrapy.topic.pack import Pack, PackError
@@ -175,7 +175,13 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Document | Fau
                 print("reading standard input, Ctrl-D ends it", file=sys.stderr)
             yield from read_texts(sys.stdin.buffer.read())
         elif not source.lower().startswith(("http://", "https://")):
-            yield from _read_path(Path(source))
+            try:
+                listed = read_urls(Path(source))
+            except (OSError, ValueError) as error:
+                yield Fault(source, reason_of(error))
+                continue
+            urls += listed
+            yield from () if listed else _read_path(Path(source))
         elif url := canonicalise(source):
             urls.append(url)
         else:

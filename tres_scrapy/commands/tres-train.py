@@ -13,11 +13,14 @@ from scrapy.commands import ScrapyCommand
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.document import read_documents
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS
+from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
 from tres_scrapy.topic.selection import Selection
+from tres_scrapy.topic.validation import STRIPES
+from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from tres_scrapy.topic.document import Document
     from tres_scrapy.topic.training import Trained
@@ -56,18 +59,30 @@ class Command(ScrapyCommand):
             required=True,
             help="a word or phrase of the topic per line",
         )
-        parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True)
-        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True)
+        hosts = f"documents of {STRIPES} hosts or more"
+        parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True, help=hosts)
+        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True, help=hosts)
         models = Path("models")
         parser.add_argument(
-            "--output", metavar="DIR", type=Path, default=models, help="holds packs and vectors"
+            "--output",
+            metavar="DIR",
+            type=Path,
+            default=models,
+            help="holds packs and, in a folder beside them, vectors, default: %(default)s",
         )
         vectors = models / "vectors" / "english.npz"
         parser.add_argument(
-            "--vectors", metavar="FILE", type=Path, default=vectors, help="made by tres-vectors"
+            "--vectors",
+            metavar="FILE",
+            type=Path,
+            default=vectors,
+            help="made by tres-vectors, in a folder of --output, default: %(default)s",
         )
         parser.add_argument(
-            "--classifier", choices=KINDS, default=KINDS[0], help=f"default: {KINDS[0]}"
+            "--classifier",
+            choices=KINDS,
+            default=KINDS[0],
+            help=f"default: {KINDS[0]}; tfidf takes seconds",
         )
         parser.add_argument(
             "--beside",
@@ -83,7 +98,8 @@ class Command(ScrapyCommand):
             default="en",
             help='documents in others are left out, "" keeps all, default: en',
         )
-        parser.add_argument("--seed", metavar="N", type=int, default=0)
+        seed = "of folds and weights: the same seed makes the same pack, default: %(default)s"
+        parser.add_argument("--seed", metavar="N", type=int, default=0, help=seed)
         parser.add_argument("--date", default="", help="recorded in the pack")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -96,6 +112,7 @@ class Command(ScrapyCommand):
 
     def _train(self, opts: argparse.Namespace) -> None:
         directory = opts.output / _checked(opts.topic, opts.language)
+        vectors = WordVectors.load(check_place(opts.vectors, directory))
         keywords = KeywordSet.read(opts.keywords)
         assert self.settings is not None
         paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings)
@@ -103,6 +120,8 @@ class Command(ScrapyCommand):
         count = len(opts.relevant)
         documents, census = read_documents(sides[:count], sides[count:], language=opts.language)
         print(census, flush=True)
+        for note in _notes(directory, documents, keywords, vectors):
+            print(note, flush=True)
         # two seconds of scikit-learn and matplotlib that no other command should pay
         from tres_scrapy.topic.report import write_report  # noqa: PLC0415
         from tres_scrapy.topic.training import train_pack  # noqa: PLC0415
@@ -124,6 +143,21 @@ class Command(ScrapyCommand):
         print(f"written to {directory}; open {report} to see how well it does and where it errs")
 
 
+def _notes(
+    directory: Path, documents: list[Document], keywords: KeywordSet, vectors: WordVectors
+) -> Iterator[str]:
+    """Yield what a user should know before minutes of training."""
+    if unknown := sorted(word for word in keywords.words if word not in vectors):
+        yield f"{len(unknown)} keywords have no vector and expand nothing: {', '.join(unknown)}"
+    if alone := sum("#" in document.host for document in documents):
+        yield (
+            f"{alone} documents name no host and stand for themselves: if some are of one site, "
+            "the figures will be better than the pack"
+        )
+    if (directory / TOPIC_FILE).exists():
+        yield f"the pack in {directory} will be replaced"
+
+
 def _checked(topic: str, language: str) -> str:
     """Return the name of a topic; raise ValueError for one, or a language, that cannot be."""
     if not re.fullmatch(r"[\w-]+", topic) or topic == "vectors":
@@ -141,8 +175,9 @@ def _print_summary(trained: Trained, documents: list[Document]) -> None:
         f"{len(keywords['expanded'])} keywords found at b = {keywords['b']}; a relevant document "
         f"holds {keywords['per_relevant']}, another {keywords['per_irrelevant']} of them\n"
     )
+    print("a fold: its relevant documents, of how many; ± is the deviation between folds")
     print(table(trained.validations))
-    print("\nmost confident mistakes: P(relevant), kind, place, title")
-    for mistake in mistakes(documents, trained.validations[0]):
-        print(mistake)
+    if wrong := mistakes(documents, trained.validations[0]):
+        print("\nmost confident mistakes: P(relevant), kind, place, title")
+        print(*wrong, sep="\n")
     print(f"\n{verdict(trained.validations)}")

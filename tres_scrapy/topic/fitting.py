@@ -71,11 +71,14 @@ def fit_bilstm(
         model = BiLstm(network, vectors, keywords)
         optimiser, schedule = _optimiser(network, epochs * sampler.batches)
         state = network.state_dict()
-        progress = tqdm(range(stop or epochs), desc=model.kind, unit="epoch", leave=False)
+        progress = tqdm(
+            range(stop or epochs), desc=model.kind, unit="epoch", leave=False, disable=None
+        )
         for number in progress:
             loss = _train_epoch(model, sampler, optimiser, schedule)
             history.append(Epoch(loss, _validate(model, held_out)))
-            progress.set_postfix(loss=f"{loss:.3f}", mcc=f"{history[-1].mcc:.3f}")
+            shown = {"mcc": f"{history[-1].mcc:.3f}"} if validation else {}
+            progress.set_postfix({"loss": f"{loss:.3f}"} | shown)
             best = best_epoch(history)
             if best == number:
                 state = deepcopy(network.state_dict())

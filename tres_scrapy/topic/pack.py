@@ -146,6 +146,18 @@ class Pack:
         return np.array(rows, dtype=np.float32).reshape(len(rows), 3)
 
 
+def check_place(vectors: Path, directory: Path) -> Path:
+    """Return the vectors' path; raise ValueError if a pack in the directory cannot name it."""
+    models = directory.resolve().parent
+    if not vectors.resolve().is_relative_to(models):
+        msg = (
+            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there, beside "
+            "the packs that name them: copy them, or choose another --output"
+        )
+        raise ValueError(msg)
+    return vectors
+
+
 def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier) -> None:
     """Write facts and weights as a pack; the same input gives the same bytes.
 

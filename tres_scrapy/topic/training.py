@@ -16,7 +16,7 @@ from tres_scrapy.topic.baseline import fit_bag
 from tres_scrapy.topic.file import sha256
 from tres_scrapy.topic.fitting import MAX_EPOCHS, fit_bilstm
 from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
-from tres_scrapy.topic.pack import write_pack
+from tres_scrapy.topic.pack import check_place, write_pack
 from tres_scrapy.topic.sample import Example, example, stripes
 from tres_scrapy.topic.summary import means
 from tres_scrapy.topic.validation import STRIPES, Validation, cross_validate
@@ -101,16 +101,14 @@ def train_pack(
     The same arguments write the same bytes. A ValueError says what is missing: documents or hosts
     of either label, known keywords, or vectors in the directory that holds the packs.
     """
-    if not vectors_file.resolve().is_relative_to(directory.resolve().parent):
-        msg = f"vectors {str(vectors_file)!r} must lie beside the pack: copy them there first"
-        raise ValueError(msg)
+    check_place(vectors_file, directory)
     stripe = stripes(documents, STRIPES, seed=seed)
     vectors = WordVectors.load(vectors_file)
     examples = [example(document) for document in documents]
     every, expanded, b = expand_keywords(keywords, examples, vectors)
     recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
     kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
-    progress = tqdm(kinds, desc="cross-validation", unit="model")
+    progress = tqdm(kinds, desc="cross-validation", unit="model", disable=None)
     *others, chosen = (cross_validate(k, examples, stripe, recipe(k)) for k in progress)
     classifier, _ = recipe(kind)(examples, [], stop=chosen.epochs)
     facts = {

@@ -129,13 +129,14 @@ def cross_validate(
 def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> Judged:
     """Calibrate a model by documents that it was not trained on.
 
-    A page may be long or short: what was trained on both is judged on whole texts and on leads.
+    A page may be long or short: what was trained on both is judged on whole texts, leads, titles.
     """
-    texts = [e.text for e in examples]
-    true = np.array([e.relevant for e in examples], dtype=bool)
+    views = [(e.text, e.relevant) for e in examples]
     if kind not in bag.KINDS:
-        texts, true = [*texts, *(lead(e.text) for e in examples)], np.tile(true, 2)
-    logits = model.logits(texts)
+        views += [(lead(e.text), e.relevant) for e in examples]
+        views += [(e.title, e.relevant) for e in examples if e.title.words]
+    logits = model.logits([text for text, _ in views])
+    true = np.array([relevant for _, relevant in views], dtype=bool)
     return Judged(calibrate(logits, true), logits, true)
 
 
