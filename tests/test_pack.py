@@ -368,20 +368,19 @@ def test_a_directory_without_a_pack_is_refused(tmp_path: Path) -> None:
         Pack.load(tmp_path / "missing")
 
 
-def test_the_shipped_food_pack_tells_food_from_other_pages() -> None:
-    pack = Pack.load(SHIPPED / "food")
-    recipe = (
-        "Melt butter, add chopped onions and garlic, season the soup and serve with bread. " * 5
-    )
-    match = "The striker scored twice before half time and the team won the cup final again. " * 5
-    food, sport = pack.judge(
-        [
-            Page("https://example.org/a", "Onion soup", recipe, ()),
-            Page("https://example.org/b", "Cup final", match, ()),
-        ]
-    )
-    assert food.relevant
-    assert not sport.relevant
+TEXTS = {
+    "food": "Melt butter, add chopped onions and garlic, season the soup and serve with bread. ",
+    "sports": "The striker scored twice before half time and the team won the cup final again. ",
+    "hardware": "The new hard disk needs a faster controller card, a long cable and a jumper. ",
+}
+
+
+@pytest.mark.parametrize("topic", TEXTS)
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_shipped_pack_tells_its_topic_from_others(topic: str, times: int) -> None:
+    pages = [Page("https://example.org/", "", text * times, ()) for text in TEXTS.values()]
+    judged = Pack.load(SHIPPED / topic).judge(pages)
+    assert [judgement.relevant for judgement in judged] == [name == topic for name in TEXTS]
 
 
 def test_the_shipped_food_pack_ranks_anchors() -> None:
