@@ -176,7 +176,7 @@ def append(file: Path, rows: Iterator[Row]) -> None:
 
 
 def page_time() -> float:
-    """Return CPU milliseconds for a page of 300 tokens and 40 anchors, one core, 16 pages a batch."""
+    """Return CPU milliseconds for a page with its anchors, one core, 16 pages a batch."""
     torch.set_num_threads(1)
     vectors = WordVectors.load(VECTORS)
     network = Network(vectors.matrix.shape[1], hidden=64, dense=64, vocabulary=len(vectors))
