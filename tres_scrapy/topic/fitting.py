@@ -57,7 +57,7 @@ def fit_bilstm(
     epochs: int = MAX_EPOCHS,
     stop: int | None = None,
 ) -> tuple[BiLstm, tuple[Epoch, ...]]:
-    """Return the model of the epoch with the best validation MCC, and the epochs' figures.
+    """Return the model of the best epoch by validation MCC (`best_epoch`), and all figures.
 
     The learning rate is planned for `epochs`; training ends after `stop` of them, or when no
     epoch has been as good for four. Without validation documents the last model is returned.
@@ -100,15 +100,14 @@ def _add_regression(model: BiLstm, examples: Sequence[Example]) -> None:
     """
     wide, last = model.network.wide, model.network.logits
     assert wide is not None
-    known = [e for e in examples if len(encode(e.text.words, model.vectors))]
-    ids, weights, starts = bag_of(
-        [encode(e.text.words, model.vectors) for e in known], model.network.idf.numpy()
-    )
+    encoded = [(encode(e.text.words, model.vectors), e.relevant) for e in examples]
+    known = [(text, relevant) for text, relevant in encoded if len(text)]
+    ids, weights, starts = bag_of([text for text, _ in known], model.network.idf.numpy())
     ends = np.append(starts.numpy(), len(ids))
     rows = csr_matrix((weights.numpy(), ids.numpy(), ends), shape=(len(known), len(model.vectors)))
     regression = LogisticRegression(
         C=PENALTY / WIDE_LENGTH**2, class_weight="balanced", max_iter=1_000
-    ).fit(rows, [e.relevant for e in known])
+    ).fit(rows, [relevant for _, relevant in known])
     wide.weight[:, 0] += SHARE * torch.from_numpy(regression.coef_[0].astype(np.float32))
     last.bias[1] += SHARE * float(regression.intercept_[0])
 
