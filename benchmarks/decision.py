@@ -22,7 +22,8 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.policy import Experience
-from tres_scrapy.policies.tres import LearningOptions, TresPolicy
+from tres_scrapy.policies.setup import LearningOptions, Setup
+from tres_scrapy.policies.tres import TresPolicy
 
 LINKS = 40
 DOMAINS = 5_000
@@ -34,9 +35,7 @@ def grown_policy(samples: int, leaves: int, seed: int = 0) -> tuple[TresPolicy, 
     random = np.random.default_rng(seed)
     store = SampleStore(DomainLedger())
     learning = LearningOptions(exploration_steps=0)
-    policy = TresPolicy(
-        store, tree=TreeOptions(), agent=AgentOptions(), learning=learning, seed=seed
-    )
+    policy = TresPolicy(store, Setup(seed, learning=learning))
     step = 0
     while len(policy.tree) < leaves or store.pending < samples:
         count = LINKS if store.pending < samples else 0

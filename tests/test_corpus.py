@@ -45,6 +45,13 @@ def test_a_page_is_relevant_by_its_categories(web: CorpusWeb) -> None:
     assert {answer.kind for answer in answers.values()} == {"page"}
 
 
+def test_labels_are_those_of_the_answers(web: CorpusWeb) -> None:
+    urls = [d.url for d in web.documents.values()]
+    urls += [f"{urls[0]}#top", "http://uncategorised.test/Côte", "http://paris.test/", web.search]
+    answers = [web.answer(url) for url in urls]
+    assert web.labels(urls) == [a.kind == "page" and a.relevant for a in answers]
+
+
 def test_a_link_stands_where_its_title_first_occurs_and_the_rest_below(web: CorpusWeb) -> None:
     assert anchors(web, web.seeds[0]) == [
         ("milk", "http://food-and-agriculture-everyday-life.test/Milk"),

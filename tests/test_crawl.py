@@ -21,7 +21,7 @@ class Queue:
         visits = self.store.ledger.features(np.array([self.store.domain(experience.row)]))
         self.told.append(("observe", experience.row, experience.reward, float(visits[0, 1])))
 
-    def expand(self, experience, outlinks):
+    def expand(self, experience, outlinks, page):
         state = self.store.state(experience.row)
         self.told.append(("expand", experience.row, outlinks.tolist(), state))
         self.rows.extend(outlinks.tolist())

@@ -8,7 +8,7 @@ MAY_IMPORT = {
     "topic": {"topic"},
     "frontier": {"frontier"},
     "agent": {"agent", "frontier"},
-    "policies": {"policies", "agent", "frontier"},
+    "policies": {"policies", "agent", "frontier", "topic"},
     "webs": {"webs"},
 }
 FILES = [file for layer in MAY_IMPORT for file in sorted((PACKAGE / layer).glob("*.py"))]

@@ -13,7 +13,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.tres import AgentOptions, LearningOptions, TreeOptions
+from tres_scrapy.policies.setup import Setup
 from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.topic.text import Link, Page
@@ -44,15 +44,7 @@ class Judge:
 
 def crawl_over():
     store = SampleStore(DomainLedger())
-    policy = make_policy(
-        "tres",
-        store,
-        tree=TreeOptions(),
-        agent=AgentOptions(),
-        learning=LearningOptions(),
-        seed=0,
-    )
-    return Crawl(store, policy)
+    return Crawl(store, make_policy("tres", store, Setup()))
 
 
 def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse):
@@ -106,7 +98,7 @@ def test_both_doors_yield_the_same_rows():
     output = process(middleware, response, requests)
     assert rows_of(asked) == rows_of(followed)
     assert [request.meta[SAMPLE] for request in output] == [1, 2, 3]
-    replays = [crawl.policy._replay.batch(1).candidates.tolist() for crawl in (asked, followed)]
+    replays = [crawl.policy._learner._replay.batch(1).candidates.tolist() for crawl in (asked, followed)]
     assert replays == [[1, 2, 3]] * 2
 
 

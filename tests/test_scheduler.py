@@ -11,6 +11,7 @@ from tres_scrapy.extensions.learner import LEASE, SAMPLE, Learner
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.setup import Setup
 from tres_scrapy.policies.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
@@ -49,7 +50,7 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, **settings):
         ),
     )
     store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, RandomPolicy(store, 0), limit)
+    crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
     scheduler = TreeFrontierScheduler(crawler, Learner(crawl, Judge(), stats))
     for url in urls:

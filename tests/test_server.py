@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -28,11 +28,15 @@ class TinyWeb:
 
     name = "tiny"
     seeds: tuple[str, ...] = ("http://a.test/",)
+    search = "http://search.test/?q={query}"
 
     def answer(self, url: str) -> Answer:
         if url.startswith("http://slow.test"):
             return Answer(200, b"late", HTML, "page", delay=3600)
         return PAGE
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        return [True] * len(urls)
 
 
 class Client:
@@ -141,9 +145,9 @@ def test_a_count_knows_harvest_and_domains_by_true_labels() -> None:
     count.add("http://blog.a.test/2", PAGE)
     count.add("http://b.test/1", Answer(200, b"", HTML, "page", False))
     count.add("http://b.test/2", Answer(200, b"", HTML, "trap", True))
-    for kind in ("soft404", "redirect", "robots", "other", "missing", "error"):
+    for kind in ("soft404", "redirect", "robots", "search", "other", "missing", "error"):
         count.add(f"http://c.test/{kind}", Answer(200, b"", (), kind, True))
-    assert (count.fetches, count.pages, count.relevant, count.harvest) == (10, 4, 2, 0.5)
+    assert (count.fetches, count.pages, count.relevant, count.harvest) == (11, 4, 2, 0.5)
     assert count.domains == {"a.test"}
     assert count.summary()["by_kind"] == {**dict.fromkeys(count.by_kind, 1), "page": 3}
 
@@ -190,6 +194,7 @@ def test_a_server_reports_its_port_and_its_count(tmp_path: Path) -> None:
         assert server.stdout is not None
         assert server.stdin is not None
         first = json.loads(server.stdout.readline())
+        assert first["search"] == "http://search.test/?q={query}"
         asyncio.run(_fetch(first["port"], first["seeds"][0]))
         server.stdin.close()
         last = json.loads(server.stdout.read())

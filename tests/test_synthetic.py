@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from random import Random
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
@@ -90,9 +91,9 @@ def test_a_url_is_read_back_as_the_page_it_was_written_for(site: int, draw: int)
     parts = urlsplit(url)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     assert WEB.addresses.site(parts.netloc) == site
-    found = WEB.addresses.number(site, target)
-    assert found is not None
-    assert url_of(site, found) == url
+    found, page = WEB.addresses.find([(site, "/nothing"), (site, target)])
+    assert found.tolist() == [1]
+    assert WEB.addresses.urls(page) == [url]
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=2, max_size=4))
@@ -148,6 +149,52 @@ def test_no_two_sites_share_a_registrable_domain() -> None:
 def test_a_host_outside_the_web_is_a_missing_page(url: str) -> None:
     answer = WEB.answer(url)
     assert (answer.status, answer.kind, answer.relevant) == (502, "missing", False)
+
+
+def label(web: SyntheticWeb, url: str) -> bool:
+    """Fetch a page and every page it redirects to, as a crawler would."""
+    answer = web.answer(url)
+    for _ in range(10):
+        if answer.kind != "redirect":
+            break
+        answer = web.answer(dict(answer.headers)["Location"])
+    return answer.kind == "page" and answer.relevant
+
+
+@pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
+def test_labels_are_those_of_the_pages_that_links_lead_to(topic: str) -> None:
+    web, rng, urls = SyntheticWeb(topic, seed=5), Random(5), list[str]()
+    while len(urls) < 3000:
+        url = rng.choice(urls or web.seeds)
+        nodes = LexborHTMLParser(web.answer(url).body).css("a")
+        urls += [urljoin(url, node.attributes["href"] or "") for node in nodes]
+    sample = rng.sample(urls, 700)
+    assert web.labels(sample) == [label(web, url) for url in sample]
+    assert len(set(web.labels(sample))) == 2
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{path}", "{path}{mark}ref=home", "{path}{mark}print=1", "{path}{mark}sid=1f", "{path}#top",
+     "{path}{mark}x=1", "go/3/{path}", "go/1/go/0/{path}{mark}sid=2", "robots.txt", "calendar/1/1"],
+)  # fmt: skip
+def test_labels_see_through_aliases_detours_and_traps(form: str) -> None:
+    sites = np.flatnonzero((WEB.sites.kind == PURE) & (WEB.documents.traps == SESSION))[:5]
+    sites = np.append(sites, np.flatnonzero(WEB.sites.kind == PURE)[:15]).repeat(8)
+    numbers = WEB.pages.first(sites) + np.arange(len(sites)) % 8
+    urls = []
+    for plain in WEB.addresses.urls(WEB.pages.traits(sites, numbers)):
+        base, path = plain.split(".test/")
+        urls.append(f"{base}.test/" + form.format(path=path, mark="?&"["?" in path]))
+    assert WEB.labels(urls) == [label(WEB, url) for url in urls]
+
+
+@given(st.lists(st.tuples(st.integers(0, SITES - 1), TARGETS), max_size=5))
+@settings(deadline=None)
+def test_any_urls_have_labels(places: list[tuple[int, str]]) -> None:
+    urls = [f"http://{WEB.addresses.host(s)}/{target.lstrip('/')}" for s, target in places]
+    urls.append("http://no-such.test/")
+    assert WEB.labels(urls) == [label(WEB, url) for url in urls]
 
 
 def test_site_sizes_have_a_heavy_tail() -> None:

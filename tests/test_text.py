@@ -212,3 +212,65 @@ def test_a_page_says_its_language(html: str, language: str) -> None:
 def test_what_is_nested_without_end_is_cut(tags: str) -> None:
     html = tags * (10_000_000 // len(tags))
     assert len(read_page(html, URL).text.split()) <= MAX_TAGS
+
+
+def contexts(html: str) -> dict[str, str]:
+    page = read_page(html, URL, contexts=True)
+    return {
+        link.url.rpartition("/")[2]: around
+        for link, around in zip(page.links, page.contexts, strict=True)
+    }
+
+
+def test_the_context_of_a_link_is_the_ten_words_on_either_side_of_it() -> None:
+    before, after = "abcdefghijkl", "mnopqrstuvwx"
+    html = f"""<p>{" ".join(c * 2 for c in before)}<a href=x>the <b>anchor</b></a>
+        <script>var code</script></p><div>{" ".join(c * 2 for c in after)}"""
+    words = [c * 2 for c in before[2:] + after[:10]]
+    assert contexts(html) == {"x": " ".join(words)}
+
+
+def test_links_stand_in_each_others_contexts_and_menus_in_theirs() -> None:
+    html = "<nav><a href=x>Home</a> <a href=y>Shop</a></nav><p>Our <a href=z>Brie</a> is ripe"
+    assert contexts(html) == {
+        "x": "shop our brie is ripe",
+        "y": "home our brie is ripe",
+        "z": "home shop our is ripe",
+    }
+
+
+def test_the_context_of_a_repeated_link_is_that_of_its_first_words() -> None:
+    html = "far <a href=x><img></a> off <p>sold <a href=x>Brie</a> here <a href=x>more</a>"
+    assert contexts(html) == {"x": "far off sold here more"}
+
+
+def test_a_link_that_no_reader_sees_has_no_context() -> None:
+    assert contexts("<p><noscript><a href=x>X</a></noscript>milk <map><area href=y></map>") == {
+        "x": "",
+        "y": "milk",
+    }
+
+
+def test_a_nested_link_has_its_own_context() -> None:
+    html = "<a href=x>aa<table><td>bb<a href=y>cc</a>dd</table>ee</a>ff"
+    assert contexts(html)["y"] == "aa bb dd ee ff"
+
+
+def test_contexts_are_read_only_when_asked_for() -> None:
+    assert read_page("<a href=x>X</a>", URL).contexts == ()
+
+
+def test_a_word_without_end_is_in_no_context() -> None:
+    assert contexts(f"{'x' * 51} milk <a href=x>X</a>") == {"x": "milk"}
+
+
+@given(st.text(st.sampled_from("<>/='\" abehrfsimgt!-\n&;#x\ud800"), max_size=200))
+def test_every_link_has_a_context(html: str) -> None:
+    page = read_page(html, URL, contexts=True)
+    assert len(page.contexts) == len(page.links)
+
+
+@pytest.mark.parametrize("tags", ["<div><a href=x>y", "<a href=x>y<table><td>", "<a href=x>y</a>"])
+def test_contexts_of_what_is_nested_without_end_are_short(tags: str) -> None:
+    page = read_page(tags * 2_000, URL, contexts=True)
+    assert all(len(around.split()) <= 20 for around in page.contexts)

@@ -1,27 +1,19 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.ddqn import AgentOptions
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.policy import Experience
-from tres_scrapy.policies.registry import POLICIES, make_policy
-from tres_scrapy.policies.tres import LearningOptions
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.policies.setup import LearningOptions, Setup
 
 PAGES = 400
 
 
 def policy_over(store, name="tres", seed=0, exploration_steps=50, representatives=1):
-    return make_policy(
-        name,
-        store,
-        tree=TreeOptions(),
-        agent=AgentOptions(),
-        learning=LearningOptions(representatives, exploration_steps),
-        seed=seed,
-    )
+    learning = LearningOptions(representatives, exploration_steps)
+    return make_policy(name, store, Setup(seed, learning=learning))
 
 
 class SmallWeb:
@@ -61,7 +53,7 @@ def test_learns_what_random_does_not(finished):
     assert finished.harvest_rate > 2 * random.harvest_rate
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", ["tres", "tree_random", "random", "synchronous", "tres_async"])
 def test_same_seed_same_order_other_seed_other_order(name):
     orders = [crawl_small_web(pages=120, name=name, seed=seed)[1] for seed in (1, 1, 2)]
     assert orders[0] == orders[1]
@@ -109,7 +101,7 @@ def test_the_sample_taken_next_joins_the_candidates_of_the_last_experience():
         seed, 1.0, ["http://1.test/", "http://2.test/"], ["", ""], no_actions
     )
     chosen = crawl.next().row
-    batch = crawl.policy._replay.batch(1)
+    batch = crawl.policy._learner._replay.batch(1)
     assert batch.candidates.tolist() == [*outlinks.tolist(), chosen]
 
 
@@ -121,3 +113,12 @@ def test_busy_hosts_are_passed_over():
     assert policy.select([0]).row == 1
     assert policy.select([0]) is None
     assert policy.select([]).row == 0
+
+
+def test_nh_does_not_see_the_neighbourhood_of_a_sample():
+    """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
+    crawl, _ = crawl_small_web(pages=100, name="tres_nh")
+    rows = np.arange(50)
+    assert not crawl.policy.features(rows)[:, 6:].any()
+    assert crawl.store.features(rows)[:, 6:].any()
+    assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()

@@ -14,8 +14,8 @@ from tres_scrapy.agent.ddqn import AgentOptions
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.policies.tres import LearningOptions
-from tres_scrapy.setting import flag, identifier, number, one_of, seeds, whole
+from tres_scrapy.policies.setup import LearningOptions
+from tres_scrapy.setting import flag, identifier, number, one_of, query_url, seeds, whole
 
 PREFIX = "TRES_"
 WEBS = ("synthetic", "corpus")
@@ -48,6 +48,9 @@ class Config:
         number(0, 1000), 10.0, "visits of ratio 0.5 that feature 7 starts from; 0: the paper's"
     )
     policy: str = _setting(one_of(*POLICIES), "tres", "who chooses the next URL")
+    search_url: str | None = _setting(
+        query_url, None, "search endpoint with {query} in it, for policies that ask one"
+    )
     random_seed: int = _setting(whole(0, 2**31 - 1), 0, "seed of every random choice")
     models: Path = _setting(
         Path, Path(__file__).parent.parent / "models", "directory of the topic packs"
@@ -100,6 +103,11 @@ class Config:
     replay_capacity: int = _setting(
         whole(1), LearningOptions.replay_capacity, "experiences kept to learn from"
     )
+    domain_bonus: float = _setting(
+        number(0, 10),
+        LearningOptions.domain_bonus,
+        "worth of a sample of a new domain beyond its Q; 0: the paper's",
+    )
 
     web: str | None = _setting(one_of(*WEBS), None, "offline web to start and crawl")
     web_seed: int = _setting(whole(0, 2**31 - 1), 0, "which synthetic web")
@@ -121,6 +129,12 @@ class Config:
                 values[spec.name] = _parsed(name, str(raw).strip(), spec.metadata["parse"])
         return cls(**values)
 
+    @property
+    def pack(self) -> str:
+        """The name of the pack that judges pages: the topic's, or the one the policy asks for."""
+        classifier = POLICIES[self.policy].classifier
+        return f"{self.topic}-{classifier}" if classifier else str(self.topic)
+
     def require_topic(self) -> None:
         """Raise ConfigError if it is not said what to look for, or no pack knows it."""
         packs = sorted(path.parent.name for path in self.models.glob("*/topic.toml"))
@@ -130,6 +144,12 @@ class Config:
             raise ConfigError(
                 f"unknown topic {self.topic!r}: the packs in {self.models.name}/ are "
                 f"{', '.join(packs)}; train one with `scrapy tres-train`"
+            )
+        if self.pack not in packs:
+            raise ConfigError(
+                f"policy {self.policy!r} judges pages by the pack {self.pack!r}, which is not in "
+                f"{self.models.name}/: train it with `scrapy tres-train {self.pack} --classifier "
+                f"{POLICIES[self.policy].classifier}`"
             )
 
     def require_seed(self) -> None:
@@ -175,6 +195,7 @@ class Config:
             self.update_period,
             self.batch_size,
             self.replay_capacity,
+            self.domain_bonus,
         )
 
 

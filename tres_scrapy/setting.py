@@ -62,6 +62,13 @@ def number(low: float, high: float) -> Callable[[str], float]:
     return parse
 
 
+def query_url(text: str) -> str:
+    """Accept an http(s) URL with {query} in it."""
+    if text.count("{query}") != 1 or canonicalise(text.replace("{query}", "a")) is None:
+        raise ValueError("must be an http(s) URL with {query} where the words go")
+    return text
+
+
 def seeds(text: str) -> tuple[str, ...]:
     """Read URLs, comma between two, or @FILE with one a line; return them canonical, each once."""
     if text.startswith("@"):

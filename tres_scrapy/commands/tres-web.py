@@ -52,6 +52,7 @@ def _explain(web: Web, topic: str, port: int) -> None:
     proxy = f"http_proxy=http://127.0.0.1:{port}"
     print(f"{web.name} is served at port {port}; Ctrl-C stops it and prints the count. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
+    print(f"    {proxy} curl '{web.search.format(query=topic)}'")
     print(
         f"    {proxy} scrapy crawl tres -a topic={topic} -a seed={web.seeds[0]} -a pages=50",
         flush=True,

@@ -18,16 +18,15 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
+from tres_scrapy.assembly import load_pack, make_crawl
 from tres_scrapy.config import Config, ConfigError
-from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import Decision
-from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.topic.duplicate import SeenTexts
+from tres_scrapy.policies.policy import Decision, PageText
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.judge import Judge, Judged
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.text import Page
 
 # Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
 # one that was sent, VISIT the Visit of its response.
@@ -54,8 +53,9 @@ class Visit:
 
     @property
     def relevant(self) -> bool:
-        """Whether the page is relevant and no copy of a page fetched before."""
-        return self.judged.judgement.relevant and self.is_new
+        """Whether it is a page of the crawl, relevant and no copy of a page fetched before."""
+        is_page = not self.decision.is_query
+        return is_page and self.judged.judgement.relevant and self.is_new
 
 
 class Learner:
@@ -73,7 +73,7 @@ class Learner:
         self._language = language
         self.requests: dict[int, Request] = {}  # by row, those of a spider's own
         self._judge = judge
-        self._texts = SeenTexts()
+        self._texts = set[bytes]()  # fingerprints of the pages
         self._stats = stats
 
     @classmethod
@@ -83,18 +83,10 @@ class Learner:
         if crawler.settings["JOBDIR"]:
             raise ConfigError("JOBDIR: the frontier is in memory and cannot be resumed; unset it")
         torch.set_num_threads(config.torch_threads)
-        store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
-        policy = make_policy(
-            config.policy,
-            store,
-            tree=config.tree,
-            agent=config.agent,
-            learning=config.learning,
-            seed=config.random_seed,
-        )
-        pack = Pack.load(config.models / str(config.topic))
-        judge = Judge(pack, config.max_links)
-        crawl = Crawl(store, policy, config.pages)
+        pack = load_pack(config)
+        crawl = make_crawl(config, pack)
+        contexts = POLICIES[config.policy].reads_text
+        judge = Judge(pack, config.max_links, contexts=contexts)
         learner = cls(crawl, judge, crawler.stats, language=pack.language)
         crawler.signals.connect(learner.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(learner.spider_closed, signal=signals.spider_closed)
@@ -145,7 +137,9 @@ class Learner:
         judged = await asyncio.wrap_future(self._judge.submit(html, url))
         store = self.crawl.store
         path, anchor = store.trail(row), store.anchors[row]
-        decision, is_new = self.crawl.decision(row), self._texts.add(judged.page)
+        decision, mark = self.crawl.decision(row), fingerprint(judged.page)
+        is_new = mark not in self._texts
+        self._texts.add(mark)
         if not is_new:
             self._stats.inc_value("tres/duplicates")
         language = judged.page.language
@@ -163,7 +157,8 @@ class Learner:
     ) -> Rows:
         """Book a page with the outlinks to follow and return their rows; learn from it."""
         reward = float(visit.relevant)
-        rows = self.crawl.book_page(visit.row, reward, urls, anchors, actions)
+        text = text_of(visit.judged.page)
+        rows = self.crawl.book_page(visit.row, reward, urls, anchors, actions, text=text)
         self._report()
         return rows
 
@@ -176,3 +171,9 @@ class Learner:
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():
             self._stats.set_value(f"tres/{name}", value)
+
+
+def text_of(page: Page) -> PageText:
+    """Return what policies that read more than x(s, a) are told of a page."""
+    urls = (link.url for link in page.links)
+    return PageText(f"{page.title} {page.text}", dict(zip(urls, page.contexts, strict=False)))

@@ -20,6 +20,7 @@ FEATURES = (
 STATE = slice(0, 3)
 ACTION = slice(3, 6)
 STATIC = 6  # the first six features never change; the ledger gives the last two when they are read
+NEIGHBOURHOOD = slice(6, 8)
 BUCKETED = (1, 2, 6)  # features 2, 3 and 7 of the paper, counted from zero
 
 

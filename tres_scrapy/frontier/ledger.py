@@ -50,6 +50,9 @@ class Cap:
             raise ValueError("must be at least 1 and must not rise")
         return cap
 
+    def __str__(self) -> str:
+        return f"{self.first}_{self.last}" if self.first != self.last else str(self.first)
+
     def at(self, progress: float) -> int:
         """Return the cap when the share `progress` (0 to 1) of the crawl is done."""
         return max(self.last, self.first >> int(3 * progress))
@@ -103,6 +106,11 @@ class DomainLedger:
         relevant = self._records["relevant"][domains] + 0.5 * self.prior
         ratio = np.where(known, relevant / np.maximum(visits + self.prior, 1), 0.5)
         return np.stack([ratio, np.where(known, 1.0, 0.5)], axis=1).astype(np.float32)
+
+    def novelty(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return 1 / sqrt(1 + n) of domains, n fetches being done or under way, as [n]."""
+        fetches = self._records["visits"][domains] + self._records["leased"][domains]
+        return (1 / np.sqrt(1 + fetches)).astype(np.float32)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have given MAX pages: nothing more is fetched of them."""

@@ -104,6 +104,10 @@ class SampleStore:
         x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"][rows])
         return x
 
+    def novelty(self, rows: Rows) -> NDArray[np.float32]:
+        """Return, as [n], how little the domains of `rows` have been visited, from 1 down to 0."""
+        return self.ledger.novelty(self._samples["domain"][rows])
+
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of each of `rows`, no request being possible to `busy_hosts`."""
         busy = np.zeros(len(self.hosts), dtype=np.bool_)

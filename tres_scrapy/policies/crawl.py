@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
-from tres_scrapy.policies.policy import Decision, Experience, Policy
+from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText, Policy
 
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
@@ -100,11 +101,22 @@ class Crawl:
         urls: Sequence[str],
         anchors: Sequence[str],
         actions: NDArray[np.float32],
+        *,
+        text: PageText = NO_TEXT,
     ) -> Rows:
         """End a leased row that brought a page with reward 0 or 1; return its outlinks' rows.
 
-        `actions` [n, 3] holds features 4 to 6 of the outlinks.
+        The answer to a query is neither a page of T nor an experience of its domain.
+
+        `actions` [n, 3] holds features 4 to 6 of the outlinks; `text` is what policies that read
+        more than these are told.
         """
+        if self.decision(row).is_query:
+            experience = self._observe(row, 0.0)
+            self.store.finish(row, SEED_PATH)
+            outlinks = self.store.add(row, urls, anchors, actions)
+            self._expand(experience, outlinks, text)
+            return outlinks
         experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
         self.pages += 1
         self.relevant += reward > 0
@@ -114,7 +126,7 @@ class Crawl:
             ledger.progress = self.pages / self.limit
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self.store.add(row, urls, anchors, actions)
-        self._expand(experience, outlinks)
+        self._expand(experience, outlinks, text)
         return outlinks
 
     def book_failure(self, row: int, kind: str) -> None:
@@ -123,7 +135,7 @@ class Crawl:
         self.failures[kind] += 1
         self.store.ledger.book_failure(self.store.domain(row))
         self.store.finish(row)
-        self._expand(experience, _NO_ROWS)
+        self._expand(experience, _NO_ROWS, NO_TEXT)
 
     def figures(self) -> dict[str, float | str]:
         """Return what is worth watching, by the names of the stats."""
@@ -157,8 +169,8 @@ class Crawl:
         self.policy.observe(experience)
         return experience
 
-    def _expand(self, experience: Experience, outlinks: Rows) -> None:
-        self.policy.expand(experience, outlinks)
+    def _expand(self, experience: Experience, outlinks: Rows, text: PageText) -> None:
+        self.policy.expand(experience, outlinks, text)
         loss = self.policy.learn()
         if loss is not None:
             self.loss = loss

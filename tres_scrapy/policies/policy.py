@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,11 +13,16 @@ from tres_scrapy.frontier.pool import Rows
 
 
 class Decision(NamedTuple):
-    """The sample to fetch next, its leaf (None for a seed) and Q(s, a) (None if none was asked)."""
+    """The sample to fetch next, its leaf (None for a seed) and Q(s, a) (None if none was asked).
+
+    `is_query` says that it asks a search engine: what it brings is a list of links, no page of the
+    crawl.
+    """
 
     row: int
     leaf: int | None
     q_value: float | None
+    is_query: bool = False
 
 
 class Experience(NamedTuple):
@@ -25,6 +31,16 @@ class Experience(NamedTuple):
     row: int
     x: NDArray[np.float32]
     reward: float
+
+
+class PageText(NamedTuple):
+    """What is written on a fetched page, for the policies that read more than x(s, a)."""
+
+    text: str = ""  # title and text
+    contexts: Mapping[str, str] = MappingProxyType({})  # by the URL of a link, the words around it
+
+
+NO_TEXT = PageText()
 
 
 class Policy(Protocol):
@@ -36,7 +52,7 @@ class Policy(Protocol):
     def observe(self, experience: Experience) -> None:
         """Take in an experience, before its page's outlinks are known."""
 
-    def expand(self, experience: Experience, outlinks: Rows) -> None:
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Take in the frontier samples that a page's outlinks have become, perhaps none."""
 
     def learn(self) -> float | None:

@@ -9,22 +9,23 @@ import numpy as np
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.policy import Decision, Experience
+from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.setup import Setup
 
 
 class RandomPolicy:
     """Fetches a uniformly drawn frontier sample: a frontier that is one leaf and never splits."""
 
-    def __init__(self, store: SampleStore, seed: int) -> None:
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
         self._store = store
         self._pool = LeafPool()
         self._leaf = self._pool.add_leaf()
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(setup.seed)
 
     def observe(self, experience: Experience) -> None:
         """Learn nothing."""
 
-    def expand(self, experience: Experience, outlinks: Rows) -> None:
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the frontier."""
         self._pool.extend(self._leaf, outlinks)
 

@@ -36,9 +36,10 @@ class Judge:
     `close` waits for all that were submitted.
     """
 
-    def __init__(self, pack: Pack, max_links: int) -> None:
+    def __init__(self, pack: Pack, max_links: int, *, contexts: bool = False) -> None:
         self._pack = pack
         self._max_links = max_links
+        self._contexts = contexts
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
         self._thread.start()
@@ -71,7 +72,12 @@ class Judge:
 
     def _judge(self, tasks: list[_Task]) -> None:
         try:
-            pages = [read_page(task.html, task.url, max_links=self._max_links) for task in tasks]
+            pages = [
+                read_page(
+                    task.html, task.url, max_links=self._max_links, contexts=self._contexts
+                )
+                for task in tasks
+            ]
             judgements = self._pack.judge(pages)
         except Exception as error:  # it belongs to a page, not to the thread
             if len(tasks) == 1:

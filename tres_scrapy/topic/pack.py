@@ -67,8 +67,10 @@ class Pack:
         classifier: Classifier,
         calibration: Calibration,
         language: str = "",
+        given: Sequence[str] = (),
     ) -> None:
         self.name = name
+        self.given = tuple(given)  # the keywords that were not found by expansion
         self.language = language  # of the training documents, "" for any
         self.threshold = threshold
         self.keywords = keywords
@@ -93,6 +95,7 @@ class Pack:
                 classifier=_read_classifier(directory, facts, keywords),
                 calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
                 language=str(facts["language"]),
+                given=given,
             )
         except Exception as error:  # a stranger's files may raise anything
             msg = (

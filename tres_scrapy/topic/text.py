@@ -40,6 +40,9 @@ BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
 LEVELS: Final = 5  # how far above a link its block may lie
 LINK_SHARE: Final = 0.7  # a block of at least two links with more of its text in them is a menu
+LINKS: Final = frozenset({"a", "area"})
+CONTEXT_WORDS: Final = 10  # on each side of a link
+MAX_WORD_LENGTH: Final = 50  # a longer one would be repeated beside each of many links
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
     about above after again against all also am an and any are as at be because been before being
@@ -71,6 +74,7 @@ class Page:
     text: str
     links: tuple[Link, ...]
     language: str = ""  # ISO 639-1, "" where it cannot be told
+    contexts: tuple[str, ...] = ()  # the words around each link, if they were asked for
 
 
 def tokenise(text: str) -> list[str]:
@@ -102,12 +106,19 @@ def canonicalise(url: str) -> str | None:
     return canonical if len(canonical) <= MAX_URL_LENGTH else None
 
 
-def read_page(html: str, url: str, *, max_links: int = 1000) -> Page:
-    """Parse a page once into its title, its text without boilerplate and its first outlinks."""
+def read_page(
+    html: str, url: str, *, max_links: int = 1000, contexts: bool = False, language: bool = True
+) -> Page:
+    """Parse a page once into its title, its text without boilerplate and its first outlinks.
+
+    With `contexts`, the words around each link are read too; without `language`, which takes as
+    long as the rest, it is left open.
+    """
     tree = _parse(html)
     title = _text(tree.css_first("title"))
     links = _links(tree, url, max_links)
     _drop(tree, UNSEEN)
+    around = _contexts(tree, url, links) if contexts else ()
     whole = _text(tree.body)
     _drop(tree, BOILERPLATE)
     _drop(tree, BLOCK, _menus(tree))
@@ -115,7 +126,8 @@ def read_page(html: str, url: str, *, max_links: int = 1000) -> Page:
     enough = len(main.split(maxsplit=MIN_TEXT_WORDS)) > MIN_TEXT_WORDS
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
-    return Page(url, title, text, links, detect_language(text, declared or ""))
+    code = detect_language(text, declared or "") if language else ""
+    return Page(url, title, text, links, code, around)
 
 
 def _parse(html: str) -> LexborHTMLParser:
@@ -158,14 +170,59 @@ def _text(node: LexborNode | None) -> str:
 def _links(tree: LexborHTMLParser, url: str, max_links: int) -> tuple[Link, ...]:
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
-    for target, anchor in _outlinks(tree, url):
+    for target, node in _outlinks(tree, url):
         if target == itself or (target not in anchors and len(anchors) == max_links):
             continue
-        anchors[target] = anchors.get(target) or anchor
+        anchors[target] = anchors.get(target) or _anchor(node)
     return tuple(Link(target, anchor) for target, anchor in anchors.items())
 
 
-def _outlinks(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, str]]:
+def _contexts(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tuple[str, ...]:
+    """Return for each link the words before and after it, at its first place with words on it."""
+    words, spans = _spans(tree)
+    places: dict[str, tuple[int, int]] = {}
+    for target, node in _outlinks(tree, url):
+        start, end = places.get(target, (0, 0))
+        if start == end and node.mem_id in spans:
+            places[target] = spans[node.mem_id]
+    contexts = dict.fromkeys((link.url for link in links), "")
+    for target in contexts.keys() & places.keys():
+        start, end = places[target]
+        before = words[max(0, start - CONTEXT_WORDS) : start]
+        contexts[target] = " ".join(before + words[end : end + CONTEXT_WORDS])
+    return tuple(contexts.values())
+
+
+def _spans(tree: LexborHTMLParser) -> tuple[list[str], dict[int, tuple[int, int]]]:
+    """Return the words of a page and, by the id of a link, where those on it begin and end."""
+    words: list[str] = []
+    spans: dict[int, tuple[int, int]] = {}
+    for node in _walk(tree.body):
+        if node.tag == "-text":
+            found = tokenise(node.text_content or "")
+            words += [word for word in found if len(word) <= MAX_WORD_LENGTH]
+        elif node.tag in LINKS:
+            start, _ = spans.get(node.mem_id, (len(words), 0))
+            spans[node.mem_id] = start, len(words)
+    return words, spans
+
+
+def _walk(root: LexborNode | None) -> Iterator[LexborNode]:
+    """Yield what is below `root` in the order of the page, a link where it begins and ends."""
+    waiting = [(root.child if root is not None else None, False)]
+    while waiting:
+        node, left = waiting.pop()
+        if node is None:
+            continue
+        yield node
+        if not left:
+            waiting.append((node.next, False))
+            if node.tag in LINKS:
+                waiting.append((node, True))
+            waiting.append((node.child, False))
+
+
+def _outlinks(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, LexborNode]]:
     base = tree.css_first("base[href]")
     root = url if base is None else _join(url, base.attributes["href"])
     known: dict[str, str | None] = {}
@@ -174,7 +231,7 @@ def _outlinks(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, str]]:
         if href not in known:
             known[href] = canonicalise(_join(root, href))
         if target := known[href]:
-            yield target, _anchor(node)
+            yield target, node
 
 
 def _join(base: str, href: str | None) -> str:

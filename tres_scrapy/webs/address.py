@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -12,10 +13,12 @@ from tres_scrapy.webs.site import SITE_BITS, SITES
 
 CONSONANTS, VOWELS = "bdfgklmnprstvzjh", "aeio"
 SYLLABLES = [c + v for c in CONSONANTS for v in VOWELS]
+PLACES = {syllable: place for place, syllable in enumerate(SYLLABLES)}
 PREFIXES = ("www.", "", "blog.", "shop.")
 PREFIX_SHARES = np.cumsum([0.6, 0.25, 0.1])
 PAGE_BITS = 18
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+PAIRS = [first + second for first in DIGITS for second in DIGITS]
 # How a site writes the address of a content page: half of the sites show words of the title.
 STYLES = ("/{folder}/{slug}-{code}.html", "/{slug}-{code}/", "/p/{code}",
           "/index.php?page={code}", "/c{section}/{code}.html")  # fmt: skip
@@ -52,18 +55,18 @@ class Addresses:
         """Return the site of a host, None for a host that does not exist."""
         code = host.removesuffix(".test").replace("-", "")[-6:]
         syllables = [code[i : i + 2] for i in (0, 2, 4)]
-        if any(syllable not in SYLLABLES for syllable in syllables):
+        if any(syllable not in PLACES for syllable in syllables):
             return None
         place = 0
         for syllable in syllables:
-            place = place << 6 | SYLLABLES.index(syllable)
+            place = place << 6 | PLACES[syllable]
         site = self.names.back(place)
         return site if self.host(site) == host else None
 
     def paths(self, traits: Traits) -> list[str]:
         """Return the path and query of each page."""
-        columns = (traits.site, traits.number, traits.fate)
-        rows = zip(*(column.tolist() for column in columns), traits.title, strict=True)
+        columns = (traits.site, traits.number, traits.fate, self.vocabulary.slugs[traits.title])
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         return [self._path(*row) for row in rows]
 
     def urls(self, traits: Traits) -> list[str]:
@@ -71,11 +74,15 @@ class Addresses:
         paths = zip(traits.site.tolist(), self.paths(traits), strict=True)
         return [f"http://{self.host(site)}{path}" for site, path in paths]
 
-    def number(self, site: int, target: str) -> int | None:
-        """Return the number of the page at a path and query, None where the site has none."""
-        candidates = np.array(self._candidates(site, target))
-        paths = self.paths(self.pages.traits(np.full(len(candidates), site), candidates))
-        return next((int(n) for n, p in zip(candidates, paths, strict=True) if p == target), None)
+    def find(self, places: Sequence[tuple[int, str]]) -> tuple[Ints, Traits]:
+        """Return which places (site, path and query) have a page, and the traits of these."""
+        candidates = [(i, p[0], n) for i, p in enumerate(places) for n in self._candidates(*p)]
+        place, site, number = np.array(candidates, np.int64).reshape(-1, 3).T
+        traits = self.pages.traits(site, number)
+        paths = zip(place.tolist(), self.paths(traits), strict=True)
+        right = np.flatnonzero([path == places[i][1] for i, path in paths])
+        found, first = np.unique(place[right], return_index=True)
+        return found, traits.take(right[first])
 
     def folder(self, site: int, section: int) -> str:
         """Return the name of a section in a URL: a word on sites that show words."""
@@ -102,7 +109,7 @@ class Addresses:
         number = (self.codes.back(place) - int(self.offset[site])) % (1 << PAGE_BITS)
         return [*folders, min(number, int(self.sites.size[site]) - 1)]
 
-    def _path(self, site: int, number: int, fate: int, title: Ints) -> str:
+    def _path(self, site: int, number: int, fate: int, title: list[str]) -> str:
         sections, size = int(self.sites.sections[site]), int(self.sites.size[site])
         if number == 0:
             return "/"
@@ -117,16 +124,12 @@ class Addresses:
         folder, slug = "", ""
         if style < WORDY:
             folder = self.folder(site, section)
-            slug = "-".join(self.vocabulary.slugs[title[: 2 + place % 4]].tolist())
+            slug = "-".join(title[: 2 + place % 4])
         return STYLES[style].format(folder=folder, slug=slug, code=_encode(place), section=section)
 
 
 def _encode(place: int) -> str:
-    digits = ""
-    for _ in range(4):
-        place, digit = divmod(place, 36)
-        digits = DIGITS[digit] + digits
-    return digits
+    return PAIRS[place // len(PAIRS)] + PAIRS[place % len(PAIRS)]
 
 
 def _decode(code: str) -> int:

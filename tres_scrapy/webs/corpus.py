@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import lzma
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import HTML, Answer, unknown_host
 
 # A document is relevant when one of its categories holds a mark of the topic.
@@ -21,6 +22,7 @@ MARKS = {
 }
 SEEDS = {"food": "Cheese", "sports": "Cricket", "hardware": "Computer"}
 LONGEST_LABEL = 63  # of a host name, by the DNS
+TITLE_WEIGHT = 3  # times the search engine counts the words of a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class CorpusWeb:
     FileNotFoundError the path that is not there.
     """
 
+    search = SEARCH
+
     def __init__(self, path: Path, topic: str) -> None:
         if topic not in MARKS:
             raise ValueError(
@@ -52,11 +56,14 @@ class CorpusWeb:
         self.documents = dict(_documents(path, MARKS[topic]))
         self.pages = {_key(document.url): document for document in self.documents.values()}
         self.hosts = {host for host, _ in self.pages}
+        self.engine = Engine(self._texts, self._results)
         self.seeds: tuple[str, ...] = (self._start(SEEDS[topic]),)
 
     def answer(self, url: str) -> Answer:
         """Return the page of a document, 404 for a path no document has."""
         host, path = _key(url)
+        if host == HOST:
+            return self.engine.answer(url)
         if host not in self.hosts:
             return unknown_host(host)
         document = self.pages.get((host, path))
@@ -64,6 +71,19 @@ class CorpusWeb:
             body = f"<html><title>Not found</title><p>No document at {escape(path)}</html>"
             return Answer(404, body.encode(), HTML, "missing", site_kind="corpus")
         return Answer(200, self._html(document).encode(), HTML, "page", document.relevant, "corpus")
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Tell which URLs bring a relevant page; nothing is redirected here."""
+        found = [self.pages.get(_key(url)) for url in urls]
+        return [document is not None and document.relevant for document in found]
+
+    def _texts(self) -> Iterator[str]:
+        for document in self.pages.values():
+            yield TITLE_WEIGHT * f"{document.title}\n" + document.text
+
+    def _results(self, found: Sequence[int]) -> list[tuple[str, str]]:
+        documents = list(self.pages.values())
+        return [(documents[place].url, documents[place].title) for place in found]
 
     def _start(self, title: str) -> str:
         """Return the URL of the seed document, else of the first relevant one."""

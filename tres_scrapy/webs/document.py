@@ -11,6 +11,7 @@ from tres_scrapy.webs.link import Links, Targets
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.page import STATICS, Pages, Traits
 from tres_scrapy.webs.prose import PARAGRAPH, Prose
+from tres_scrapy.webs.site import SITES
 
 # (codec, charset in the header, charset in the page); one of them is wrong on purpose.
 ENCODINGS = (
@@ -34,6 +35,9 @@ class Documents:
     def __init__(self, pages: Pages, addresses: Addresses, links: Links, prose: Prose) -> None:
         self.pages, self.sites, self.key = pages, pages.sites, pages.key
         self.addresses, self.links, self.prose = addresses, links, prose
+        share = unit(mix(self.key, 52, np.arange(SITES)))
+        traps = [share < CALENDAR_SHARE, share < CALENDAR_SHARE + SESSION_SHARE]
+        self.traps = np.select(traps, [CALENDAR, SESSION])
 
     def page(self, page: Traits, session: str) -> str:
         """Return the HTML of a page; on a site with sessions its own links carry the session."""
@@ -45,7 +49,7 @@ class Documents:
         targets = self.links.targets(page)
         links = self._links(site, number, targets, session)
         static = number >= size
-        title = STATICS[number - size].title() if static else self.prose.title(page)
+        title = STATICS[number - size].title() if static else self.prose.titles(page)[0]
         text = self.prose.sentences(page, THIN if static else self.prose.length(page))
         advert = len(links) - targets.adverts
         body = _body(text, links[: targets.inside], links[targets.inside : advert])
@@ -73,10 +77,7 @@ class Documents:
 
     def trap(self, site: int) -> int:
         """Return the trap of a site, 0 for none."""
-        share = unit(mix(self.key, 52, site))[0]
-        if share < CALENDAR_SHARE:
-            return CALENDAR
-        return SESSION if share < CALENDAR_SHARE + SESSION_SHARE else 0
+        return int(self.traps[site])
 
     def _links(self, site: int, number: int, targets: Targets, session: str) -> list[str]:
         """Return the links as HTML, in the order of the targets."""

@@ -11,6 +11,8 @@ Hash = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 MASK = (1 << 64) - 1
 FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_FIRST, _SECOND = np.uint64(FIRST), np.uint64(SECOND)
+_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 def mix(*parts: int | NDArray[Any]) -> Hash:
@@ -23,13 +25,15 @@ def mix(*parts: int | NDArray[Any]) -> Hash:
         state = (state ^ state >> 30) * SECOND & MASK
         state ^= state >> 27
         rest += 1
-    noise = np.full(1, state, np.uint64)
+    noise = np.array([state], np.uint64)
     for part in parts[rest:]:
-        noise = (noise ^ np.asarray(part).astype(np.uint64)) + np.uint64(FIRST)
-        noise = (noise ^ (noise >> np.uint64(30))) * np.uint64(SECOND)
-        noise ^= noise >> np.uint64(27)
-    noise *= np.uint64(FIRST)
-    noise ^= noise >> np.uint64(31)
+        noise = noise ^ np.asarray(part).astype(np.uint64, copy=False)
+        noise += _FIRST
+        noise ^= noise >> _30
+        noise *= _SECOND
+        noise ^= noise >> _27
+    noise *= _FIRST
+    noise ^= noise >> _31
     return noise
 
 

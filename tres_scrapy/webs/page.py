@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,10 @@ class Traits:
     relevant: NDArray[np.bool_]
     topic: Ints
     title: Ints
+
+    def take(self, rows: Ints) -> Traits:
+        """Return the traits of some of the pages."""
+        return Traits(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
 class Pages:

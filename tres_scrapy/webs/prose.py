@@ -51,9 +51,9 @@ class Prose:
         target = doubt * (0.85 + 0.6 * u[1]) if tempting else 0.06 * u[1] ** 2
         return Mixture(topic, 0.15 + 0.3 * u[2], self.sites.topic, target)
 
-    def title(self, page: Traits) -> str:
-        """Return the title of a page."""
-        return " ".join(self.vocabulary.words[page.title[0]].tolist()).title()
+    def titles(self, pages: Traits) -> list[str]:
+        """Return the title of each page."""
+        return [" ".join(words).title() for words in self.vocabulary.words[pages.title].tolist()]
 
     def sentences(self, page: Traits, words: int) -> list[str]:
         """Return the sentences of a page of this many words."""

@@ -85,11 +85,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Serve a web; print the port and seeds as one JSON line, and the count as the last one."""
+    """Serve a web; print its port, seeds and search URL as one JSON line, its count as the last."""
     options = _parser().parse_args()
 
     def announce(port: int) -> None:
-        print(json.dumps({"port": port, "seeds": web.seeds}), flush=True)
+        started = {"port": port, "seeds": web.seeds, "search": web.search}
+        print(json.dumps(started), flush=True)
 
     try:
         web = open_web(options.web, options.topic, options.seed, options.data)

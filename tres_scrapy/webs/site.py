@@ -67,9 +67,9 @@ class Sites:
 
     def _rank(self, share: NDArray[np.float64], topics: int) -> None:
         """List the sites of each topic in order of their number and of their popularity."""
-        fame = self.size ** (0.3 + 0.7 * share)
+        self.fame = self.size ** (0.3 + 0.7 * share)
         self.members = [np.flatnonzero(self.main == topic) for topic in range(topics)]
-        self.popular = [members[np.argsort(-fame[members])] for members in self.members]
+        self.popular = [members[np.argsort(-self.fame[members])] for members in self.members]
         self.place: Ints = np.zeros(SITES, np.int64)
         for members in self.members:
             self.place[members] = np.arange(len(members))

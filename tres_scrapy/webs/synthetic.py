@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from tres_scrapy.webs.address import Addresses
+from tres_scrapy.webs.catalogue import Catalogue
 from tres_scrapy.webs.document import CALENDAR, Documents
 from tres_scrapy.webs.link import Links
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.page import COPY, FILE, MISSING, PAGE, REDIRECT, Pages, Traits
 from tres_scrapy.webs.profile import profile_of
 from tres_scrapy.webs.prose import Prose
+from tres_scrapy.webs.route import DETOUR, Routes
+from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.site import KINDS, PURE, SITES, Sites
 from tres_scrapy.webs.vocabulary import Vocabulary
 from tres_scrapy.webs.web import TEXT, Answer, unknown_host
@@ -21,11 +25,7 @@ from tres_scrapy.webs.web import TEXT, Answer, unknown_host
 SOFT_SHARE = 0.15  # share of sites that answer a missing page with status 200
 SLOW_SHARE, SHORTEST_WAIT, LONGEST_WAIT = 0.03, 0.5, 3.0
 ROBOTS_SHARE, PATIENT_SHARE = 0.15, 0.03  # sites with rules for robots, with a Crawl-delay
-ABROAD = 0.3  # share of redirects that lead to another site
 MONTHS = re.compile(r"/calendar/(\d{1,6})/(\d{1,2})(?:/\d{1,2})?")
-DETOUR = re.compile(r"/go/(\d)/(.*)")
-COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
-SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
 FILES = {
     "pdf": ("application/pdf", b"%PDF-1.4\n%%EOF\n"),
     "jpg": ("image/jpeg", b"\xff\xd8\xff\xd9"),
@@ -38,6 +38,8 @@ class SyntheticWeb:
     `slow=False` lets no host wait. ValueError names the topics when `topic` is none of them.
     """
 
+    search = SEARCH
+
     def __init__(self, topic: str = "food", *, seed: int = 0, slow: bool = True) -> None:
         profile, vocabulary = profile_of(topic), Vocabulary()
         self.name, self.slow = f"synthetic-{topic}-{seed}", slow
@@ -48,21 +50,28 @@ class SyntheticWeb:
         self.addresses = Addresses(self.pages)
         links, prose = Links(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)
+        self.routes = Routes(self.addresses, self.documents)
+        catalogue = Catalogue(self.addresses, prose)
+        self.engine = Engine(catalogue.titles, catalogue.results)
         self.seeds: tuple[str, ...] = (self._start(),)
 
     def answer(self, url: str) -> Answer:
         """Return the answer to a URL."""
-        parts = urlsplit(url)
-        site = self.addresses.site(parts.hostname or "")
+        site, target = self.routes.split(url)
         if site is None:
-            return unknown_host(parts.netloc)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            parts = urlsplit(url)
+            known = parts.hostname == HOST
+            return self.engine.answer(url) if known else unknown_host(parts.netloc)
         found = self._answer(site, target)
         delay = self._delay(site) if self.slow else 0.0
         return Answer(
             found.status, found.body, found.headers, found.kind, found.relevant,
             KINDS[self.sites.kind[site]], delay,
         )  # fmt: skip
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
+        return self.routes.labels(urls)
 
     def _answer(self, site: int, target: str) -> Answer:
         if target == "/robots.txt":
@@ -72,22 +81,18 @@ class SyntheticWeb:
         if (match := MONTHS.fullmatch(target)) and self.documents.trap(site) == CALENDAR:
             html = self.documents.calendar(site, int(match[1]), int(match[2]))
             return self._html(site, html, "trap", False)
-        session = SESSIONS.search(target) if self.documents.session(site) else None
-        plain = (SESSIONS if session else COPIES).sub("", target)
-        number = self.addresses.number(site, plain)
-        if number is None:
-            return self._missing(site)
-        return self._page(site, number, session[1] if session else "")
+        plain, session = self.routes.plain(site, target)
+        found, page = self.addresses.find([(site, plain)])
+        return self._page(page, session) if len(found) else self._missing(site)
 
-    def _page(self, site: int, number: int, session: str) -> Answer:
-        page = self.pages.one(site, number)
-        fate = int(page.fate[0])
+    def _page(self, page: Traits, session: str) -> Answer:
+        site, number, fate = int(page.site[0]), int(page.number[0]), int(page.fate[0])
         if fate in (PAGE, COPY):
             own = self.documents.session(site, number, int(session or "0", 16))
             html = self.documents.page(page, own)
             return self._html(site, html, "trap" if session else "page", bool(page.relevant[0]))
         if fate == REDIRECT:
-            return self._redirect(site, number)
+            return _moved(self.routes.redirect(site, number))
         if fate == FILE:
             return self._file(page)
         return self._missing(site) if fate == MISSING else self._error(site, number)
@@ -95,17 +100,6 @@ class SyntheticWeb:
     def _html(self, site: int, html: str, kind: str, relevant: bool, status: int = 200) -> Answer:
         body, headers = self.documents.encode(site, html)
         return Answer(status, body, headers, kind, relevant)
-
-    def _redirect(self, site: int, number: int) -> Answer:
-        """Redirect to another page of the site, or of another site of the same topic."""
-        noise = mix(self.key, 60, site, number, np.arange(3))
-        where = np.array([site])
-        if unit(noise)[0] < ABROAD:
-            members = self.sites.members[self.sites.main[site]]
-            where = members[below(noise[1:2], len(members))]
-        section = self.sites.main_section(where, below(noise[1:2], 1 << 20))
-        page = self.pages.in_section(where, section, below(noise[2:], 1 << 30))
-        return _moved(self.addresses.urls(self.pages.traits(where, page))[0])
 
     def _detour(self, site: int, steps: int, target: str) -> Answer:
         base = f"http://{self.addresses.host(site)}/"

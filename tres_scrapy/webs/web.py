@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,8 +14,9 @@ TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 class Answer:
     """One HTTP answer and the truth about it that a crawler never sees.
 
-    `kind` is page, redirect, soft404, missing, error, robots, trap or other (not HTML); `relevant`
-    is the true label of the content; the server waits `delay` seconds before it answers.
+    `kind` is page, redirect, soft404, missing, error, robots, trap, search (of the search engine)
+    or other (not HTML); `relevant` is the true label of the content; the server waits `delay`
+    seconds before it answers.
     """
 
     status: int
@@ -27,13 +29,20 @@ class Answer:
 
 
 class Web(Protocol):
-    """A web that can be crawled without a network."""
+    """A web that can be crawled without a network.
+
+    `search` is the URL of its own search engine, with {query} where the escaped query goes.
+    """
 
     name: str
     seeds: tuple[str, ...]
+    search: str
 
     def answer(self, url: str) -> Answer:
         """Return the answer to an absolute URL, always the same one; an unknown host is missing."""
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
 
 
 def unknown_host(host: str) -> Answer:

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import sleep
+
+import pytest
+from scrapy.cmdline import execute
+from scrapy.settings import Settings
+
+PROJECT = Path(__file__).parents[1]
+SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
+
+
+def command(*arguments: object) -> None:
+    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands", "USER_AGENT": "tres"})
+    execute(["scrapy", "tres-bench", *map(str, arguments)], settings)
+
+
+def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "bench"
+    policies = ["--policies", "random", "breadth_first"]
+    with pytest.raises(SystemExit, match="0"):
+        command(*policies, *SMALL, "--max", "none", "--output", output)
+    kept, damaged = sorted((output / "runs").glob("*.json"))
+    before = [path.read_bytes() for path in (kept, damaged)]
+    said = capsys.readouterr().out
+    assert "random        MAX none  food      seed 1: harvest" in said
+    assert f"2 runs, see {output / 'results.md'}" in said
+
+    damaged.write_bytes(before[1][:100])
+    with pytest.raises(SystemExit, match="0"):
+        command(*policies, *SMALL, "--max", "none", "10", "--output", output)
+    out, err = capsys.readouterr()
+    assert "1 of 4 runs are done already" in out
+    assert "breadth_first MAX none" not in out
+    assert f"{damaged} is damaged" in err
+    assert kept.read_bytes() == before[0]
+    counts = [
+        {name: json.loads(text)[name] for name in ("relevant", "domains", "fetches")}
+        for text in (before[1], damaged.read_bytes())
+    ]
+    assert counts[0] == counts[1]
+    page = (output / "results.md").read_text()
+    assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
+
+
+def test_a_run_that_fails_is_named_and_the_others_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "models" / "food-svm"
+    broken.mkdir(parents=True)
+    for pack in ("food", "vectors"):
+        (tmp_path / "models" / pack).symlink_to(PROJECT / "models" / pack)
+    (broken / "topic.toml").write_text("no pack = ")
+    models = f"TRES_MODELS={tmp_path / 'models'}"
+    with pytest.raises(SystemExit, match="1"):
+        command(
+            "--policies",
+            "tres_svm",
+            "random",
+            *SMALL,
+            "--max",
+            "none",
+            "-s",
+            models,
+            "--output",
+            tmp_path,
+        )
+    said = capsys.readouterr()
+    (failure,) = said.err.splitlines()
+    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: PackError: ")
+    assert "1 runs, see" in said.out
+    assert "| Random | " in (tmp_path / "results.md").read_text()
+    trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()
+    assert "Traceback" in trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--policies", "treerandom"], "--policies 'treerandom' .* did you mean tree_random"),
+        (["--max", "2_5"], "--max '2_5' must be at least 1 and must not rise"),
+        (["--seeds", "x"], "--seeds 'x' must be a whole number"),
+        (["--pages", "0"], "--pages '0' must be a whole number from 1 up"),
+        (["--jobs", "0"], "--jobs '0' must be a whole number from 1 up"),
+        (["--topics", "fod"], "unknown topic 'fod'"),
+        (["--topics", "food-svm"], "'food-svm' has no synthetic web"),
+        (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
+        (["--web", "corpus"], "--data FILE"),
+        (["--web", "corpus", "--data", "missing.jsonl"], "missing.jsonl"),
+        (["-s", "TRES_GAMMA=2"], "TRES_GAMMA"),
+        (["-s", "TRES_GAMA=0"], "did you mean TRES_GAMMA"),
+        (["-s", "TRES_POLICY=tres"], "TRES_POLICY is not for a benchmark: use --policies"),
+        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing without --http"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: [^\n]*{reason}[^\n]*$"):
+        command(*arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
+    (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
+    with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
+        command("--policies", "random", *SMALL, "--output", tmp_path)
+
+
+def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
+    seeds = [str(seed) for seed in range(60)]
+    arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", "tres-bench", *arguments, "--output", str(tmp_path)],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
+        sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the command
+    _, err = process.communicate(timeout=60)  # waits for all who hold the pipes
+    assert process.returncode == 130
+    done = len(list(tmp_path.glob("runs/*.json")))
+    assert 0 < done < len(seeds)
+    assert err == (
+        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; the same command goes on\n"
+    )

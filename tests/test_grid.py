@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.bench.grid import Shares, make_grid, read_results, world_of
+from tres_scrapy.bench.result import Result, Run, Series
+
+
+def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), seeds=(1, 2)):
+    return make_grid("synthetic", 50, topics=topics, policies=policies, caps=caps, seeds=seeds)
+
+
+def result(run: Run, relevant: int = 5) -> Result:
+    return Result(run, 10, relevant, 2, 12, exhausted=False, seconds=1.5, series=Series())
+
+
+def test_the_grid_has_every_run_once() -> None:
+    runs = grid(policies=("tres", "random", "tres"), topics=("food", "sports"))
+    assert len(runs) == 2 * 2 * 2 * 2
+    assert Run("synthetic", "sports", 2, "random", "10", 50) in runs
+    assert len({run.name for run in runs}) == len(runs)
+
+
+def test_runs_judged_by_the_same_pack_on_the_same_web_share_a_world() -> None:
+    worlds = {run.policy: world_of(run) for run in grid(("tres", "random", "tres_svm"), seeds=(1,))}
+    assert worlds["tres"] == worlds["random"] != worlds["tres_svm"]
+    first, second = (world_of(run) for run in grid(("tres",), ("none",)))
+    assert first != second
+
+
+def test_each_worker_gets_a_world_and_then_half_of_what_another_has_left() -> None:
+    shares = Shares(grid())
+    first, second = shares.deal(), shares.deal()
+    assert [len({world_of(run) for run in share}) for share in (first, second)] == [1, 1]
+    assert [len(first), len(second)] == [4, 4]
+    del second[:]
+    third = shares.deal()
+    assert {run.policy for run in first} == {"tres"}
+    assert {run.policy for run in third} == {"random"}
+
+
+@given(st.lists(st.sampled_from(["deal", "do"]), max_size=60), st.integers(1, 3))
+def test_every_run_is_done_once_however_workers_come_and_go(steps: list[str], seeds: int) -> None:
+    runs = grid(seeds=range(seeds))
+    shares, held, done = Shares(runs), [], Counter()
+    for step in [*steps, *["deal", "do"] * len(runs)]:
+        if step == "deal":
+            held.append(shares.deal())
+        for share in held:
+            if share and step == "do":
+                done[share.pop(0)] += 1
+    assert done == Counter(runs)
+    assert shares.deal() == []
+
+
+def test_results_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+    results = [result(run) for run in grid()]
+    for each in results:
+        each.write(tmp_path)
+    found, faults = read_results(tmp_path)
+    assert sorted(found, key=lambda each: each.run) == sorted(results, key=lambda each: each.run)
+    assert faults == []
+
+
+@pytest.mark.parametrize("content", ["", '{"run": ', "[1]", '{"run": {}, "series": {}}', "\ud800"])
+def test_a_damaged_file_is_said_in_a_line_and_the_others_are_read(
+    tmp_path: Path, content: str
+) -> None:
+    first, second = grid(("tres",), ("none",))
+    for run in (first, second):
+        result(run).write(tmp_path)
+    (tmp_path / f"{first.name}.json").write_bytes(content.encode(errors="surrogatepass"))
+    found, faults = read_results(tmp_path)
+    assert [each.run for each in found] == [second]
+    (fault,) = faults
+    assert f"{first.name}.json is damaged: " in fault
+    assert "\n" not in fault
+
+
+def test_a_result_under_the_name_of_another_run_is_damaged(tmp_path: Path) -> None:
+    first, second = grid(("tres",), ("none",))
+    result(first).write(tmp_path)
+    (tmp_path / f"{first.name}.json").rename(tmp_path / f"{second.name}.json")
+    found, (fault,) = read_results(tmp_path)
+    assert found == []
+    assert f"it holds the run '{first.name}'" in fault

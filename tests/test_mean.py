@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from tres_scrapy.bench.mean import Key, Pace, Spread, caps_of, cells_of, pace_of, policies_of
+from tres_scrapy.bench.result import Result, Run, Series
+
+
+def result(
+    policy: str, seed: int, relevant: int, domains: int, *, cap: str = "none", pages: int = 100
+) -> Result:
+    run = Run("synthetic", "food", seed, policy, cap, 100)
+    return Result(run, pages, relevant, domains, pages, pages < 100, 1.0, Series())
+
+
+def cell(*results: Result):
+    (found,) = cells_of(results).values()
+    return found
+
+
+def test_harvest_and_domains_are_means_with_the_deviation_of_the_sample() -> None:
+    tres = cell(result("tres", 1, 90, 10), result("tres", 2, 80, 14))
+    assert tres.harvest == pytest.approx((85.0, 7.0710678))
+    assert tres.domains == pytest.approx((12.0, 2.8284271))
+
+
+def test_one_value_has_no_deviation() -> None:
+    assert Spread.of([3.0]) == (3.0, None)
+
+
+def test_the_harvest_rate_of_links_that_ran_out_is_of_the_pages_fetched() -> None:
+    ache = cell(
+        result("ache", 1, 30, 5, pages=60), result("ache", 2, 40, 5), result("ache", 3, 0, 0)
+    )
+    assert ache.harvest.mean == pytest.approx((50 + 40 + 0) / 3)
+    assert ache.ran_out == 60
+    assert cell(result("ache", 2, 40, 5)).ran_out is None
+
+
+def test_the_ratio_is_of_the_seeds_that_both_have() -> None:
+    tres = cell(result("tres", 1, 40, 1), result("tres", 2, 60, 1), result("tres", 9, 1, 1))
+    oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
+    assert tres.ratio(oracle) == pytest.approx((0.625, 0.1767767))
+    assert tres.ratio(cell(result("oracle", 1, 0, 1))) is None
+
+
+@pytest.mark.parametrize(
+    ("relevant", "domains", "dominated"),
+    [(49, 9, True), (50, 9, True), (49, 10, True), (50, 10, False), (51, 9, False), (1, 11, False)],
+)
+def test_one_dominates_that_is_behind_in_nothing_and_ahead_in_something(
+    relevant: int, domains: int, dominated: bool
+) -> None:
+    tres = cell(result("tres", 1, 50, 10))
+    assert tres.dominates(cell(result("ache", 1, relevant, domains))) is dominated
+
+
+def test_policies_come_as_registered_and_caps_from_loose_to_tight() -> None:
+    caps = ["5_2", "10", "none", "5", "100"]
+    policies = ["gone", "random", "tree_random", "tres"]
+    cells = cells_of(
+        result(policy, 1, 1, 1, cap=cap) for policy, cap in zip(policies, caps[:4], strict=True)
+    )
+    cells |= cells_of([result("tres", 1, 1, 1, cap=caps[4])])
+    assert caps_of(cells) == ["none", "100", "10", "5", "5_2"]
+    assert policies_of(cells) == ["tres", "tree_random", "random", "gone"]
+    assert Key("food", "random", "10") in cells
+
+
+def test_the_pace_is_that_of_the_last_tenth() -> None:
+    run = Run("synthetic", "food", 1, "tres", "none", 100)
+    marks = list(range(5, 101, 5))
+    frontier = [100 * mark for mark in marks]
+    times = [9.0] * 18 + [1.0, 2.0]
+    series = Series(marks, marks, marks, frontier=frontier, decision_ms=times)
+    measured = Result(run, 100, 1, 1, 100, False, 1.0, series)
+    assert pace_of([measured, result("tres", 2, 1, 1)]) == Pace(1.5, 9750)
+    assert pace_of([result("tres", 2, 1, 1)]) is None

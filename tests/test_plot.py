@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tres_scrapy.bench.plot import draw, look_of
+from tres_scrapy.bench.result import Result, Run, Series
+from tres_scrapy.policies.registry import POLICIES
+
+MARKS = list(range(20, 201, 20))
+
+
+def result(policy: str, cap: str, seed: int, *, topic: str = "food", measured: bool = True):
+    relevant = [mark * (3 + seed) // 10 for mark in MARKS]
+    series = Series(MARKS, relevant, relevant)
+    if measured:
+        leaves = [1 + mark // 50 for mark in MARKS] if policy == "tres" else [0] * len(MARKS)
+        frontier = [40 * mark for mark in MARKS]
+        times = [0.1 * seed + mark / 100 for mark in MARKS]
+        series = Series(MARKS, relevant, relevant, frontier, leaves, times)
+    run = Run("synthetic", topic, seed, policy, cap, 200)
+    return Result(run, 200, relevant[-1], 7 * seed, 220, False, 1.0, series)
+
+
+RESULTS = [
+    result(policy, cap, seed, topic=topic)
+    for policy, cap, seed, topic in product(
+        ("tres", "random", "oracle"), ("none", "5_2"), (1, 2), ("food", "sports")
+    )
+]
+
+
+def words(path: Path) -> set[str]:
+    texts = ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - ours
+    return {"".join(text.itertext()).strip() for text in texts}
+
+
+def test_every_plot_names_what_it_shows(tmp_path: Path) -> None:
+    names = [picture.name for picture in draw(tmp_path, RESULTS, "_200")]
+    assert names == ["harvest_200.svg", "pareto_200.svg", "frontier_200.svg", "decision_200.svg"]
+    harvest, pareto, frontier, decision = (words(tmp_path / name) for name in names)
+    crawlers = {"TRES", "Random", "Oracle"}
+    assert crawlers | {"food, MAX none", "sports, MAX 5_2"} <= harvest
+    assert crawlers | {"food", "sports", "relevant domains", "none", "5_2"} <= pareto
+    assert {"MAX none", "MAX 5_2", "leaves"} <= frontier
+    assert not crawlers & frontier
+    assert crawlers <= decision
+
+
+def test_the_same_results_are_drawn_to_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    draw(tmp_path / "again", RESULTS[::-1], "")
+    for picture in draw(tmp_path, RESULTS, ""):
+        again = (tmp_path / "again" / picture.name).read_bytes()
+        assert again == (tmp_path / picture.name).read_bytes()
+
+
+def test_no_two_policies_look_the_same() -> None:
+    looks = [look_of(policy) for policy in POLICIES]
+    assert len({(look["color"], look["linestyle"]) for look in looks}) == len(POLICIES)
+
+
+def test_what_nobody_measured_is_not_drawn(tmp_path: Path) -> None:
+    served = [result("tres", "none", seed, measured=False) for seed in (1, 2)]
+    assert [picture.name for picture in draw(tmp_path, served, "")] == ["harvest.svg", "pareto.svg"]
+    others = [result("random", "none", 1)]
+    assert "frontier.svg" not in [picture.name for picture in draw(tmp_path, others, "")]
+    assert draw(tmp_path, [], "") == []

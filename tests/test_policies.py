@@ -1,0 +1,147 @@
+"""What holds of every policy, and what sets the simple ones apart."""
+
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.queue import FrontierQueue
+from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.policies.setup import LearningOptions, Setup
+
+HOSTS, PAGES_OF_HOST = 12, 8
+
+
+def setup(seed=0):
+    return Setup(
+        seed,
+        learning=LearningOptions(exploration_steps=10),
+        keywords=("cheese",),
+        similarity=lambda texts: np.linspace(0, 1, len(texts), dtype=np.float32),
+        search="http://search.test/?q={query}",
+        labels=lambda urls: [is_relevant(url) for url in urls],
+    )
+
+
+def is_relevant(url):
+    return url.rpartition("/")[2] in {"0", "1"}
+
+
+def crawl_all(name, seed=0, cap=None, busy=lambda store: ()):
+    """Crawl a web whose every page links to pages of three hosts; return the URLs in order."""
+    store = SampleStore(DomainLedger(cap))
+    crawl = Crawl(store, make_policy(name, store, setup(seed)))
+    crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
+    random = np.random.default_rng(5)
+    order = []
+    while (decision := crawl.next(busy(store))) is not None:
+        url = store.url(decision.row)
+        order.append(url)
+        if url.startswith("http://search.test/"):
+            crawl.book_failure(decision.row, "http_404")
+            continue
+        hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
+        urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]
+        actions = random.random((9, 3)).astype(np.float32)
+        crawl.book_page(decision.row, float(is_relevant(url)), urls, urls, actions)
+    return [url for url in order if "search" not in url]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_url_is_fetched_once_and_none_is_forgotten(name):
+    order = crawl_all(name)
+    assert len(order) == len(set(order)) == HOSTS * PAGES_OF_HOST
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_no_domain_gives_more_than_its_cap(name):
+    order = crawl_all(name, cap=Cap(3, 3))
+    domains = [url.split("/")[2] for url in order]
+    assert max(map(domains.count, domains)) == 3
+    assert len(order) == 3 * HOSTS
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_same_seed_makes_the_same_choices(name):
+    assert crawl_all(name, seed=1) == crawl_all(name, seed=1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_busy_hosts_are_passed_over_and_come_back(name):
+    store = SampleStore(DomainLedger())
+    policy = make_policy(name, store, setup())
+    urls = ["http://a.test/0", "http://b.test/0"]
+    rows = store.add(-1, urls, urls, np.zeros((2, 3), dtype=np.float32))
+    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    chosen = []
+    for busy in ([0, 1], [0], [0], []):
+        decision = policy.select(busy)
+        if decision is not None and "search" in store.url(decision.row):
+            decision = None  # an endpoint that a policy asks first is neither host
+        chosen.append(decision and decision.row)
+        if decision is not None:
+            store.lease(decision.row)
+    assert chosen == [None, 1, None, 0]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_source_is_stated(name):
+    assert POLICIES[name].source
+
+
+def test_breadth_first_fetches_in_the_order_of_discovery():
+    store = SampleStore(DomainLedger())
+    policy = make_policy("breadth_first", store, setup())
+    rows = store.add(-1, [f"http://a.test/{i}" for i in range(5)], [""] * 5, np.eye(5, 3))
+    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    assert [policy.select().row for _ in rows] == rows.tolist()
+
+
+def test_best_first_fetches_the_most_probable_anchor():
+    store = SampleStore(DomainLedger())
+    policy = make_policy("best_first", store, setup())
+    actions = np.zeros((4, 3), dtype=np.float32)
+    actions[:, 2] = [0.2, 0.9, 0.1, 0.5]
+    rows = store.add(-1, [f"http://a.test/{i}" for i in range(4)], [""] * 4, actions)
+    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    assert [policy.select().row for _ in rows] == [1, 3, 0, 2]
+
+
+def test_oracle_fetches_no_irrelevant_page_while_it_knows_a_relevant_one():
+    order = [is_relevant(url) for url in crawl_all("oracle")]
+    others = [is_relevant(url) for url in crawl_all("random")]
+    assert order.index(False) >= 8
+    assert np.mean(order[:20]) > 2 * np.mean(others[:20])
+
+
+def test_synchronous_takes_the_highest_q_of_all():
+    store = SampleStore(DomainLedger())
+    policy = make_policy("synchronous", store, Setup(learning=LearningOptions(exploration_steps=0)))
+    actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
+    rows = store.add(-1, [f"http://a.test/{i}" for i in range(30)], [""] * 30, actions)
+    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    q_values = policy.learner.q_values(rows)
+    assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
+
+
+def test_asynchronous_asks_for_q_once_a_sample():
+    """P 3.6.1: the Q of a link is never refreshed."""
+    store = SampleStore(DomainLedger())
+    policy = make_policy("tres_async", store, Setup(learning=LearningOptions(exploration_steps=0)))
+    rows = store.add(-1, [f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3))
+    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    while policy.select() is not None:
+        pass
+    assert policy.figures()["q_evaluations"] == len(rows)
+
+
+def test_queue_gives_back_all_samples_best_first():
+    store = SampleStore(DomainLedger())
+    rows = store.add(-1, [f"http://{i % 2}.test/{i}" for i in range(6)], [""] * 6, np.eye(6, 3))
+    queue = FrontierQueue(store)
+    queue.push(rows, [3, 1, 2, 6, 5, 4])
+    assert queue.pop([store.host(3)]) == (4, 5.0), "row 3 is on a busy host and set aside"
+    assert queue.empty().tolist() == [3, 5, 0, 2, 1]
+    assert queue.pop() is None

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from tres_scrapy.bench.mean import VARIANTS, cells_of
+from tres_scrapy.bench.result import Result, Run, Series
+from tres_scrapy.bench.table import (
+    NAMES,
+    crawler_table,
+    name_of,
+    pace_table,
+    pareto_table,
+    ratio_table,
+    variant_table,
+)
+from tres_scrapy.policies.registry import POLICIES
+
+
+def result(
+    policy: str,
+    seed: int,
+    relevant: int,
+    domains: int,
+    *,
+    cap: str = "none",
+    topic: str = "food",
+    pages: int = 1000,
+    series: Series | None = None,
+) -> Result:
+    run = Run("synthetic", topic, seed, policy, cap, 1000)
+    return Result(run, pages, relevant, domains, 1, pages < 1000, 1.0, series or Series())
+
+
+CELLS = cells_of(
+    [
+        *[result("tres", 1, 900, 1000), result("tres", 2, 880, 1200)],
+        *[result("random", 1, 90, 10), result("random", 2, 70, 12)],
+        *[result("best_first", 1, 700, 1300), result("best_first", 2, 700, 1302)],
+        *[result("oracle", 1, 1000, 2000), result("oracle", 2, 1000, 2000)],
+        *[result("tres", 1, 600, 90, cap="5_2"), result("tres", 2, 600, 92, cap="5_2")],
+        result("best_first", 1, 200, 50, cap="5_2", pages=500),
+        *[result("tres", 1, 500, 5, topic="sports"), result("tres", 2, 500, 5, topic="sports")],
+        *[result("tres_nh", 1, 910, 900), result("tres_nh", 2, 910, 900)],
+    ]
+)
+
+
+def test_table_3_has_a_block_of_each_cap_with_the_best_but_the_oracle_in_bold() -> None:
+    assert crawler_table(CELLS) == [
+        "|  | food | sports |",
+        "| --- | --- | --- |",
+        "| TRES | **89.0 ± 1.4** / 1,100 ± 141 | **50.0 ± 0.0** / **5 ± 0** |",
+        "| Random | 8.0 ± 1.4 / 11 ± 1 |  |",
+        "| Best-First | 70.0 ± 0.0 / **1,301 ± 1** |  |",
+        "| Oracle | 100.0 ± 0.0 / 2,000 ± 0 |  |",
+        "| TRES_5_2 | **60.0 ± 0.0** / **91 ± 1** |  |",
+        "| Best-First_5_2 | 40.0 / 50 (n = 1) †500 |  |",
+    ]
+
+
+def test_table_4_has_the_variants_beside_tres() -> None:
+    assert variant_table(CELLS) == [
+        "|  | food | sports |",
+        "| --- | --- | --- |",
+        "| TRES | 89.0 ± 1.4 / **1,100 ± 141** | **50.0 ± 0.0** / **5 ± 0** |",
+        "| TRES_NH | **91.0 ± 0.0** / 900 ± 0 |  |",
+        "| TRES_5_2 | **60.0 ± 0.0** / **91 ± 1** |  |",
+    ]
+    assert variant_table(cells_of([result("tres", 1, 1, 1)])) == []
+
+
+def test_the_ratio_to_the_oracle_stands_where_there_is_one() -> None:
+    assert ratio_table(CELLS) == [
+        "|  | food | sports |",
+        "| --- | --- | --- |",
+        "| TRES | 0.890 ± 0.014 |  |",
+        "| Random | 0.080 ± 0.014 |  |",
+        "| Best-First | 0.700 ± 0.000 |  |",
+        "| TRES_NH | 0.910 ± 0.000 |  |",
+    ]
+    assert ratio_table(cells_of([result("tres", 1, 1, 1)])) == []
+
+
+def test_the_pareto_table_says_in_what_a_crawler_is_ahead_of_tres() -> None:
+    assert pareto_table(CELLS) == [
+        "| topic | MAX | dominated by TRES | not dominated |",
+        "| --- | --- | --- | --- |",
+        "| food | none | Random | Best-First (domains 1,301.0 > 1,100.0), "
+        "TRES_NH (harvest 91.0 > 89.0) |",
+        "| food | 5_2 | Best-First |  |",
+    ]
+    equals = cells_of([result("tres", 1, 5, 5), result("random", 1, 5, 5)])
+    assert pareto_table(equals)[-1] == "| food | none |  | Random (the same) |"
+
+
+def test_the_time_of_a_choice_is_that_of_the_last_tenth_with_the_frontier_then() -> None:
+    slow = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 123456], decision_ms=[0.1, 98.7])
+    fast = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 4000], decision_ms=[0.1, 0.25])
+    cells = cells_of(
+        [
+            result("synchronous", 1, 1, 1, series=slow),
+            result("tres", 1, 1, 1, series=fast),
+            result("random", 1, 1, 1, cap="10"),
+        ]
+    )
+    assert pace_table(cells) == [
+        "|  | MAX none | MAX 10 |",
+        "| --- | --- | --- |",
+        "| TRES | 0.25 (4,000) |  |",
+        "| Synchronous | 98.7 (123,456) |  |",
+    ]
+    assert pace_table(CELLS) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "cap", "name"),
+    [("tres", "none", "TRES"), ("tres", "5_2", "TRES_5_2"), ("new", "10", "new_10")],
+)
+def test_crawlers_are_named_as_in_the_paper(policy: str, cap: str, name: str) -> None:
+    assert name_of(policy, cap) == name
+
+
+def test_every_policy_has_a_name_and_every_variant_is_one() -> None:
+    assert set(POLICIES) <= set(NAMES)
+    assert set(VARIANTS) <= set(POLICIES)

@@ -1,0 +1,61 @@
+"""A crawl put together from its settings: pack, frontier and policy."""
+
+from __future__ import annotations
+
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.policies.setup import Labels, Setup
+from tres_scrapy.topic.bilstm import BiLstm
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.webs.search import SEARCH
+from tres_scrapy.webs.server import open_web
+
+
+def load_pack(config: Config) -> Pack:
+    """Load the pack that judges for the policy; raise PackError if it is no pack."""
+    return Pack.load(config.models / config.pack)
+
+
+def make_crawl(config: Config, pack: Pack) -> Crawl:
+    """Return a new crawl; ConfigError says what the policy lacks."""
+    setup = Setup(
+        seed=config.random_seed,
+        tree=config.tree,
+        agent=config.agent,
+        learning=config.learning,
+        keywords=pack.given,
+        search=config.search_url or (SEARCH if config.web else None),
+        similarity=_similarity(config, pack),
+        labels=_labels(config),
+    )
+    store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
+    try:
+        policy = make_policy(config.policy, store, setup)
+    except ValueError as error:
+        raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
+    return Crawl(store, policy, config.pages)
+
+
+def _similarity(config: Config, pack: Pack) -> Similarity | None:
+    if POLICIES[config.policy].needs != "similarity":
+        return None
+    if not isinstance(pack.classifier, BiLstm):
+        raise ConfigError(
+            f"TRES_POLICY={config.policy} needs a pack with word vectors: "
+            f"train {pack.name!r} with --classifier widebilstm"
+        )
+    return Similarity(pack.classifier.vectors, pack.given)
+
+
+def _labels(config: Config) -> Labels | None:
+    if POLICIES[config.policy].needs != "labels":
+        return None
+    if config.web is None:
+        raise ConfigError(
+            f"TRES_POLICY={config.policy} reads the labels of an offline web: add -a web=synthetic"
+        )
+    return open_web(config.web, str(config.topic), config.web_seed, config.web_data).labels

@@ -1,0 +1,96 @@
+"""What all runs in one directory of results have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings
+
+from tres_scrapy.bench.http import crawl_served
+from tres_scrapy.bench.result import Result, Run
+from tres_scrapy.bench.simulation import World
+from tres_scrapy.config import PREFIX, Config
+from tres_scrapy.topic.file import sha256, whole_file
+
+FILE: Final = "conditions.json"
+
+Crawl = Callable[[Run, Callable[[int], None]], Result]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The web, the way it is crawled, and the Scrapy settings of every run, as text.
+
+    `data` are the documents of a corpus web; with `http` each run is `scrapy crawl` over HTTP.
+    """
+
+    web: str
+    data: Path | None
+    http: bool
+    settings: Mapping[str, str]
+    user_agent: str
+
+    def settings_of(self, run: Run) -> dict[str, str]:
+        """Return the settings that make a crawl this run."""
+        own: dict[str, object] = {
+            "web": run.web,
+            "topic": run.topic,
+            "web_seed": run.seed,
+            "random_seed": run.seed,
+            "policy": run.policy,
+            "max_per_domain": run.cap,
+            "pages": run.pages,
+        }
+        if self.data is not None:
+            own["web_data"] = self.data
+        return {**self.settings, **{PREFIX + name.upper(): str(own[name]) for name in own}}
+
+    def config(self, run: Run) -> Config:
+        """Return the configuration of a run; raise ConfigError if a setting is wrong."""
+        return Config.from_settings(BaseSettings(self.settings_of(run)))
+
+    def open(self, run: Run) -> Crawl:
+        """Return what crawls the world of a run, this run and all others on that world."""
+        if self.http:
+            return lambda run, progress: crawl_served(run, self.settings_of(run), progress)
+        return partial(self._simulate, World(self.config(run), user_agent=self.user_agent))
+
+    def _simulate(self, world: World, run: Run, progress: Callable[[int], None]) -> Result:
+        return world.crawl(self.config(run), progress)
+
+    def note(self, directory: Path) -> None:
+        """Write the conditions down beside the results; raise ValueError if others stand there."""
+        path = directory / FILE
+        if path.exists():
+            self._compare(path)
+            return
+        with whole_file(path) as file:
+            file.write(json.dumps(self._facts(), indent=2).encode())
+
+    def _compare(self, path: Path) -> None:
+        try:
+            found = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged ({error}): give another --output") from None
+        for name, value in self._facts().items():
+            there = found.get(name) if isinstance(found, dict) else None
+            if there != value:
+                raise ValueError(
+                    f"the results in {path.parent} have the {name} {there!r}, these would have "
+                    f"{value!r}: give another --output"
+                )
+
+    def _facts(self) -> dict[str, Any]:
+        data = self.data and f"{self.data.name}, SHA-256 {sha256(self.data)}"
+        mode = "HTTP" if self.http else "in one process"
+        return {"web": self.web, "data": data, "mode": mode, "settings": dict(self.settings)}
+
+    def __str__(self) -> str:
+        mode = "crawled over HTTP" if self.http else "crawled in one process, without HTTP"
+        settings = "".join(f", {name}={value}" for name, value in sorted(self.settings.items()))
+        return f"{self.web} web, {mode}{settings}"

@@ -1,0 +1,111 @@
+"""What the URLs of an offline web bring, read and judged once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from sys import intern
+
+import numpy as np
+from numpy.typing import NDArray
+from scrapy.http import Headers, HtmlResponse
+from scrapy.responsetypes import responsetypes
+
+from tres_scrapy.extensions.learner import text_of
+from tres_scrapy.policies.policy import NO_TEXT, PageText
+from tres_scrapy.policies.registry import Kind
+from tres_scrapy.topic.duplicate import fingerprint
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.soft_404 import is_soft_404
+from tres_scrapy.topic.text import Page, read_page
+from tres_scrapy.webs.web import Answer, Web
+
+REDIRECTS = (301, 302, 303, 307, 308)
+OK = 200
+MOST_KEPT = 150_000  # pages, some 10 KB each
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a fetch of a URL brings, whoever asks for it.
+
+    `location` is where it redirects to; `failure` says why it is no page. `answer` has no body.
+    `judged` is false where nobody has asked yet whether the page is relevant.
+    """
+
+    answer: Answer
+    location: str | None = None
+    failure: str = ""
+    mark: bytes = b""
+    judged: bool = False
+    relevant: bool = False
+    urls: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+    actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
+    text: PageText = NO_TEXT
+
+
+class Library:
+    """Fetches URLs of a web and keeps what they bring; it forgets all when it is full."""
+
+    def __init__(self, web: Web, pack: Pack, max_links: int) -> None:
+        self._web = web
+        self._pack = pack
+        self._max_links = max_links
+        self._kept: dict[str, Fetched] = {}
+
+    def fetch(self, url: str, kind: Kind) -> Fetched:
+        """Return what a URL brings, judged if the policy is rewarded."""
+        kept = self._kept.get(url)
+        if kept is not None and (kept.judged or not kind.rewarded):
+            return kept
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        fetched = self._kept[url] = self._fetch(url, kind)
+        return fetched
+
+    def _fetch(self, url: str, kind: Kind) -> Fetched:
+        answer = self._web.answer(url)
+        bare = replace(answer, body=b"")
+        headers = Headers({name: value for name, value in answer.headers})
+        if answer.status in REDIRECTS and "Location" in headers:
+            location = headers["Location"] or b""
+            return Fetched(bare, location=location.decode("latin-1"), judged=True)
+        if answer.status != OK:
+            return Fetched(bare, failure=f"http_{answer.status}", judged=True)
+        cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
+        if not issubclass(cls, HtmlResponse):
+            return Fetched(bare, failure="not_html", judged=True)
+        response = cls(url, headers=headers, body=answer.body)
+        page = read_page(
+            response.text,
+            response.url,
+            max_links=self._max_links,
+            contexts=kind.reads_text,
+            language=False,
+        )
+        return self._read(bare, page, kind)
+
+    def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
+        mark = fingerprint(page)
+        if is_soft_404(page):
+            return Fetched(answer, failure="soft_404", mark=mark, judged=True)
+        relevant, actions = False, np.zeros((len(page.links), 3), dtype=np.float32)
+        if kind.rewarded:
+            judgement = self._pack.judge([page])[0]
+            relevant, actions = judgement.relevant, judgement.actions
+        return Fetched(
+            answer,
+            mark=mark,
+            judged=kind.rewarded,
+            relevant=relevant,
+            urls=_kept_once(link.url for link in page.links),
+            anchors=_kept_once(link.anchor for link in page.links),
+            actions=actions,
+            text=text_of(page) if kind.reads_text else NO_TEXT,
+        )
+
+
+def _kept_once(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts of which many pages share a copy."""
+    return tuple(map(intern, texts))

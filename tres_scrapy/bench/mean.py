@@ -1,0 +1,134 @@
+"""What the runs of one policy over several seeds say together (Tables 3 and 4)."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
+
+from tres_scrapy.bench.result import Result
+from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.policies.registry import POLICIES
+
+TRES: Final = "tres"
+ORACLE: Final = "oracle"
+VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
+LAST: Final = 0.9  # of the pages: what comes after is the last tenth
+
+
+class Spread(NamedTuple):
+    """A mean and the standard deviation of the sample, None of a single value."""
+
+    mean: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Self:
+        """Return the spread of one value or more."""
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), deviation)
+
+
+class Pace(NamedTuple):
+    """How long a choice took in the last tenth of a crawl, and among how many samples."""
+
+    milliseconds: float
+    frontier: float
+
+
+class Key(NamedTuple):
+    """What the runs of a cell have in common."""
+
+    topic: str
+    policy: str
+    cap: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The results of one policy, topic and MAX, a seed each."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def harvest(self) -> Spread:
+        """The harvest rate in per cent."""
+        return Spread.of([100 * result.harvest for result in self.results])
+
+    @property
+    def domains(self) -> Spread:
+        """The number of domains with a relevant page."""
+        return Spread.of([result.domains for result in self.results])
+
+    @property
+    def ran_out(self) -> float | None:
+        """The mean number of pages after which links ran out, None where they did not."""
+        pages = [result.pages for result in self.results if result.exhausted]
+        return statistics.fmean(pages) if pages else None
+
+    def dominates(self, other: Cell) -> bool:
+        """Say whether neither mean is below the other's, and one is above (Pareto)."""
+        mine = self.harvest.mean, self.domains.mean
+        theirs = other.harvest.mean, other.domains.mean
+        return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
+
+    def ratio(self, other: Cell) -> Spread | None:
+        """Return the harvest as a share of the other's, by the seeds of both; None without one."""
+        others = {result.run.seed: result.harvest for result in other.results}
+        shares = [
+            result.harvest / others[result.run.seed]
+            for result in self.results
+            if others.get(result.run.seed)
+        ]
+        return Spread.of(shares) if shares else None
+
+
+Cells = dict[Key, Cell]
+
+
+def cells_of(results: Iterable[Result]) -> Cells:
+    """Return the results by topic, policy and MAX."""
+    found: defaultdict[Key, list[Result]] = defaultdict(list)
+    for result in sorted(results, key=lambda result: result.run):
+        found[Key(result.run.topic, result.run.policy, result.run.cap)].append(result)
+    return {key: Cell(tuple(results)) for key, results in found.items()}
+
+
+def rank_of(policy: str) -> int:
+    """Return the place of a policy in the registry; one that is there no more comes last."""
+    names = list(POLICIES)
+    return names.index(policy) if policy in names else len(names)
+
+
+def policies_of(cells: Cells) -> list[str]:
+    """Return the policies there are results of, in the order of the registry."""
+    return sorted({key.policy for key in cells}, key=rank_of)
+
+
+def caps_of(cells: Cells) -> list[str]:
+    """Return the settings of MAX there are results of, the loosest first."""
+    return sorted({key.cap for key in cells}, key=_tightness)
+
+
+def topics_of(cells: Cells) -> list[str]:
+    """Return the topics there are results of."""
+    return sorted({key.topic for key in cells})
+
+
+def pace_of(results: Iterable[Result]) -> Pace | None:
+    """Return the mean pace of the last tenth of crawls, None where nobody measured."""
+    found = []
+    for result in results:
+        series = result.series
+        for pages, *pace in zip(series.pages, series.decision_ms, series.frontier, strict=False):
+            if pages > LAST * series.pages[-1]:
+                found.append(pace)
+    return Pace(*map(statistics.fmean, zip(*found, strict=True))) if found else None
+
+
+def _tightness(text: str) -> tuple[int, ...]:
+    """Return a key that sorts none before 100, and 5 before 5_2."""
+    cap = Cap.parse(text)
+    return (-cap.first, -cap.last) if cap else ()

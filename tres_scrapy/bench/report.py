@@ -1,0 +1,92 @@
+"""What a benchmark leaves to read: a table of all runs, and a page with tables and plots."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tres_scrapy.bench.mean import Cells, cells_of, pace_of
+from tres_scrapy.bench.plot import Picture, draw
+from tres_scrapy.bench.result import Result
+from tres_scrapy.bench.table import (
+    crawler_table,
+    pace_table,
+    pareto_table,
+    ratio_table,
+    variant_table,
+)
+
+CSV = "results.csv"
+PAGE = "results.md"
+FIELDS = (
+    *("web", "topic", "policy", "max", "seed", "pages_asked", "pages", "relevant", "harvest"),
+    *("domains", "fetches", "exhausted", "seconds", "decision_ms"),
+)
+
+
+def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
+    """Write results.csv, the plots and results.md, and return the path of the page.
+
+    Crawls of different length never meet in one table or plot.
+    """
+    results = sorted(results, key=lambda result: result.run)
+    with (directory / CSV).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(FIELDS)
+        writer.writerows(map(_row, results))
+    lines = ["# Every policy on the same web", "", f"{conditions}.", ""]
+    for pages in sorted({result.run.pages for result in results}):
+        chosen = [result for result in results if result.run.pages == pages]
+        lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
+    path = directory / PAGE
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _row(result: Result) -> list[object]:
+    run, pace = result.run, pace_of([result])
+    return [
+        *(run.web, run.topic, run.policy, run.cap, run.seed, run.pages),
+        *(result.pages, result.relevant, round(result.harvest, 4), result.domains, result.fetches),
+        *(int(result.exhausted), result.seconds, round(pace.milliseconds, 4) if pace else ""),
+    ]
+
+
+def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
+    """Yield the lines on the crawls of one length."""
+    seeds = sorted({result.run.seed for result in results})
+    yield from (f"## T = {pages:,} pages, seeds {', '.join(map(str, seeds))}", "")
+    for title, text, lines in _tables(cells_of(results)):
+        if lines:
+            yield from (f"### {title}", "", text, "", *lines, "")
+    for picture in pictures:
+        yield from (f"![{picture.caption}]({picture.name})", "", f"{picture.caption}.", "")
+
+
+def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the title of each table, how to read it, and its lines, none without data."""
+    yield (
+        "Harvest rate in % / relevant domains (Table 3)",
+        "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
+        "the oracle aside. †: links ran out, after that many pages.",
+        crawler_table(cells),
+    )
+    yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
+    yield (
+        "Harvest rate as a share of the oracle's",
+        "Mean ± standard deviation of the ratio on each seed. The oracle reads the labels of the "
+        "web and looks one link ahead.",
+        ratio_table(cells),
+    )
+    yield (
+        "Pareto",
+        "A crawler is dominated by TRES if TRES is behind it neither in mean harvest rate nor in "
+        "mean domains, and ahead in one (Figure 3).",
+        pareto_table(cells),
+    )
+    yield (
+        "Milliseconds of a choice",
+        "Mean over the last tenth of the pages; in brackets, the samples in the frontier then.",
+        pace_table(cells),
+    )

@@ -1,0 +1,75 @@
+"""One crawl of the benchmark and what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tres_scrapy.topic.file import whole_file
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """What is crawled and by which policy; `seed` is the synthetic web's and the crawler's."""
+
+    web: str
+    topic: str
+    seed: int
+    policy: str
+    cap: str
+    pages: int
+
+    @property
+    def name(self) -> str:
+        """The run as a file name."""
+        parts = (self.web, self.topic, self.seed, self.policy, self.cap, self.pages)
+        return "-".join(map(str, parts))
+
+
+@dataclass(frozen=True)
+class Series:
+    """How a crawl went: one value of each kind at every mark, by the web's own count.
+
+    `frontier` and `leaves` are the crawler's; `decision_ms` is the mean time of a choice since the
+    mark before. A list is empty where nobody measured.
+    """
+
+    pages: list[int] = field(default_factory=list)
+    relevant: list[int] = field(default_factory=list)
+    domains: list[int] = field(default_factory=list)
+    frontier: list[int] = field(default_factory=list)
+    leaves: list[int] = field(default_factory=list)
+    decision_ms: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The web's own count of a crawl; `exhausted` if links ran out before the last page."""
+
+    run: Run
+    pages: int
+    relevant: int
+    domains: int
+    fetches: int
+    exhausted: bool
+    seconds: float
+    series: Series
+
+    @property
+    def harvest(self) -> float:
+        """HR: the share of relevant pages, 0 without pages."""
+        return self.relevant / self.pages if self.pages else 0.0
+
+    def write(self, directory: Path) -> None:
+        """Write the result as a JSON file, whole or not at all."""
+        with whole_file(directory / f"{self.run.name}.json") as file:
+            file.write(json.dumps(asdict(self)).encode())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `write` wrote; raise ValueError, KeyError or TypeError for anything else."""
+        facts = json.loads(path.read_bytes())
+        facts["run"], facts["series"] = Run(**facts["run"]), Series(**facts["series"])
+        return cls(**facts)

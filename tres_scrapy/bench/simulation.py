@@ -1,0 +1,177 @@
+"""A crawl of an offline web in one process, without HTTP.
+
+It makes the choices of `scrapy crawl tres` with CONCURRENT_REQUESTS=1 in the same order: what
+Scrapy and the adapters do to a fetch, robots rules and redirects included, is done here to the
+web's answers. A test compares the two for every policy. Retries and delays, which change no
+choice, are left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter, process_time
+from urllib.parse import urljoin, urlsplit
+
+from protego import Protego
+
+from tres_scrapy.assembly import load_pack, make_crawl
+from tres_scrapy.bench.fetch import Fetched, Library
+from tres_scrapy.bench.result import Result, Run, Series
+from tres_scrapy.config import Config
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.settings import REDIRECT_MAX_TIMES
+from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.server import open_web
+
+MARKS = 200  # points of a series
+
+
+class World:
+    """A web and the pack that judges its pages, read and judged once for all crawls of it."""
+
+    def __init__(self, config: Config, *, user_agent: str) -> None:
+        assert config.web is not None
+        self.web = open_web(config.web, str(config.topic), config.web_seed, config.web_data)
+        self.pack = load_pack(config)
+        self.library = Library(self.web, self.pack, config.max_links)
+        self.user_agent = user_agent
+        self._robots: dict[str, Protego] = {}
+
+    def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
+        """Crawl by the policy of `config`, telling `progress` of pages as they come."""
+        return Simulation(self, config).run(progress)
+
+    def allows(self, url: str, longest_delay: float) -> bool:
+        """Say whether robots.txt lets the URL be fetched, without too long a delay."""
+        parts = urlsplit(url)
+        if parts.netloc not in self._robots:
+            answer = self.web.answer(f"{parts.scheme}://{parts.netloc}/robots.txt")
+            self._robots[parts.netloc] = Protego.parse(answer.body.decode("utf-8", "ignore"))
+        rules = self._robots[parts.netloc]
+        delay = rules.crawl_delay(self.user_agent) or 0
+        return delay <= longest_delay and rules.can_fetch(url, self.user_agent)
+
+
+class Simulation:
+    """One crawl of a world."""
+
+    def __init__(self, world: World, config: Config) -> None:
+        self.count = Count()
+        self.crawl: Crawl = make_crawl(config, world.pack)
+        self.order: list[str] = []  # the URLs in the order in which they were chosen
+        self._world = world
+        self._config = config
+        self._kind = POLICIES[config.policy]
+        self._texts = set[bytes]()
+        self._series = Series()
+        self._deciding, self._decisions = 0.0, 0
+
+    def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
+        """Crawl until the last page or the last link."""
+        start, pages = process_time(), self._config.pages or sys.maxsize
+        every = max(1, min(pages, 20_000) // MARKS)
+        self._add_seeds()
+        while (row := self._next()) is not None:
+            before = self.count.pages
+            self._fetch(row)
+            if self.count.pages > before and self.count.pages % every == 0:
+                self._mark()
+                progress(every)
+        progress(self.count.pages % every)
+        return self._result(process_time() - start)
+
+    def _add_seeds(self) -> None:
+        seeds = self._config.seed or self._world.web.seeds
+        actions = self._world.pack.action_features(seeds, [""] * len(seeds))
+        self.crawl.add_seeds(seeds, [""] * len(seeds), actions)
+
+    def _next(self) -> int | None:
+        start = perf_counter()
+        decision = self.crawl.next()
+        self._deciding += perf_counter() - start
+        self._decisions += 1
+        if decision is None:
+            return None
+        self.order.append(self.crawl.store.url(decision.row))
+        return decision.row
+
+    def _fetch(self, row: int) -> None:
+        """Fetch what a leased row stands for, through its redirects, and book it."""
+        url = self.crawl.store.url(row)
+        for _ in range(REDIRECT_MAX_TIMES + 1):
+            if not self._world.allows(url, self._config.max_crawl_delay):
+                break
+            fetched = self._world.library.fetch(url, self._kind)
+            self.count.add(url, fetched.answer)
+            if fetched.location is None:
+                self._book(row, fetched)
+                return
+            target = canonicalise(urljoin(url, fetched.location))
+            if failure := self._redirect(row, url, target):
+                self.crawl.book_failure(row, failure)
+                return
+            assert target is not None
+            url = target
+        self.crawl.book_failure(row, "ignored")
+
+    def _redirect(self, row: int, source: str, target: str | None) -> str:
+        """Let a row stand for the target of a redirect; return why not, "" if it does."""
+        if target is None:
+            return "redirect_not_http"
+        current = self.crawl.store.url(row)
+        if target == current:
+            return "redirect_closed" if canonicalise(source) == current else ""
+        return "" if self.crawl.redirect(row, target) else "redirect_closed"
+
+    def _book(self, row: int, fetched: Fetched) -> None:
+        if fetched.failure and not fetched.mark:
+            self.crawl.book_failure(row, fetched.failure)
+            return
+        is_new = fetched.mark not in self._texts
+        self._texts.add(fetched.mark)
+        if fetched.failure:
+            self.crawl.book_failure(row, fetched.failure)
+            return
+        reward = float(fetched.relevant and is_new)
+        self.crawl.book_page(
+            row, reward, fetched.urls, fetched.anchors, fetched.actions, text=fetched.text
+        )
+
+    def _mark(self) -> None:
+        figures, series = self.crawl.figures(), self._series
+        series.pages.append(self.count.pages)
+        series.relevant.append(self.count.relevant)
+        series.domains.append(len(self.count.domains))
+        series.frontier.append(self.crawl.store.pending)
+        series.leaves.append(int(figures.get("leaves", 0)))
+        series.decision_ms.append(round(1000 * self._deciding / max(1, self._decisions), 4))
+        self._deciding, self._decisions = 0.0, 0
+
+    def _result(self, seconds: float) -> Result:
+        config, count = self._config, self.count
+        return Result(
+            run_of(config),
+            count.pages,
+            count.relevant,
+            len(count.domains),
+            count.fetches,
+            not self.crawl.finished,
+            round(seconds, 1),
+            self._series,
+        )
+
+
+def run_of(config: Config) -> Run:
+    """Return the run that a configuration describes."""
+    cap = config.max_per_domain
+    return Run(
+        str(config.web),
+        str(config.topic),
+        config.web_seed,
+        config.policy,
+        "none" if cap is None else str(cap),
+        config.pages or 0,
+    )

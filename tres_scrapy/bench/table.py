@@ -1,0 +1,157 @@
+"""The results as Markdown tables in the shape of the paper's (Tables 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Final
+
+from tres_scrapy.bench.mean import (
+    ORACLE,
+    TRES,
+    VARIANTS,
+    Cell,
+    Cells,
+    Key,
+    Spread,
+    caps_of,
+    pace_of,
+    policies_of,
+    topics_of,
+)
+
+NAMES: Final = {
+    "tres": "TRES",
+    "tree_random": "Tree-Random",
+    "random": "Random",
+    "synchronous": "Synchronous",
+    "tres_async": "TRES_Async",
+    "async": "Async",
+    "ache": "ACHE",
+    "seedfinder": "SeedFinder",
+    "best_first": "Best-First",
+    "breadth_first": "Breadth-First",
+    "oracle": "Oracle",
+    "tres_svm": "TRES_SVM",
+    "tres_nh": "TRES_NH",
+}  # as in the paper
+
+
+def name_of(policy: str, cap: str = "none") -> str:
+    """Return the name of a crawler with its MAX, as in TRES_10."""
+    name = NAMES.get(policy, policy)
+    return name if cap == "none" else f"{name}_{cap}"
+
+
+def crawler_table(cells: Cells) -> list[str]:
+    """Return Table 3: harvest rate and relevant domains of every crawler but the variants."""
+    return _score_table(cells, [name for name in policies_of(cells) if name not in VARIANTS])
+
+
+def variant_table(cells: Cells) -> list[str]:
+    """Return Table 4: the variants beside TRES; nothing without variants."""
+    variants = [name for name in policies_of(cells) if name in VARIANTS]
+    return _score_table(cells, [TRES, *variants]) if variants else []
+
+
+def ratio_table(cells: Cells) -> list[str]:
+    """Return the harvest of each crawler as a share of the oracle's; nothing without an oracle."""
+
+    def text(key: Key) -> str:
+        oracle = cells.get(key._replace(policy=ORACLE))
+        ratio = oracle and key in cells and cells[key].ratio(oracle)
+        return _spread(ratio, 3) if ratio else ""
+
+    policies = [policy for policy in policies_of(cells) if policy != ORACLE]
+    if len(policies) == len(policies_of(cells)):
+        return []
+    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
+
+
+def pareto_table(cells: Cells) -> list[str]:
+    """Return which crawlers TRES dominates in harvest rate and domains, and why not the others."""
+    rows = []
+    for topic, cap in product(topics_of(cells), caps_of(cells)):
+        tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
+        if tres is not None and rivals:
+            beaten = [name for name, cell in rivals.items() if tres.dominates(cell)]
+            others = [
+                f"{name} ({_advantage(cell, tres)})"
+                for name, cell in rivals.items()
+                if name not in beaten
+            ]
+            rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
+    return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
+
+
+def pace_table(cells: Cells) -> list[str]:
+    """Return the milliseconds of a choice; nothing where nobody measured them."""
+    caps, rows = caps_of(cells), []
+    for policy in policies_of(cells):
+        row = []
+        for cap in caps:
+            chosen = [cells[key] for key in cells if (key.policy, key.cap) == (policy, cap)]
+            pace = pace_of(result for cell in chosen for result in cell.results)
+            row.append(f"{pace.milliseconds:.3g} ({pace.frontier:,.0f})" if pace else "")
+        if any(row):
+            rows.append([name_of(policy), *row])
+    return _table(["", *(f"MAX {cap}" for cap in caps)], rows) if rows else []
+
+
+def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
+    seeds = max(len(cell.results) for cell in cells.values())
+
+    def text(key: Key) -> str:
+        if key not in cells:
+            return ""
+        keys = [key._replace(policy=name) for name in policies if name != ORACLE]
+        rivals = [] if key.policy == ORACLE else [cells[each] for each in keys if each in cells]
+        return _score(cells[key], rivals, seeds)
+
+    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
+
+
+def _score(cell: Cell, rivals: Iterable[Cell], seeds: int) -> str:
+    """Return harvest rate / domains, each bold if it is the best of the rivals, if any."""
+    harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
+    if cell.harvest.mean == max((rival.harvest.mean for rival in rivals), default=None):
+        harvest = f"**{harvest}**"
+    if cell.domains.mean == max((rival.domains.mean for rival in rivals), default=None):
+        domains = f"**{domains}**"
+    few = f" (n = {len(cell.results)})" if len(cell.results) < seeds else ""
+    ran_out = f" †{cell.ran_out:,.0f}" if cell.ran_out is not None else ""
+    return f"{harvest} / {domains}{few}{ran_out}"
+
+
+def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
+    """Return what TRES is compared with, by name."""
+    keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, ORACLE})
+    return {name_of(key.policy): cells[key] for key in keys if key in cells}
+
+
+def _advantage(cell: Cell, tres: Cell) -> str:
+    """Say in what a crawler is ahead of TRES."""
+    pairs = {
+        "harvest": (cell.harvest.mean, tres.harvest.mean, "{:.1f} > {:.1f}"),
+        "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
+    }
+    ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]
+    return ", ".join(ahead) or "the same"
+
+
+def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:
+    """Yield a row of each MAX and policy, a cell of each topic; an empty row is left out."""
+    for cap in caps_of(cells):
+        for policy in policies:
+            row = [text(Key(topic, policy, cap)) for topic in topics_of(cells)]
+            if any(row):
+                yield [name_of(policy, cap), *row]
+
+
+def _spread(spread: Spread, digits: int) -> str:
+    return " ± ".join(f"{value:,.{digits}f}" for value in spread if value is not None)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]

@@ -1,0 +1,178 @@
+"""Processes that crawl: each keeps one world for all its runs on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from tres_scrapy.bench.condition import Crawl
+from tres_scrapy.bench.grid import Shares, World, world_of
+from tres_scrapy.bench.result import Result, Run
+from tres_scrapy.topic.file import reason
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+_context = get_context("spawn")  # a fork would copy locks that the threads of torch and tqdm hold
+# There is a process for each core; they and what they start inherit this.
+ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+class Opener(Protocol):
+    """Opens worlds; it is sent to the workers, as `Conditions` can be."""
+
+    def open(self, run: Run) -> Crawl:
+        """Return what crawls the world of a run."""
+
+
+class Advance(NamedTuple):
+    """Pages that a run has fetched since it last said so."""
+
+    run: Run
+    pages: int
+
+
+class Failure(NamedTuple):
+    """A run that broke off: the reason in one line, and where in the code it was."""
+
+    run: Run
+    reason: str
+    trace: str
+
+
+Event = Advance | Failure | Result
+
+
+def work(
+    runs: Sequence[Run], jobs: int, opener: Opener, directory: Path
+) -> Generator[Event, None, None]:
+    """Do the runs in `jobs` processes and yield what happens; a result is in a file by then.
+
+    The processes end with the iterator.
+    """
+    os.environ.update(ONE_THREAD)
+    shares = Shares(runs)
+    workers = [_Worker(opener, directory, shares) for _ in range(min(jobs, len(runs)))]
+    try:
+        for worker in workers:
+            worker.begin()
+        while busy := [worker for worker in workers if worker.run is not None]:
+            ready = wait([worker.connection for worker in busy])
+            for worker in busy:
+                if worker.connection in ready:
+                    event = worker.receive()
+                    if not isinstance(event, Advance):
+                        worker.begin()
+                    yield event
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process, and the run that it is at."""
+
+    run: Run | None = None
+    connection: Connection
+
+    def __init__(self, opener: Opener, directory: Path, shares: Shares) -> None:
+        self._arguments = (opener, directory)
+        self._shares = shares
+        self._share: list[Run] = []
+        self._process: SpawnProcess | None = None
+
+    def begin(self) -> None:
+        """Begin the next run if there is one, in a new process if there is none."""
+        self._share = self._share or self._shares.deal()
+        self.run = self._share.pop(0) if self._share else None
+        if self.run is not None:
+            if self._process is None:
+                self._start()
+            self.connection.send(self.run)
+
+    def receive(self) -> Event:
+        """Return what the process says, a Failure if it is no more."""
+        assert self.run is not None
+        try:
+            event: Event = self.connection.recv()
+        except (EOFError, OSError):
+            said = f"its process ended with exit status {self.end()}"
+            event = Failure(self.run, said, said)
+        return event
+
+    def end(self) -> int | None:
+        """End the process and return its exit status."""
+        if self._process is None:
+            return None
+        process, self._process = self._process, None
+        process.terminate()
+        process.join()
+        self.connection.close()
+        return process.exitcode
+
+    def _start(self) -> None:
+        self.connection, theirs = _context.Pipe()
+        process = _context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        with _interrupts_held():
+            process.start()
+        theirs.close()
+        self._process = process
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Keep Ctrl-C from a process that is started meanwhile: its parent will end it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _serve(connection: Connection, opener: Opener, directory: Path) -> None:
+    """Do the runs that come until the other end is closed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    crawler = _Crawler(connection, opener, directory)
+    with suppress(EOFError, ConnectionError):
+        while True:
+            crawler.do(connection.recv())
+
+
+class _Crawler:
+    """Does runs in a process, and keeps the world of the last one for the next."""
+
+    def __init__(self, connection: Connection, opener: Opener, directory: Path) -> None:
+        self._connection = connection
+        self._opener = opener
+        self._directory = directory
+        self._world: World | None = None
+        self._crawl: Crawl | None = None
+
+    def do(self, run: Run) -> None:
+        """Do a run, write its result, and tell the other end of it; a run that raises fails."""
+
+        def advance(pages: int) -> None:
+            self._connection.send(Advance(run, pages))
+
+        try:
+            result = self._open(run)(run, advance)
+            result.write(self._directory)
+        except Exception as error:
+            said = f"{type(error).__name__}: {reason(error)}"
+            self._connection.send(Failure(run, said, traceback.format_exc()))
+        else:
+            self._connection.send(result)
+
+    def _open(self, run: Run) -> Crawl:
+        if self._crawl is None or self._world != world_of(run):
+            self._crawl = None  # before the new one takes its place in memory
+            self._crawl, self._world = self._opener.open(run), world_of(run)
+        return self._crawl

@@ -1,0 +1,224 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-bench`: every policy on the same webs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import closing
+from difflib import get_close_matches
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
+from scrapy.exceptions import UsageError
+from scrapy.utils.conf import arglist_to_dict
+
+from tres_scrapy.bench.condition import Conditions
+from tres_scrapy.bench.display import Display
+from tres_scrapy.bench.grid import make_grid, read_results
+from tres_scrapy.bench.mean import VARIANTS
+from tres_scrapy.bench.worker import Advance, Failure, work
+from tres_scrapy.config import PREFIX, WEBS
+from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.setting import identifier, one_of, whole
+from tres_scrapy.webs.server import open_web
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy.settings import Settings
+
+    from tres_scrapy.bench.result import Result, Run
+
+INTERRUPTED: Final = 130
+RUNS: Final = "runs"  # the folder of results in --output
+ALL: Final = "all"
+TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
+    "TRES_WEB": "--web",
+    "TRES_WEB_DATA": "--data",
+    "TRES_WEB_SEED": "--seeds",
+    "TRES_RANDOM_SEED": "--seeds",
+    "TRES_TOPIC": "--topics",
+    "TRES_POLICY": "--policies",
+    "TRES_MAX_PER_DOMAIN": "--max",
+    "TRES_PAGES": "--pages",
+    "TRES_WEB_LOG": "--output",
+    "TRES_OUTPUT": "--output",
+}
+EXAMPLES: Final = """\
+Examples:
+  scrapy tres-bench                               a first try, some minutes
+  scrapy tres-bench --policies tres ache oracle --max none 10 --pages 5000
+  scrapy tres-bench --policies all --topics food sports hardware --max none 100 10 5 5_2
+  scrapy tres-bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
+  scrapy tres-bench --http --policies tres random --seeds 1 --output http/
+  scrapy tres-bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
+"""
+
+Value = TypeVar("Value")
+
+
+class Command(ScrapyCommand):
+    """Run a grid of crawls and write what came of it."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[--policies NAME...] [--topics NAME...] [--max MAX...] [--seeds N...] [options]"
+
+    def short_desc(self) -> str:
+        return "Compare crawlers: every policy on the same webs"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Crawl an offline web by every policy, MAX, topic and seed, in parallel, and write "
+            "results.csv, tables in the shape of the paper's and plots: results.md in --output "
+            "shows them. Every count is the web's own. A run that is done is kept in --output and "
+            "never done again: after Ctrl-C the same command goes on, and commands of the same "
+            "web, mode and settings add to one another. Without --http a run is computed in one "
+            "process, and makes the choices of the crawl with CONCURRENT_REQUESTS=1 in the same "
+            "order. Each -s TRES_NAME=VALUE holds for every run. The status is 1 if a run failed."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.formatter_class = _HelpFormatter
+        parser.epilog = EXAMPLES
+        grid = parser.add_argument_group("grid")
+        web = f"{' or '.join(WEBS)} (default: %(default)s)"
+        grid.add_argument("--web", metavar="WEB", default=WEBS[0], help=web)
+        grid.add_argument("--data", metavar="FILE", type=Path, help="documents of the corpus web")
+        topics = "topic packs (default: food)"
+        grid.add_argument("--topics", metavar="NAME", nargs="+", default=["food"], help=topics)
+        standard = [name for name in POLICIES if name not in VARIANTS]
+        policies = f"{', '.join(POLICIES)}, or {ALL} (default: all but {', '.join(VARIANTS)})"
+        grid.add_argument("--policies", metavar="NAME", nargs="+", default=standard, help=policies)
+        caps = "pages of a domain: none, a number, or two like 5_2 (default: none 10)"
+        grid.add_argument("--max", metavar="MAX", nargs="+", default=["none", "10"], help=caps)
+        seeds = "of the synthetic web and of the crawler (default: 1 2 3)"
+        grid.add_argument("--seeds", metavar="N", nargs="+", default=["1", "2", "3"], help=seeds)
+        grid.add_argument("--pages", metavar="N", default="1000", help="T (default: %(default)s)")
+        http = "crawl by `scrapy crawl tres` over HTTP, 16 requests at a time unless -s says other"
+        parser.add_argument("--http", action="store_true", help=http)
+        jobs = "processes (default: the number of cores, %(default)s)"
+        parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count() or 1), help=jobs)
+        output = "folder of the results (default: %(default)s)"
+        parser.add_argument(
+            "--output", metavar="DIR", type=Path, default=Path("bench"), help=output
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError(f"takes options only, not {args!r}")
+        assert self.settings is not None
+        runs: list[Run] = []
+        try:
+            runs, jobs = _grid(opts), _value("--jobs", opts.jobs, whole(1))
+            conditions = _conditions(opts, self.settings)
+            _check(conditions, runs)
+            self.exitcode = _bench(runs, jobs, conditions, opts.output)
+        except (OSError, ValueError) as error:
+            sys.exit(f"scrapy tres-bench: {error}")
+        except KeyboardInterrupt:
+            done = sum((opts.output / RUNS / f"{run.name}.json").exists() for run in runs)
+            said = f"interrupted, {done} of {len(runs)} runs are done; the same command goes on"
+            print(f"scrapy tres-bench: {said}", file=sys.stderr)
+            self.exitcode = INTERRUPTED
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
+    """Keeps the lines of the description and of the examples."""
+
+
+def _grid(opts: argparse.Namespace) -> list[Run]:
+    """Return the runs that the options ask for; raise ValueError if one makes no sense."""
+    policies = list(POLICIES) if opts.policies == [ALL] else opts.policies
+    caps = [_value("--max", text, Cap.parse) for text in opts.max]
+    return make_grid(
+        _value("--web", opts.web, one_of(*WEBS), WEBS),
+        _value("--pages", opts.pages, whole(1)),
+        topics=[_value("--topics", text, identifier) for text in opts.topics],
+        policies=[_value("--policies", text, one_of(*POLICIES), POLICIES) for text in policies],
+        caps=["none" if cap is None else str(cap) for cap in caps],
+        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in opts.seeds],
+    )
+
+
+def _value(
+    option: str, text: str, parse: Callable[[str], Value], known: Iterable[str] = ()
+) -> Value:
+    try:
+        return parse(text)
+    except ValueError as error:
+        close = get_close_matches(text, list(known), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{option} {text!r} {error}{hint}") from None
+
+
+def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
+    """Return what holds for every run; raise ValueError for what cannot."""
+    if (opts.web == "corpus") != (opts.data is not None):
+        raise ValueError("--web corpus and --data FILE, its documents, go together")
+    given = arglist_to_dict(opts.set)
+    for name in given:
+        if name in TAKEN:
+            raise ValueError(f"-s {name} is not for a benchmark: use {TAKEN[name]}")
+        if not opts.http and not name.startswith(PREFIX) and name != "USER_AGENT":
+            raise ValueError(f"-s {name} changes nothing without --http: leave it out")
+    names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
+    if opts.http:
+        names.add("CONCURRENT_REQUESTS")
+    chosen = {name: str(settings[name]) for name in sorted(names)}
+    return Conditions(opts.web, opts.data, opts.http, chosen, settings["USER_AGENT"])
+
+
+def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
+    """Raise ValueError or OSError if a setting is wrong, or a pack or the web is not there."""
+    for run in runs:
+        conditions.config(run).require_topic()
+    for topic, seed in {run.topic: run.seed for run in runs}.items():
+        open_web(conditions.web, topic, seed, conditions.data)
+
+
+def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
+    """Do the runs that are not done, write the report, and return the exit status."""
+    directory = output / RUNS
+    directory.mkdir(parents=True, exist_ok=True)
+    conditions.note(output)
+    results, faults = read_results(directory)
+    for fault in faults:
+        print(f"scrapy tres-bench: {fault}; it counts as not done", file=sys.stderr)
+    done = {result.run for result in results}
+    left = [run for run in runs if run not in done]
+    if len(left) < len(runs):
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
+    found, failures = _work(left, jobs, conditions, directory) if left else ([], 0)
+    # matplotlib takes a second that no other command should pay
+    from tres_scrapy.bench.report import write_report  # noqa: PLC0415
+
+    page = write_report(output, [*results, *found], str(conditions))
+    print(f"{len(results) + len(found)} runs, see {page}")
+    return int(failures > 0)
+
+
+def _work(
+    runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path
+) -> tuple[list[Result], int]:
+    """Do the runs, show how it goes, and return their results and how many failed."""
+    results: list[Result] = []
+    with Display(runs) as display, closing(work(runs, jobs, conditions, directory)) as events:
+        for event in events:
+            if isinstance(event, Advance):
+                display.advance(*event)
+            elif isinstance(event, Failure):
+                trace = directory / f"{event.run.name}.error"
+                trace.write_text(event.trace, encoding="utf-8")
+                display.fail(event, trace)
+            else:
+                results.append(event)
+                display.finish(event)
+    return results, len(runs) - len(results)

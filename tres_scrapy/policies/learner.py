@@ -1,0 +1,82 @@
+"""The agent and its memory, for every policy that is valued by the Double DQN (P 2.4.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.ddqn import DoubleDQN, Features
+from tres_scrapy.agent.replay import Replay
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.setup import Setup
+
+
+class QLearner:
+    """Learns Q from experiences, whoever chooses the samples.
+
+    Gradient steps begin with the first experience; `features` gives the present x(s, a) of rows.
+    """
+
+    def __init__(
+        self,
+        store: SampleStore,
+        features: Features,
+        setup: Setup,
+        random: np.random.Generator,
+    ) -> None:
+        self.options = setup.learning
+        self.steps = 0
+        self.evaluations = 0  # of Q, to choose among samples: what Theorem 2 bounds
+        self._store = store
+        self._features = features
+        self._agent = DoubleDQN(setup.agent, setup.seed)
+        self._replay = Replay(self.options.replay_capacity, random)
+        self._incomplete: list[int] = []  # experiences that await the next choice for their A~
+
+    @property
+    def exploring(self) -> bool:
+        """Whether choices are still made without Q."""
+        return self.steps < self.options.exploration_steps
+
+    def q_values(self, rows: Rows) -> NDArray[np.float32]:
+        """Return Q of samples as [n]."""
+        self.evaluations += len(rows)
+        return self._agent.q_values(self._features(rows))
+
+    def worth(self, rows: Rows, q_values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of samples and a bonus for domains that are little known, [n].
+
+        A count-based bonus of exploration (Strehl and Littman, 2008), over domains.
+        """
+        return q_values + self.options.domain_bonus * self._store.novelty(rows)
+
+    def remember(self, experience: Experience, outlinks: Rows) -> None:
+        """Put an experience with its page's outlinks into the replay."""
+        self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
+
+    def note_choice(self, row: int) -> None:
+        """Complete A~ of the experiences that came before a choice by the row chosen."""
+        for ticket in self._incomplete:
+            self._replay.note_sampled(ticket, row)
+        self._incomplete.clear()
+
+    def learn(self) -> float | None:
+        """Take the gradient steps that are due: every `update_period` steps, several in warm-up."""
+        if self.steps < self.options.warm_up_steps:
+            updates = self.options.warm_up_updates
+        else:
+            updates = int(self.steps % self.options.update_period == 0)
+        loss = None
+        for _ in range(updates):
+            batch = self._replay.batch(self.options.batch_size)
+            loss = self._agent.update(batch, self._features)
+        return loss
+
+    def figures(self) -> dict[str, float | str]:
+        """Report the agent's state."""
+        return {
+            "q_evaluations": self.evaluations,
+            "phase": "exploration" if self.exploring else "exploitation",
+        }

@@ -1,0 +1,97 @@
+"""A frontier in the order of a value that each sample has."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+
+_Entry = tuple[float, int, int]  # minus the value, the order of arrival, the row
+
+
+class FrontierQueue:
+    """PENDING samples, the highest value first; of equal ones the first that came.
+
+    Samples that no longer can be taken are dropped when met. Those of a busy host are set aside
+    until it is free: a queue whose best samples are on one host would be searched at every choice.
+    """
+
+    def __init__(self, store: SampleStore) -> None:
+        self._store = store
+        self._heap: list[_Entry] = []
+        self._aside: dict[int, list[_Entry]] = {}  # by host
+        self._arrival = count()
+
+    def push(self, rows: Rows, values: ArrayLike) -> None:
+        """Add samples with their values, [n]."""
+        for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
+            heapq.heappush(self._heap, (-value, next(self._arrival), row))
+
+    def pop(self, busy_hosts: Sequence[int] = ()) -> tuple[int, float] | None:
+        """Remove and return the best sample that can be requested now and its value."""
+        self._bring_back(busy_hosts)
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            row = entry[2]
+            standing = self._store.standing(np.array([row]), busy_hosts)[0]
+            if standing == Standing.READY:
+                return row, -entry[0]
+            if standing == Standing.DEAD:
+                self._store.drop(np.array([row]))
+            else:
+                self._aside.setdefault(self._store.host(row), []).append(entry)
+        return None
+
+    def empty(self) -> Rows:
+        """Remove and return all samples, to be pushed again with other values."""
+        self._bring_back(())
+        rows = np.array([row for _, _, row in sorted(self._heap)], dtype=np.int64)
+        self._heap.clear()
+        return rows
+
+    def _bring_back(self, busy_hosts: Sequence[int]) -> None:
+        for host in self._aside.keys() - set(busy_hosts):
+            for entry in self._aside.pop(host):
+                heapq.heappush(self._heap, entry)
+
+
+class QueuePolicy:
+    """Fetches the sample of the highest value; a subclass says what a sample is worth.
+
+    A value is given once, when the sample comes in.
+    """
+
+    def __init__(self, store: SampleStore) -> None:
+        self.store = store
+        self.queue = FrontierQueue(store)
+
+    def values(self, rows: Rows, page: PageText) -> ArrayLike:
+        """Return the values [n] of new samples, outlinks of `page`."""
+        raise NotImplementedError
+
+    def observe(self, experience: Experience) -> None:
+        """Learn nothing."""
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Put the outlinks into the queue."""
+        self.queue.push(outlinks, self.values(outlinks, page))
+
+    def learn(self) -> float | None:
+        """Learn nothing."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Take the best sample from the queue."""
+        best = self.queue.pop(busy_hosts)
+        return None if best is None else Decision(best[0], None, best[1])
+
+    def figures(self) -> dict[str, float | str]:
+        """Report nothing of its own."""
+        return {}

@@ -1,0 +1,57 @@
+"""What policies are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.ddqn import AgentOptions
+from tres_scrapy.frontier.tree import TreeOptions
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """How TRES explores and learns; a step is an experience taken in.
+
+    Departures from the authors' code: exploration lasts 30 steps, not 500, which short crawls
+    cannot afford; in the warm-up, every step brings `warm_up_updates` gradient steps, for then
+    experiences are few. From the paper: it draws one representative of each leaf; a few cost as
+    many times the Q evaluations, and within a leaf Q still tells samples apart. A sample of a
+    domain fetched n times is worth `domain_bonus` / sqrt(1 + n) more than its Q: where Q sees
+    little difference a new domain is tried, which costs few relevant pages and finds many domains.
+    """
+
+    representatives: int = 4
+    exploration_steps: int = 30
+    warm_up_steps: int = 500
+    warm_up_updates: int = 4
+    update_period: int = 1
+    batch_size: int = 64
+    replay_capacity: int = 20_000
+    domain_bonus: float = 0.2
+
+
+Similarity = Callable[[Sequence[str]], NDArray[np.float32]]
+Labels = Callable[[Sequence[str]], list[bool]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What policies are made with; each takes what it knows.
+
+    `similarity` gives the cosine [n] of each text with the topic's keywords, 0 for a text without
+    a known word; `search` is the URL of a search endpoint with {query} in it; `labels` says truly
+    which URLs bring a relevant page.
+    """
+
+    seed: int = 0
+    tree: TreeOptions = field(default_factory=TreeOptions)
+    agent: AgentOptions = field(default_factory=AgentOptions)
+    learning: LearningOptions = field(default_factory=LearningOptions)
+    keywords: Sequence[str] = ()
+    similarity: Similarity | None = None
+    search: str | None = None
+    labels: Labels | None = None

@@ -1,0 +1,37 @@
+"""How close a text is to the keywords of a topic: the cosine of mean word vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tres_scrapy.topic.text import STOP_WORDS, tokenise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tres_scrapy.topic.vectors import WordVectors
+
+
+class Similarity:
+    """Compares texts with keywords, of which at least one must have a vector; else ValueError."""
+
+    def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
+        self._vectors = vectors
+        self._topic = self._direction(keywords)
+        if not self._topic.any():
+            raise ValueError("none of the keywords has a word vector: add a more common one")
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the cosine [n] of each text with the keywords, 0 without a known word."""
+        words = ([w for w in tokenise(text) if w not in STOP_WORDS] for text in texts)
+        cosines = [float(self._direction(each) @ self._topic) for each in words]
+        return np.array(cosines, dtype=np.float32)
+
+    def _direction(self, words: Iterable[str]) -> NDArray[np.float32]:
+        """Return the mean of the words' directions scaled to length one; zero without a word."""
+        mean: NDArray[np.float32] = self._vectors.unit(words).sum(axis=0)
+        return mean / max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)

@@ -1,0 +1,46 @@
+"""What the search engine knows of the synthetic web: some pages of each of its popular sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tres_scrapy.webs.address import Addresses
+from tres_scrapy.webs.noise import Ints
+from tres_scrapy.webs.page import PAGE
+from tres_scrapy.webs.prose import Prose
+
+SITES_KNOWN, DEPTH = 65_536, 5  # popular sites, pages of each: the home page and content pages
+
+
+class Catalogue:
+    """Pages in the order of their sites' popularity, known by their titles.
+
+    The text of a page is only written when it is fetched; its title has words of the same topic.
+    """
+
+    def __init__(self, addresses: Addresses, prose: Prose) -> None:
+        self.addresses, self.prose = addresses, prose
+        self.pages, self.sites = addresses.pages, addresses.sites
+
+    def titles(self) -> list[str]:
+        """Return the title of every page."""
+        return self.prose.titles(self.pages.traits(*self._known))
+
+    def results(self, found: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the URL and the title of some of the pages."""
+        rows = np.array(found, np.int64)
+        site, number = self._known
+        pages = self.pages.traits(site[rows], number[rows])
+        return list(zip(self.addresses.urls(pages), self.prose.titles(pages), strict=True))
+
+    @cached_property
+    def _known(self) -> tuple[Ints, Ints]:
+        """Return the site and the number of every page, without those whose URL has another end."""
+        popular = np.argsort(-self.sites.fame, kind="stable")[:SITES_KNOWN]
+        site, place = np.repeat(popular, DEPTH), np.tile(np.arange(DEPTH), SITES_KNOWN)
+        number = np.where(place == 0, 0, self.pages.first(site) + place - 1)
+        shown = self.pages.fate(site, number) == PAGE
+        return site[shown], number[shown]
