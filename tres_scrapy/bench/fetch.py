@@ -30,14 +30,16 @@ class Fetched:
     """What a fetch of a URL brings, whoever asks for it.
 
     `location` is where it redirects to; `failure` says why it is no page. `answer` has no body.
-    `judged` is false where nobody has asked yet whether the page is relevant.
+    `judged` is false where nobody has asked yet whether the page is relevant, `told` where nobody
+    has asked for its text.
     """
 
     answer: Answer
     location: str | None = None
     failure: str = ""
     mark: bytes = b""
-    judged: bool = False
+    judged: bool = True
+    told: bool = True
     relevant: bool = False
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
@@ -55,9 +57,9 @@ class Library:
         self._kept: dict[str, Fetched] = {}
 
     def fetch(self, url: str, kind: Kind) -> Fetched:
-        """Return what a URL brings, judged if the policy is rewarded."""
+        """Return what a URL brings, with all that the kind of policy asks for."""
         kept = self._kept.get(url)
-        if kept is not None and (kept.judged or not kind.rewarded):
+        if kept is not None and kept.judged >= kind.rewarded and kept.told >= kind.reads_text:
             return kept
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
@@ -67,15 +69,15 @@ class Library:
     def _fetch(self, url: str, kind: Kind) -> Fetched:
         answer = self._web.answer(url)
         bare = replace(answer, body=b"")
-        headers = Headers({name: value for name, value in answer.headers})
+        headers = Headers(dict(answer.headers))
         if answer.status in REDIRECTS and "Location" in headers:
             location = headers["Location"] or b""
-            return Fetched(bare, location=location.decode("latin-1"), judged=True)
+            return Fetched(bare, location=location.decode("latin-1"))
         if answer.status != OK:
-            return Fetched(bare, failure=f"http_{answer.status}", judged=True)
+            return Fetched(bare, failure=f"http_{answer.status}")
         cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
         if not issubclass(cls, HtmlResponse):
-            return Fetched(bare, failure="not_html", judged=True)
+            return Fetched(bare, failure="not_html")
         response = cls(url, headers=headers, body=answer.body)
         page = read_page(
             response.text,
@@ -89,7 +91,7 @@ class Library:
     def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
         mark = fingerprint(page)
         if is_soft_404(page):
-            return Fetched(answer, failure="soft_404", mark=mark, judged=True)
+            return Fetched(answer, failure="soft_404", mark=mark)
         relevant, actions = False, np.zeros((len(page.links), 3), dtype=np.float32)
         if kind.rewarded:
             judgement = self._pack.judge([page])[0]
@@ -98,6 +100,7 @@ class Library:
             answer,
             mark=mark,
             judged=kind.rewarded,
+            told=kind.reads_text,
             relevant=relevant,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),

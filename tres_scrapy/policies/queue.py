@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
 
 _Entry = tuple[float, int, int]  # minus the value, the order of arrival, the row
@@ -40,6 +40,8 @@ class FrontierQueue:
         while self._heap:
             entry = heapq.heappop(self._heap)
             row = entry[2]
+            if self._store.state(row) != State.PENDING:
+                continue  # it was taken out of turn
             standing = self._store.standing(np.array([row]), busy_hosts)[0]
             if standing == Standing.READY:
                 return row, -entry[0]
