@@ -20,7 +20,6 @@ import torch
 from tres_scrapy.agent.ddqn import AgentOptions, DoubleDQN
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.policy import Experience
 from tres_scrapy.policies.setup import LearningOptions, Setup
 from tres_scrapy.policies.tres import TresPolicy

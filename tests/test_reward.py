@@ -98,7 +98,9 @@ def test_both_doors_yield_the_same_rows():
     output = process(middleware, response, requests)
     assert rows_of(asked) == rows_of(followed)
     assert [request.meta[SAMPLE] for request in output] == [1, 2, 3]
-    replays = [crawl.policy._learner._replay.batch(1).candidates.tolist() for crawl in (asked, followed)]
+    replays = [
+        crawl.policy._learner._replay.batch(1).candidates.tolist() for crawl in (asked, followed)
+    ]
     assert replays == [[1, 2, 3]] * 2
 
 

@@ -110,7 +110,8 @@ class DomainLedger:
     def novelty(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return 1 / sqrt(1 + n) of domains, n fetches being done or under way, as [n]."""
         fetches = self._records["visits"][domains] + self._records["leased"][domains]
-        return (1 / np.sqrt(1 + fetches)).astype(np.float32)
+        novelty: NDArray[np.float32] = (1 / np.sqrt(1 + fetches)).astype(np.float32)
+        return novelty
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have given MAX pages: nothing more is fetched of them."""

@@ -43,9 +43,7 @@ POLICIES = {
     "synchronous": Kind(SynchronousPolicy, "Synchronous method (P 2.5)"),
     "tres_async": Kind(AsynchronousPolicy, "TRES_Async (P 3.6.1)"),
     "async": Kind(AsyncPolicy, "Async (Han et al., 2018)", needs="similarity"),
-    "ache": Kind(
-        AchePolicy, "ACHE (Barbosa and Freire, 2007)", classifier="svm", reads_text=True
-    ),
+    "ache": Kind(AchePolicy, "ACHE (Barbosa and Freire, 2007)", classifier="svm", reads_text=True),
     "seedfinder": Kind(
         SeedFinderPolicy, "SeedFinder (Vieira et al., 2016)", classifier="svm", reads_text=True
     ),

@@ -26,9 +26,7 @@ class WholeFrontierPolicy:
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         self.store = store
-        self.learner = QLearner(
-            store, store.features, setup, np.random.default_rng(setup.seed)
-        )
+        self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
         self.pool = LeafPool()
         self.leaf = self.pool.add_leaf()
         self._random = np.random.default_rng([setup.seed, 1])  # of the choices

@@ -73,9 +73,7 @@ class Judge:
     def _judge(self, tasks: list[_Task]) -> None:
         try:
             pages = [
-                read_page(
-                    task.html, task.url, max_links=self._max_links, contexts=self._contexts
-                )
+                read_page(task.html, task.url, max_links=self._max_links, contexts=self._contexts)
                 for task in tasks
             ]
             judgements = self._pack.judge(pages)

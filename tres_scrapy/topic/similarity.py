@@ -34,4 +34,5 @@ class Similarity:
     def _direction(self, words: Iterable[str]) -> NDArray[np.float32]:
         """Return the mean of the words' directions scaled to length one; zero without a word."""
         mean: NDArray[np.float32] = self._vectors.unit(words).sum(axis=0)
-        return mean / max(float(np.linalg.norm(mean)), np.finfo(np.float32).tiny)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length > 0 else mean

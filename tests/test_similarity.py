@@ -1,0 +1,21 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.topic.vectors import WordVectors
+
+VECTORS = WordVectors(["cheese", "milk", "iron"], np.array([[2, 0], [1, 1], [0, 3]], dtype="f4"))
+
+
+def test_similarity_is_the_cosine_of_mean_directions():
+    cosines = Similarity(VECTORS, ["cheese"])(["Cheese!", "milk", "iron", "the unknown", ""])
+    assert cosines == pytest.approx([1, np.sqrt(0.5), 0, 0, 0])
+
+
+def test_words_of_a_text_count_alike_however_long_their_vectors_are():
+    assert Similarity(VECTORS, ["cheese"])(["cheese and iron"]) == pytest.approx([np.sqrt(0.5)])
+
+
+def test_keywords_without_a_vector_are_refused():
+    with pytest.raises(ValueError, match="none of the keywords has a word vector"):
+        Similarity(VECTORS, ["durian"])
