@@ -1,95 +1,109 @@
-"""Time of one step of TRES: selection and a Double DQN step over a large frontier.
+"""Time of a choice: TRES beside the synchronous method, on the same frontier.
 
-    python benchmarks/decision.py [--samples 800000] [--leaves 2500]
+    python benchmarks/decision.py [--samples 10000 100000 800000] [--repeats 200]
 
-Prints and writes results/decision.csv: milliseconds on one core, beside what the step would cost
-without the tree (Q of every frontier sample, the synchronous method of P 2.5).
+The tree has a leaf for each 320 samples, as in Figure 4 (800,000 samples, 2,500 leaves). Prints
+and writes results/decision.csv: milliseconds on one core, by 4 and by 1 representatives of each
+leaf, by Q of every sample (P 2.5), and how many times as long the last takes. The choices take
+turns, so that what else the machine does slows all of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import torch
 
-from tres_scrapy.agent.ddqn import AgentOptions, DoubleDQN
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.policy import Experience, Policy
 from tres_scrapy.policies.setup import LearningOptions, Setup
+from tres_scrapy.policies.synchronous import SynchronousPolicy
 from tres_scrapy.policies.tres import TresPolicy
 
 LINKS = 40
 DOMAINS = 5_000
+SAMPLES_OF_LEAF = 320
+WARM_UP = 5  # choices that are not counted
 RESULTS = Path(__file__).parent / "results"
+FIELDS = (
+    *("samples", "leaves", "tres_ms", "tres_1_ms", "synchronous_ms"),
+    *("ratio", "ratio_1", "learning_step_ms"),
+)
 
 
-def grown_policy(samples: int, leaves: int, seed: int = 0) -> tuple[TresPolicy, SampleStore]:
-    """Return a policy whose tree has grown to `leaves` leaves over `samples` frontier samples."""
+def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy, SynchronousPolicy]:
+    """Return three policies over one store of `samples` frontier samples, their trees grown."""
     random = np.random.default_rng(seed)
     store = SampleStore(DomainLedger())
-    learning = LearningOptions(exploration_steps=0)
-    policy = TresPolicy(store, Setup(seed, learning=learning))
-    step = 0
-    while len(policy.tree) < leaves or store.pending < samples:
+    setups = [
+        Setup(seed, learning=LearningOptions(representatives=each, exploration_steps=0))
+        for each in (4, 1)
+    ]
+    four, one = (TresPolicy(store, setup) for setup in setups)
+    every = SynchronousPolicy(store, setups[0])
+    leaves, step = samples // SAMPLES_OF_LEAF, 0
+    while len(four.tree) < leaves or store.pending < samples:
         count = LINKS if store.pending < samples else 0
         x = random.random(8).astype(np.float32)
         experience = Experience(step, x, float(random.random() < x[5]))
-        if len(policy.tree) < leaves:
-            policy.observe(experience)
         hosts = random.integers(DOMAINS, size=count).tolist()
         urls = [f"http://d{host}.test/{step}/{i}" for i, host in enumerate(hosts)]
         actions = random.random((count, 3)).astype(np.float32)
-        policy.expand(experience, store.add(NO_PARENT, urls, [""] * count, actions))
+        rows = store.add(NO_PARENT, urls, [""] * count, actions)
+        for policy in (four, one, every):
+            if len(four.tree) < leaves:
+                policy.observe(experience)
+            policy.expand(experience, rows)
         step += 1
-    return policy, store
+    return four, one, every
 
 
-def milliseconds(action: Callable[[], object], repeats: int) -> list[float]:
-    """Return the time of each of `repeats` calls, the first few left out."""
-    times = []
-    for _ in range(repeats + 5):
-        start = perf_counter()
-        action()
-        times.append(1000 * (perf_counter() - start))
-    return times[5:]
+def milliseconds(policies: Sequence[Policy], repeats: int) -> list[float]:
+    """Return the mean time of a choice of each policy."""
+    times = np.zeros((repeats, len(policies)))
+    for turn in range(-WARM_UP, repeats):
+        for i, policy in enumerate(policies):
+            start = perf_counter()
+            policy.select()
+            times[turn, i] = 1000 * (perf_counter() - start)  # the warm-up is overwritten
+    return [float(mean) for mean in times.mean(axis=0)]
+
+
+def measure(samples: int, repeats: int) -> dict[str, float]:
+    """Return the figures of one frontier."""
+    four, one, every = grown_policies(samples)
+    tres, tres_1, synchronous = milliseconds((four, one, every), repeats)
+    start = perf_counter()
+    for _ in range(repeats):
+        four.learn()
+    learning = 1000 * (perf_counter() - start) / repeats
+    ratios = synchronous / tres, synchronous / tres_1
+    figures = (samples, len(four.tree), tres, tres_1, synchronous, *ratios, learning)
+    return dict(zip(FIELDS, (round(figure, 3) for figure in figures), strict=True))
 
 
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--samples", type=int, default=800_000)
-    parser.add_argument("--leaves", type=int, default=2_500)
+    parser.add_argument("--samples", type=int, nargs="+", default=[10_000, 100_000, 800_000])
     parser.add_argument("--repeats", type=int, default=200)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    policy, store = grown_policy(options.samples, options.leaves)
-    agent, everything = DoubleDQN(AgentOptions(), seed=0), np.arange(len(store))
-    rows: list[tuple[object, ...]] = [
-        ("leaves", len(policy.tree), ""),
-        ("frontier samples", store.pending, ""),
-    ]
-    for name, action, repeats in (
-        ("selection", policy.select, options.repeats),
-        ("Double DQN step", policy.learn, options.repeats),
-        ("Q of every sample", lambda: agent.q_values(store.features(everything)), 5),
-    ):
-        times = milliseconds(action, repeats)
-        rows.append((f"{name} (ms, mean and 99th percentile)", *_two(times)))
+    print(*FIELDS, sep="\t")
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "decision.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
-    for row in rows:
-        print(*row, sep="\t")
-
-
-def _two(times: list[float]) -> tuple[float, float]:
-    return round(float(np.mean(times)), 3), round(float(np.percentile(times, 99)), 3)
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        for samples in options.samples:
+            row = measure(samples, options.repeats if samples <= 100_000 else 20)
+            print(*row.values(), sep="\t", flush=True)
+            writer.writerow(row)
 
 
 if __name__ == "__main__":
