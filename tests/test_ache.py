@@ -80,10 +80,12 @@ def test_at_first_links_of_relevant_pages_go_first_and_in_random_order():
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
     none = np.zeros((20, 3), dtype=np.float32)
     good = crawl.book_page(
-        crawl.next().row, 1.0, [f"http://a.test/{i}" for i in range(20)], [""] * 20, none
+        *(crawl.next().row, 1.0, [f"http://a.test/{i}" for i in range(20)], [""] * 20, none),
+        text=PageText(probability=0.8),
     )
     first = crawl.next().row
-    crawl.book_page(first, 0.0, [f"http://b.test/{i}" for i in range(20)], [""] * 20, none)
+    urls = [f"http://b.test/{i}" for i in range(20)]
+    crawl.book_page(first, 0.0, urls, urls, none, text=PageText(probability=0.2))
     order = [first]
     while (decision := crawl.next()) is not None:
         order.append(decision.row)

@@ -165,3 +165,12 @@ def test_buckets_hold_every_text_with_words_once(lengths: list[int]) -> None:
 def test_anchors_are_not_padded_to_the_length_of_pages() -> None:
     batches = [rows.tolist() for rows in buckets([300, 2, 8, 290, 1])]
     assert batches == [[4, 1, 2], [3, 0]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("beside", [0, 1, 2, 5, 30])
+def test_what_is_judged_beside_a_short_text_does_not_matter(kind: str, beside: int) -> None:
+    """A crawl meets its anchors in other company than the same crawl in another process."""
+    classifier = make_classifier(kind)
+    text, *others = texts_of(4, *range(1, 31))
+    assert classifier.logits([text, *others[:beside]])[0] == classifier.logits([text, *others])[0]

@@ -45,7 +45,7 @@ def test_value_is_read(name, text, value):
         ("pages", "1.5", "whole number"),
         ("gamma", "1", "number from 0 to 0.999"),
         ("gamma", "nan", "number from 0"),
-        ("policy", "best", "one of tres, random"),
+        ("policy", "best", "one of tres, tree_random"),
         ("bucketed_features", "maybe", "1 or 0"),
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),

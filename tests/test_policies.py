@@ -86,11 +86,6 @@ def test_busy_hosts_are_passed_over_and_come_back(name):
     assert chosen == [None, 1, None, 0]
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_source_is_stated(name):
-    assert POLICIES[name].source
-
-
 def test_breadth_first_fetches_in_the_order_of_discovery():
     store = SampleStore(DomainLedger())
     policy = make_policy("breadth_first", store, setup())
@@ -135,6 +130,16 @@ def test_asynchronous_asks_for_q_once_a_sample():
     while policy.select() is not None:
         pass
     assert policy.figures()["q_evaluations"] == len(rows)
+
+
+def test_queue_brings_a_free_host_back_one_sample_a_choice():
+    store = SampleStore(DomainLedger())
+    urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(3)]
+    rows = store.add(-1, urls, [""] * 6, np.eye(6, 3))
+    queue = FrontierQueue(store)
+    queue.push(rows, [9, 8, 7, 3, 2, 1])
+    assert queue.pop([0]) == (3, 3.0)
+    assert [queue.pop()[0] for _ in range(5)] == [0, 1, 2, 4, 5]
 
 
 def test_queue_gives_back_all_samples_best_first():

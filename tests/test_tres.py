@@ -122,3 +122,15 @@ def test_nh_does_not_see_the_neighbourhood_of_a_sample():
     assert not crawl.policy.features(rows)[:, 6:].any()
     assert crawl.store.features(rows)[:, 6:].any()
     assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()
+    q_values = crawl.policy._learner.q_values(rows)
+    assert (crawl.policy._learner.worth(rows, q_values) == q_values).all()
+
+
+def test_bonus_prefers_the_domain_that_is_visited_least():
+    store = SampleStore(DomainLedger())
+    learner = policy_over(store)._learner
+    rows = store.add(-1, ["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
+    store.ledger.book_page(0, 1.0)
+    store.ledger.lease(0)
+    worth = learner.worth(rows, np.array([0.5, 0.5], dtype=np.float32))
+    assert worth == pytest.approx([0.5 + 0.2 / np.sqrt(3), 0.5 + 0.2])

@@ -22,20 +22,20 @@ def load_pack(config: Config) -> Pack:
 
 def make_crawl(config: Config, pack: Pack) -> Crawl:
     """Return a new crawl; ConfigError says what the policy lacks."""
-    setup = Setup(
-        seed=config.random_seed,
-        tree=config.tree,
-        agent=config.agent,
-        learning=config.learning,
-        keywords=pack.given,
-        search=config.search_url or (SEARCH if config.web else None),
-        similarity=_similarity(config, pack),
-        labels=_labels(config),
-    )
-    store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
     try:
+        setup = Setup(
+            seed=config.random_seed,
+            tree=config.tree,
+            agent=config.agent,
+            learning=config.learning,
+            keywords=(str(config.topic), *pack.given),
+            search=config.search_url or (SEARCH if config.web else None),
+            similarity=_similarity(config, pack),
+            labels=_labels(config),
+        )
+        store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
         policy = make_policy(config.policy, store, setup)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
     return Crawl(store, policy, config.pages)
 
@@ -44,9 +44,8 @@ def _similarity(config: Config, pack: Pack) -> Similarity | None:
     if POLICIES[config.policy].needs != "similarity":
         return None
     if not isinstance(pack.classifier, BiLstm):
-        raise ConfigError(
-            f"TRES_POLICY={config.policy} needs a pack with word vectors: "
-            f"train {pack.name!r} with --classifier widebilstm"
+        raise ValueError(
+            f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
         )
     return Similarity(pack.classifier.vectors, pack.given)
 
@@ -55,7 +54,5 @@ def _labels(config: Config) -> Labels | None:
     if POLICIES[config.policy].needs != "labels":
         return None
     if config.web is None:
-        raise ConfigError(
-            f"TRES_POLICY={config.policy} reads the labels of an offline web: add -a web=synthetic"
-        )
+        raise ValueError("it reads the labels of an offline web: add -a web=synthetic")
     return open_web(config.web, str(config.topic), config.web_seed, config.web_data).labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from tres_scrapy.config import PREFIX, Config
 from tres_scrapy.topic.file import sha256, whole_file
 
 FILE: Final = "conditions.json"
+PLACES: Final = {"models", "output", "web_log", "web_data"}  # where files lie changes no result
 
 Crawl = Callable[[Run, Callable[[int], None]], Result]
 
@@ -88,7 +89,16 @@ class Conditions:
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {sha256(self.data)}"
         mode = "HTTP" if self.http else "in one process"
-        return {"web": self.web, "data": data, "mode": mode, "settings": dict(self.settings)}
+        config = Config.from_settings(BaseSettings(dict(self.settings)))
+        every = {spec.name: str(getattr(config, spec.name)) for spec in fields(config)}
+        return {
+            "web": self.web,
+            "data": data,
+            "mode": mode,
+            "user agent": self.user_agent,
+            "settings": dict(self.settings),
+            "configuration": {name: each for name, each in every.items() if name not in PLACES},
+        }
 
     def __str__(self) -> str:
         mode = "crawled over HTTP" if self.http else "crawled in one process, without HTTP"

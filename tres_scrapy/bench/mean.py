@@ -63,6 +63,14 @@ class Cell:
         return Spread.of([result.domains for result in self.results])
 
     @property
+    def reach(self) -> float:
+        """The mean share of relevant pages among the pages asked for, fetched or not.
+
+        It is the harvest rate unless links ran out: a crawl that ends early wins nothing.
+        """
+        return statistics.fmean(100 * each.relevant / each.run.pages for each in self.results)
+
+    @property
     def ran_out(self) -> float | None:
         """The mean number of pages after which links ran out, None where they did not."""
         pages = [result.pages for result in self.results if result.exhausted]
@@ -70,15 +78,14 @@ class Cell:
 
     def dominates(self, other: Cell) -> bool:
         """Say whether neither mean is below the other's, and one is above (Pareto)."""
-        mine = self.harvest.mean, self.domains.mean
-        theirs = other.harvest.mean, other.domains.mean
+        mine, theirs = (self.reach, self.domains.mean), (other.reach, other.domains.mean)
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
 
     def ratio(self, other: Cell) -> Spread | None:
-        """Return the harvest as a share of the other's, by the seeds of both; None without one."""
-        others = {result.run.seed: result.harvest for result in other.results}
+        """Return the relevant pages as a share of the other's, seed by seed; None without one."""
+        others = {result.run.seed: result.relevant for result in other.results}
         shares = [
-            result.harvest / others[result.run.seed]
+            result.relevant / others[result.run.seed]
             for result in self.results
             if others.get(result.run.seed)
         ]

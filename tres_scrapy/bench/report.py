@@ -69,12 +69,13 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     yield (
         "Harvest rate in % / relevant domains (Table 3)",
         "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
-        "the oracle aside. †: links ran out, after that many pages.",
+        "the oracle aside. †: links ran out, after that many pages; what was asked for and not "
+        "fetched then counts as irrelevant for the best, the ratios and the Pareto order.",
         crawler_table(cells),
     )
     yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
     yield (
-        "Harvest rate as a share of the oracle's",
+        "Relevant pages as a share of the oracle's",
         "Mean ± standard deviation of the ratio on each seed. The oracle reads the labels of the "
         "web and looks one link ahead.",
         ratio_table(cells),
@@ -87,6 +88,8 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     )
     yield (
         "Milliseconds of a choice",
-        "Mean over the last tenth of the pages; in brackets, the samples in the frontier then.",
+        "Mean over the last tenth of the pages; in brackets, the samples in the frontier then, and "
+        "those that can no longer be taken and were not met yet. What a policy does when links "
+        "come in or a page is learnt from is not in it: queues value links then.",
         pace_table(cells),
     )

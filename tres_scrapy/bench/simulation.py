@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from protego import Protego
 
 from tres_scrapy.assembly import load_pack, make_crawl
-from tres_scrapy.bench.fetch import Fetched, Library
+from tres_scrapy.bench.library import Fetched, Library
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config import Config
 from tres_scrapy.policies.crawl import Crawl
@@ -101,7 +101,7 @@ class Simulation:
     def _fetch(self, row: int) -> None:
         """Fetch what a leased row stands for, through its redirects, and book it."""
         url = self.crawl.store.url(row)
-        for _ in range(REDIRECT_MAX_TIMES + 1):
+        for hops in range(REDIRECT_MAX_TIMES + 1):
             if not self._world.allows(url, self._config.max_crawl_delay):
                 break
             fetched = self._world.library.fetch(url, self._kind)
@@ -109,13 +109,15 @@ class Simulation:
             if fetched.location is None:
                 self._book(row, fetched)
                 return
+            if hops == REDIRECT_MAX_TIMES:
+                break
             target = canonicalise(urljoin(url, fetched.location))
             if failure := self._redirect(row, url, target):
                 self.crawl.book_failure(row, failure)
                 return
             assert target is not None
             url = target
-        self.crawl.book_failure(row, "ignored")
+        self.crawl.book_failure(row, "ignored")  # by robots.txt or after too many redirects
 
     def _redirect(self, row: int, source: str, target: str | None) -> str:
         """Let a row stand for the target of a redirect; return why not, "" if it does."""

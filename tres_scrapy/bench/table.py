@@ -114,7 +114,7 @@ def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
 def _score(cell: Cell, rivals: Iterable[Cell], seeds: int) -> str:
     """Return harvest rate / domains, each bold if it is the best of the rivals, if any."""
     harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
-    if cell.harvest.mean == max((rival.harvest.mean for rival in rivals), default=None):
+    if cell.reach == max((rival.reach for rival in rivals), default=None):
         harvest = f"**{harvest}**"
     if cell.domains.mean == max((rival.domains.mean for rival in rivals), default=None):
         domains = f"**{domains}**"
@@ -132,7 +132,7 @@ def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
 def _advantage(cell: Cell, tres: Cell) -> str:
     """Say in what a crawler is ahead of TRES."""
     pairs = {
-        "harvest": (cell.harvest.mean, tres.harvest.mean, "{:.1f} > {:.1f}"),
+        "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
         "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
     }
     ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]

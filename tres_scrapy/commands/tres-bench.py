@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import Settings
 
-    from tres_scrapy.bench.result import Result, Run
+    from tres_scrapy.bench.result import Run
 
 INTERRUPTED: Final = 130
 RUNS: Final = "runs"  # the folder of results in --output
@@ -196,20 +196,19 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
     left = [run for run in runs if run not in done]
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
-    found, failures = _work(left, jobs, conditions, directory) if left else ([], 0)
+    failures = _work(left, jobs, conditions, directory) if left else 0
     # matplotlib takes a second that no other command should pay
     from tres_scrapy.bench.report import write_report  # noqa: PLC0415
 
-    page = write_report(output, [*results, *found], str(conditions))
-    print(f"{len(results) + len(found)} runs, see {page}")
+    results, _ = read_results(directory)  # with those of another command that runs beside this one
+    page = write_report(output, results, str(conditions))
+    print(f"{len(results)} runs, see {page}")
     return int(failures > 0)
 
 
-def _work(
-    runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path
-) -> tuple[list[Result], int]:
-    """Do the runs, show how it goes, and return their results and how many failed."""
-    results: list[Result] = []
+def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:
+    """Do the runs, show how it goes, and return how many failed."""
+    failures = 0
     with Display(runs) as display, closing(work(runs, jobs, conditions, directory)) as events:
         for event in events:
             if isinstance(event, Advance):
@@ -218,7 +217,7 @@ def _work(
                 trace = directory / f"{event.run.name}.error"
                 trace.write_text(event.trace, encoding="utf-8")
                 display.fail(event, trace)
+                failures += 1
             else:
-                results.append(event)
                 display.finish(event)
-    return results, len(runs) - len(results)
+    return failures

@@ -157,7 +157,7 @@ class Learner:
     ) -> Rows:
         """Book a page with the outlinks to follow and return their rows; learn from it."""
         reward = float(visit.relevant)
-        text = text_of(visit.judged.page)
+        text = text_of(visit.judged.page, visit.judged.judgement.probability)
         rows = self.crawl.book_page(visit.row, reward, urls, anchors, actions, text=text)
         self._report()
         return rows
@@ -173,7 +173,8 @@ class Learner:
             self._stats.set_value(f"tres/{name}", value)
 
 
-def text_of(page: Page) -> PageText:
+def text_of(page: Page, probability: float) -> PageText:
     """Return what policies that read more than x(s, a) are told of a page."""
     urls = (link.url for link in page.links)
-    return PageText(f"{page.title} {page.text}", dict(zip(urls, page.contexts, strict=False)))
+    contexts = dict(zip(urls, page.contexts, strict=False))
+    return PageText(f"{page.title} {page.text}", contexts, probability)

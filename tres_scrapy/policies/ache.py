@@ -1,14 +1,16 @@
 """ACHE, an adaptive crawler: it learns which links lead to relevant pages (Barbosa, Freire 2007).
 
 The crawl is the one that the documentation of ACHE 0.15 configures for a topic: the link
-classifier "baseline" at first, online learning of the binary forward kind every 1,000 pages, the
-links with the highest relevance first, soft focus, no seed scope. Departures:
+classifier "baseline" at first, which ranks links by P(relevant) of their page, online learning of
+the binary forward kind every 1,000 pages, the most relevant links first, no seed scope. Departures:
 
+- Soft focus: links of irrelevant pages are kept, and all fetches count towards the next training.
+  Hard focus, the default of ACHE's code, would count relevant pages only, learn for the first time
+  when half of a crawl of 5,000 pages is over, and run out of links under a small MAX.
+- MAX counts the pages fetched of a domain; ACHE counts the links it has found.
 - The best link of all is taken at each step. ACHE's scheduler loads the 10,000 best and spreads
   them over hosts, for politeness, which is the fetcher's here; in a crawl of 5,000 pages what it
   has learned would hardly ever be asked.
-- A page's relevance is its reward, 0 or 1, and not a probability: the links of irrelevant pages
-  come in random order after those of relevant ones, which ACHE draws at random too.
 - Links are in the order of the SVM's decision values, which Platt scaling would keep. ACHE's code
   turns it round among the links deemed irrelevant, so that the surest of them come first.
 - The SVM has the squared hinge loss, words are not stemmed, and a URL that several pages link to
@@ -20,7 +22,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.neighbourhood import (
@@ -35,13 +36,13 @@ from tres_scrapy.policies.setup import Setup
 
 LEARNING_LIMIT = 1_000  # fetches between two trainings
 MAX_SAMPLES = 5_000  # of each class
-_PARENT_REWARD = FEATURES.index("parent_reward")
+TIE = 1e-6  # the links of a page come in random order: ACHE's storage keeps none
 
 
 class AchePolicy(QueuePolicy):
     """Fetches the link of the highest relevance by the words of its URL, its anchor and around it.
 
-    Until it first has links of both classes to learn from, links of relevant pages go first.
+    Until it first has links of both classes to learn from, links of more relevant pages go first.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
@@ -57,8 +58,7 @@ class AchePolicy(QueuePolicy):
         """Return the relevance of links."""
         if self._classifier is not None:
             return self._classifier.decide(self._neighbourhoods, rows)
-        rewards = self.store.features(rows)[:, _PARENT_REWARD]
-        return 100.0 * rewards + self._random.integers(100, size=len(rows))
+        return page.probability + TIE * self._random.random(len(rows))
 
     def observe(self, experience: Experience) -> None:
         """Count the fetch, and train when it is time; seeds and failures are fetches as well."""

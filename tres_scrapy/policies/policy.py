@@ -38,6 +38,7 @@ class PageText(NamedTuple):
 
     text: str = ""  # title and text
     contexts: Mapping[str, str] = MappingProxyType({})  # by the URL of a link, the words around it
+    probability: float = 0.0  # P(relevant) of the page
 
 
 NO_TEXT = PageText()

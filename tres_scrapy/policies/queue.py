@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,15 @@ _Entry = tuple[float, int, int]  # minus the value, the order of arrival, the ro
 class FrontierQueue:
     """PENDING samples, the highest value first; of equal ones the first that came.
 
-    Samples that no longer can be taken are dropped when met. Those of a busy host are set aside
-    until it is free: a queue whose best samples are on one host would be searched at every choice.
+    Samples that no longer can be taken are dropped when met. Those of a busy host are set aside,
+    and the best of them comes back when it is free, one a choice: a queue whose best samples are
+    on one host would be searched at every choice.
     """
 
     def __init__(self, store: SampleStore) -> None:
         self._store = store
         self._heap: list[_Entry] = []
-        self._aside: dict[int, list[_Entry]] = {}  # by host
+        self._aside: dict[int, list[_Entry]] = {}  # a heap by host
         self._arrival = count()
 
     def push(self, rows: Rows, values: ArrayLike) -> None:
@@ -48,20 +49,21 @@ class FrontierQueue:
             if standing == Standing.DEAD:
                 self._store.drop(np.array([row]))
             else:
-                self._aside.setdefault(self._store.host(row), []).append(entry)
+                heapq.heappush(self._aside.setdefault(self._store.host(row), []), entry)
         return None
 
     def empty(self) -> Rows:
         """Remove and return all samples, to be pushed again with other values."""
-        self._bring_back(())
-        rows = np.array([row for _, _, row in sorted(self._heap)], dtype=np.int64)
+        entries = sorted([*self._heap, *chain.from_iterable(self._aside.values())])
         self._heap.clear()
-        return rows
+        self._aside.clear()
+        return np.array([row for _, _, row in entries], dtype=np.int64)
 
     def _bring_back(self, busy_hosts: Sequence[int]) -> None:
         for host in self._aside.keys() - set(busy_hosts):
-            for entry in self._aside.pop(host):
-                heapq.heappush(self._heap, entry)
+            heapq.heappush(self._heap, heapq.heappop(self._aside[host]))
+            if not self._aside[host]:
+                del self._aside[host]
 
 
 class QueuePolicy:

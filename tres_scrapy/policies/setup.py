@@ -34,7 +34,7 @@ class LearningOptions:
     domain_bonus: float = 0.2
 
 
-Similarity = Callable[[Sequence[str]], NDArray[np.float32]]
+AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]
 
 
@@ -52,6 +52,6 @@ class Setup:
     agent: AgentOptions = field(default_factory=AgentOptions)
     learning: LearningOptions = field(default_factory=LearningOptions)
     keywords: Sequence[str] = ()
-    similarity: Similarity | None = None
+    similarity: AnchorSimilarity | None = None
     search: str | None = None
     labels: Labels | None = None

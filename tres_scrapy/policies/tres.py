@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,13 @@ class TresPolicy:
 
 
 class NoNeighbourhoodPolicy(TresPolicy):
-    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are blank for all samples."""
+    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are blank for all samples.
+
+    What the domain bonus knows of a sample's domain is left out, too.
+    """
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        super().__init__(store, replace(setup, learning=replace(setup.learning, domain_bonus=0.0)))
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return the x(s, a) [n, 8] of rows without what is known of their domains."""

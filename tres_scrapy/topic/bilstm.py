@@ -41,6 +41,10 @@ WIDE_LENGTH: Final = 10.0  # of a text's TF-IDF: how loud a few words may be
 LONG_KEYWORDS: Final = 3  # LK: density, keyphrase found, keyword in the URL
 BATCH_SIZE: Final = 256
 BUCKET_LENGTHS: Final = (8, 32, 100)  # anchors are short, pages long: neither pads the other
+# A product of few rows rounds in another way. Anchors are padded to this many, so that it does not
+# matter what else is judged with them; with long texts it would cost too much.
+LEAST_ROWS: Final = 4
+SHORT: Final = 32
 
 
 def encode(words: Sequence[str], vectors: WordVectors) -> NDArray[np.int64]:
@@ -185,8 +189,12 @@ class BiLstm:
         """Yield the indices of texts of similar length and their log odds as tensors."""
         encoded = [encode(text.words, self.vectors) for text in texts]
         for rows in buckets([min(len(ids), MAX_TOKENS) for ids in encoded]):
-            inputs = self._inputs([encoded[row] for row in rows], [texts[row] for row in rows])
-            yield rows, self.network(inputs)
+            short = len(encoded[int(rows[-1])]) <= SHORT  # the last is the longest
+            read = np.resize(rows, max(len(rows), LEAST_ROWS if short else 1))
+            inputs = self._inputs(
+                [encoded[row] for row in read.tolist()], [texts[row] for row in read.tolist()]
+            )
+            yield rows, self.network(inputs)[: len(rows)]
 
     def contributions(self, text: Text) -> dict[str, float]:
         """Return gradient times input of each word, summed over its places."""

@@ -15,13 +15,14 @@ from tres_scrapy.extensions.learner import text_of
 from tres_scrapy.policies.policy import NO_TEXT, PageText
 from tres_scrapy.policies.registry import Kind
 from tres_scrapy.topic.duplicate import fingerprint
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import Judgement, Pack
 from tres_scrapy.topic.soft_404 import is_soft_404
 from tres_scrapy.topic.text import Page, read_page
 from tres_scrapy.webs.web import Answer, Web
 
 REDIRECTS = (301, 302, 303, 307, 308)
 OK = 200
+UNJUDGED = Judgement(0.0, relevant=False, actions=np.zeros((0, 3), dtype=np.float32))
 MOST_KEPT = 150_000  # pages, some 10 KB each
 
 
@@ -92,20 +93,19 @@ class Library:
         mark = fingerprint(page)
         if is_soft_404(page):
             return Fetched(answer, failure="soft_404", mark=mark)
-        relevant, actions = False, np.zeros((len(page.links), 3), dtype=np.float32)
+        judgement = UNJUDGED
         if kind.rewarded:
             judgement = self._pack.judge([page])[0]
-            relevant, actions = judgement.relevant, judgement.actions
         return Fetched(
             answer,
             mark=mark,
             judged=kind.rewarded,
             told=kind.reads_text,
-            relevant=relevant,
+            relevant=judgement.relevant,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
-            actions=actions,
-            text=text_of(page) if kind.reads_text else NO_TEXT,
+            actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),
+            text=text_of(page, judgement.probability) if kind.reads_text else NO_TEXT,
         )
 
 
