@@ -1,15 +1,15 @@
 """SeedFinder: queries to a search engine add seeds to a crawl of ACHE (Vieira et al., 2016).
 
-The settings are ACHE's own: at most 100 queries, and of each two pages of results, the second only
-if half of the new results on the first are relevant. Departures:
+The settings are the defaults that ACHE documents: at most 100 queries, and of each two pages of
+results, the second only if half of the new results on the first are relevant. Departures:
 
-- The first query is the topic's first keyword and not a user's; while queries bring no terms to ask
-  for, the next keyword is tried.
+- The first query is the topic's name and not a user's; while queries bring no terms to ask for, the
+  keywords are tried one by one.
 - ACHE's tool runs before the crawl and downloads by itself. Here queries and results are fetched
   through the crawl, before any link, and a result counts as the page that it is.
 - All results are crawled on, the irrelevant ones too, as it is with any page under soft focus.
-- A query has as many terms as the paper says; ACHE's code has one more, and always thinks that a
-  query which was precise has found nothing new.
+- A query has as many terms as the paper says; ACHE's code has one more, always thinks that a query
+  which was precise has found nothing new, and turns the page at a precision of a quarter.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Labels = Callable[[Sequence[str]], list[bool]]
 class Setup:
     """What policies are made with; each takes what it knows.
 
-    `similarity` gives the cosine [n] of each text with the topic's keywords, 0 for a text without
+    `keywords` begin with the topic's name; `similarity` gives the cosine [n] of each text with the topic's keywords, 0 for a text without
     a known word; `search` is the URL of a search endpoint with {query} in it; `labels` says truly
     which URLs bring a relevant page.
     """
