@@ -42,9 +42,9 @@ Labels = Callable[[Sequence[str]], list[bool]]
 class Setup:
     """What policies are made with; each takes what it knows.
 
-    `keywords` begin with the topic's name; `similarity` gives the cosine [n] of each text with the topic's keywords, 0 for a text without
-    a known word; `search` is the URL of a search endpoint with {query} in it; `labels` says truly
-    which URLs bring a relevant page.
+    `keywords` begin with the topic's name; `similarity` gives the cosine [n] of each text with the
+    keywords, 0 for a text without a known word; `search` is the URL of a search endpoint with
+    {query} in it; `labels` says truly which URLs bring a relevant page.
     """
 
     seed: int = 0
