@@ -122,15 +122,28 @@ def test_nh_does_not_see_the_neighbourhood_of_a_sample():
     assert not crawl.policy.features(rows)[:, 6:].any()
     assert crawl.store.features(rows)[:, 6:].any()
     assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()
-    q_values = crawl.policy._learner.q_values(rows)
-    assert (crawl.policy._learner.worth(rows, q_values) == q_values).all()
+    assert crawl.policy._learner.options.new_domains == 0
 
 
-def test_bonus_prefers_the_domain_that_is_visited_least():
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_share_of_the_choices_is_kept_for_domains_never_visited(share):
     store = SampleStore(DomainLedger())
-    learner = policy_over(store)._learner
-    rows = store.add(-1, ["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
-    store.ledger.book_page(0, 1.0)
-    store.ledger.lease(0)
-    worth = learner.worth(rows, np.array([0.5, 0.5], dtype=np.float32))
-    assert worth == pytest.approx([0.5 + 0.2 / np.sqrt(3), 0.5 + 0.2])
+    setup = Setup(learning=LearningOptions(new_domains=share))
+    learner = make_policy("tres", store, setup)._learner
+    urls = [f"http://{domain}.test/" for domain in "abcd"]
+    rows = store.add(-1, urls, urls, np.zeros((4, 3), dtype=np.float32))
+    store.ledger.book_page(store.domain(0), 1.0)
+    store.ledger.lease(store.domain(3))
+    q_values = np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
+    chosen = [learner.best(rows, q_values) for _ in range(400)]
+    assert set(chosen) <= {0, 2}, "the best of all, or the best of the domains never visited"
+    assert chosen.count(2) / 400 == pytest.approx(share, abs=0.1)
+
+
+def test_without_a_new_domain_the_highest_q_is_chosen():
+    store = SampleStore(DomainLedger())
+    setup = Setup(learning=LearningOptions(new_domains=1.0))
+    learner = make_policy("tres", store, setup)._learner
+    rows = store.add(-1, ["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3))
+    store.ledger.book_failure(store.domain(0))
+    assert learner.best(rows, np.array([0.1, 0.2], dtype=np.float32)) == 1

@@ -103,10 +103,10 @@ class Config:
     replay_capacity: int = _setting(
         whole(1), LearningOptions.replay_capacity, "experiences kept to learn from"
     )
-    domain_bonus: float = _setting(
-        number(0, 10),
-        LearningOptions.domain_bonus,
-        "worth of a sample of a new domain beyond its Q; 0: the paper's",
+    new_domains: float = _setting(
+        number(0, 1),
+        LearningOptions.new_domains,
+        "share of the choices kept for domains never visited; 0: the paper's",
     )
 
     web: str | None = _setting(one_of(*WEBS), None, "offline web to start and crawl")
@@ -195,7 +195,7 @@ class Config:
             self.update_period,
             self.batch_size,
             self.replay_capacity,
-            self.domain_bonus,
+            self.new_domains,
         )
 
 

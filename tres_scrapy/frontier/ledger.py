@@ -107,11 +107,10 @@ class DomainLedger:
         ratio = np.where(known, relevant / np.maximum(visits + self.prior, 1), 0.5)
         return np.stack([ratio, np.where(known, 1.0, 0.5)], axis=1).astype(np.float32)
 
-    def novelty(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return 1 / sqrt(1 + n) of domains, n fetches being done or under way, as [n]."""
+    def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say which domains have had no fetch, and have none under way."""
         fetches = self._records["visits"][domains] + self._records["leased"][domains]
-        novelty: NDArray[np.float32] = (1 / np.sqrt(1 + fetches)).astype(np.float32)
-        return novelty
+        return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have given MAX pages: nothing more is fetched of them."""

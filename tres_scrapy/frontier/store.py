@@ -104,9 +104,9 @@ class SampleStore:
         x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"][rows])
         return x
 
-    def novelty(self, rows: Rows) -> NDArray[np.float32]:
-        """Return, as [n], how little the domains of `rows` have been visited, from 1 down to 0."""
-        return self.ledger.novelty(self._samples["domain"][rows])
+    def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
+        """Say of which of `rows` the domain has not been fetched from, nor is now."""
+        return self.ledger.never_visited(self._samples["domain"][rows])
 
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of each of `rows`, no request being possible to `busy_hosts`."""

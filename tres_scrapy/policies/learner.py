@@ -32,6 +32,7 @@ class QLearner:
         self._store = store
         self._features = features
         self._agent = DoubleDQN(setup.agent, setup.seed)
+        self._random = random
         self._replay = Replay(self.options.replay_capacity, random)
         self._incomplete: list[int] = []  # experiences that await the next choice for their A~
 
@@ -45,12 +46,13 @@ class QLearner:
         self.evaluations += len(rows)
         return self._agent.q_values(self._features(rows))
 
-    def worth(self, rows: Rows, q_values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of samples and a bonus for domains that are little known, [n].
-
-        A count-based bonus of exploration (Strehl and Littman, 2008), over domains.
-        """
-        return q_values + self.options.domain_bonus * self._store.novelty(rows)
+    def best(self, rows: Rows, q_values: NDArray[np.float32]) -> int:
+        """Return the place of the highest Q, now and then of those in domains never visited."""
+        if self._random.random() < self.options.new_domains:
+            new = np.flatnonzero(self._store.never_visited(rows))
+            if len(new):
+                return int(new[np.argmax(q_values[new])])
+        return int(np.argmax(q_values))
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Put an experience with its page's outlinks into the replay."""

@@ -19,9 +19,9 @@ class LearningOptions:
     Departures from the authors' code: exploration lasts 30 steps, not 500, which short crawls
     cannot afford; in the warm-up, every step brings `warm_up_updates` gradient steps, for then
     experiences are few. From the paper: it draws one representative of each leaf; a few cost as
-    many times the Q evaluations, and within a leaf Q still tells samples apart. A sample of a
-    domain fetched n times is worth `domain_bonus` / sqrt(1 + n) more than its Q: where Q sees
-    little difference a new domain is tried, which costs few relevant pages and finds many domains.
+    many times the Q evaluations, and within a leaf Q still tells samples apart. A share
+    `new_domains` of the choices is kept for domains that were never visited, the best of them by Q:
+    otherwise the agent stays on the sites that it knows to be good.
     """
 
     representatives: int = 4
@@ -31,7 +31,7 @@ class LearningOptions:
     update_period: int = 1
     batch_size: int = 64
     replay_capacity: int = 20_000
-    domain_bonus: float = 0.2
+    new_domains: float = 0.2
 
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -82,7 +82,7 @@ class SynchronousPolicy(WholeFrontierPolicy):
         if not len(ready):
             return None
         q_values = self.learner.q_values(ready)
-        best = int(np.argmax(self.learner.worth(ready, q_values)))
+        best = self.learner.best(ready, q_values)
         self.pool.discard(self.leaf, int(ready[best]))
         return Decision(int(ready[best]), None, float(q_values[best]))
 
@@ -102,6 +102,6 @@ class AsynchronousPolicy(WholeFrontierPolicy):
         rows = self.pool.rows(self.leaf)
         if len(rows):
             self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
-            self._queue.push(rows, self.learner.worth(rows, self.learner.q_values(rows)))
+            self._queue.push(rows, self.learner.q_values(rows))
         best = self._queue.pop(busy_hosts)
-        return None if best is None else Decision(best[0], None, best[1])  # with the bonus then due
+        return None if best is None else Decision(best[0], None, best[1])

@@ -54,7 +54,7 @@ class TresPolicy:
         return self._learner.learn()
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the representative of the highest worth, or any while exploring."""
+        """Return the representative with the highest Q, or any while exploring."""
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts, each=each)
@@ -65,7 +65,7 @@ class TresPolicy:
             best = int(self._random.integers(len(drawn.rows)))
         else:
             q_values = self._learner.q_values(drawn.rows)
-            best = int(np.argmax(self._learner.worth(drawn.rows, q_values)))
+            best = self._learner.best(drawn.rows, q_values)
             q_value = float(q_values[best])
         leaf, row = int(drawn.leaves[best]), int(drawn.rows[best])
         self.tree.pool.discard(leaf, row)
@@ -84,11 +84,11 @@ class TresPolicy:
 class NoNeighbourhoodPolicy(TresPolicy):
     """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are blank for all samples.
 
-    What the domain bonus knows of a sample's domain is left out, too.
+    Choices kept for new domains are none of its own, for it does not know a domain.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
-        super().__init__(store, replace(setup, learning=replace(setup.learning, domain_bonus=0.0)))
+        super().__init__(store, replace(setup, learning=replace(setup.learning, new_domains=0.0)))
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return the x(s, a) [n, 8] of rows without what is known of their domains."""
