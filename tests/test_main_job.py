@@ -296,3 +296,28 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     assert "Traceback" not in log
     if output.exists():
         assert all(item["final_url"] for item in lines_of(output))
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("oracle", "it reads the labels of an offline web: add -a web=synthetic"),
+        ("seedfinder", "set TRES_SEARCH_URL"),
+        ("ache", "judges pages by the pack 'food-svm', which is not in models/"),
+    ],
+)
+def test_policy_that_lacks_something_says_so_in_one_line(scrapy, tmp_path, policy, reason):
+    models = tmp_path / "models"
+    models.mkdir()
+    packs = ["food", "vectors"] + ["food-svm"] * (policy == "seedfinder")
+    for pack in packs:
+        (models / pack).symlink_to(PROJECT / "models" / pack)
+    process, items = crawl(
+        *(scrapy, tmp_path, "-a", f"policy={policy}", "-a", f"models={models}"),
+        *("-a", "seed=http://a.test/", "-s", "LOG_ENABLED=False"),
+    )
+    assert process.returncode == 1
+    assert not items
+    assert process.stderr.startswith("scrapy crawl tres: ")
+    assert reason in process.stderr
+    assert process.stderr.count("\n") == 1
