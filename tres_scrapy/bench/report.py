@@ -89,7 +89,7 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     yield (
         "Milliseconds of a choice",
         "Mean over the last tenth of the pages; in brackets the size of the frontier then, which "
-        "still holds what can no longer be taken and was not met yet. What a policy does when links "
-        "come in or a page is learnt from is not in it: queues value links then.",
+        "still holds what can no longer be taken and was not met yet. What a policy does when "
+        "links come in or a page is learnt from is not in it: queues value links then.",
         pace_table(cells),
     )
