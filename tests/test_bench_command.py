@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -91,7 +92,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
         (["--pages", "0"], "--pages '0' must be a whole number from 1 up"),
         (["--jobs", "0"], "--jobs '0' must be a whole number from 1 up"),
         (["--topics", "fod"], "unknown topic 'fod'"),
-        (["--topics", "food-svm"], "'food-svm' has no synthetic web"),
+        (["--topics", "food-svm", "--policies", "tres"], "'food-svm' has no synthetic web"),
         (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
         (["--web", "corpus"], "--data FILE"),
         (["--web", "corpus", "--data", "missing.jsonl"], "missing.jsonl"),
@@ -126,6 +127,8 @@ def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> Non
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell has what it starts in the background ignore it
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
         sleep(0.05)
