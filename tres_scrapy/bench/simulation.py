@@ -13,13 +13,12 @@ from collections.abc import Callable
 from time import perf_counter, process_time
 from urllib.parse import urljoin, urlsplit
 
-from protego import Protego
+from scrapy.robotstxt import ProtegoRobotParser
 
 from tres_scrapy.assembly import load_pack, make_crawl
 from tres_scrapy.bench.library import Fetched, Library
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config import Config
-from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
 from tres_scrapy.topic.text import canonicalise
@@ -38,7 +37,7 @@ class World:
         self.pack = load_pack(config)
         self.library = Library(self.web, self.pack, config.max_links)
         self.user_agent = user_agent
-        self._robots: dict[str, Protego] = {}
+        self._robots: dict[str, ProtegoRobotParser] = {}
 
     def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
         """Crawl by the policy of `config`, telling `progress` of pages as they come."""
@@ -49,10 +48,10 @@ class World:
         parts = urlsplit(url)
         if parts.netloc not in self._robots:
             answer = self.web.answer(f"{parts.scheme}://{parts.netloc}/robots.txt")
-            self._robots[parts.netloc] = Protego.parse(answer.body.decode("utf-8", "ignore"))
+            self._robots[parts.netloc] = ProtegoRobotParser(answer.body, None)
         rules = self._robots[parts.netloc]
-        delay = rules.crawl_delay(self.user_agent) or 0
-        return delay <= longest_delay and rules.can_fetch(url, self.user_agent)
+        delay = rules.rp.crawl_delay(self.user_agent) or 0
+        return delay <= longest_delay and rules.allowed(url, self.user_agent)
 
 
 class Simulation:
@@ -60,7 +59,7 @@ class Simulation:
 
     def __init__(self, world: World, config: Config) -> None:
         self.count = Count()
-        self.crawl: Crawl = make_crawl(config, world.pack)
+        self.crawl = make_crawl(config, world.pack)
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config

@@ -5,8 +5,8 @@ classifier "baseline" at first, which ranks links by P(relevant) of their page, 
 the binary forward kind every 1,000 pages, the most relevant links first, no seed scope. Departures:
 
 - Soft focus: links of irrelevant pages are kept, and all fetches count towards the next training.
-  Hard focus, the default of ACHE's code, would count relevant pages only, learn for the first time
-  when half of a crawl of 5,000 pages is over, and run out of links under a small MAX.
+  Hard focus, the default of ACHE's code, would count relevant pages only and learn for the first
+  time after 1,000 of them, late in a crawl of 5,000 pages.
 - MAX counts the pages fetched of a domain; ACHE counts the links it has found.
 - The best link of all is taken at each step. ACHE's scheduler loads the 10,000 best and spreads
   them over hosts, for politeness, which is the fetcher's here; in a crawl of 5,000 pages what it

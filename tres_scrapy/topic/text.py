@@ -111,8 +111,7 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, the words around each link are read too; without `language`, which takes as
-    long as the rest, it is left open.
+    With `contexts`, the words around each link are read too; without `language`, it is left open.
     """
     tree = _parse(html)
     title = _text(tree.css_first("title"))
