@@ -1,4 +1,4 @@
-"""The policies by name, and where each comes from."""
+"""The policies by name; where each comes from stands in its module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ class Kind:
     """
 
     make: Callable[[SampleStore, Setup], Policy]
-    source: str
     classifier: str = ""
     reads_text: bool = False
     rewarded: bool = True
@@ -37,25 +36,19 @@ class Kind:
 
 
 POLICIES = {
-    "tres": Kind(TresPolicy, "TRES (P 2.4, 2.6)"),
-    "tree_random": Kind(TreeRandomPolicy, "Tree-Random (P 3.4)"),
-    "random": Kind(RandomPolicy, "Random (P 3.4)", rewarded=False),
-    "synchronous": Kind(SynchronousPolicy, "Synchronous method (P 2.5)"),
-    "tres_async": Kind(AsynchronousPolicy, "TRES_Async (P 3.6.1)"),
-    "async": Kind(AsyncPolicy, "Async (Han et al., 2018)", needs="similarity"),
-    "ache": Kind(AchePolicy, "ACHE (Barbosa and Freire, 2007)", classifier="svm", reads_text=True),
-    "seedfinder": Kind(
-        SeedFinderPolicy, "SeedFinder (Vieira et al., 2016)", classifier="svm", reads_text=True
-    ),
-    "best_first": Kind(BestFirstPolicy, "Best-First (Cho et al., 1998)"),
-    "breadth_first": Kind(
-        BreadthFirstPolicy, "Breadth-First (Najork and Wiener, 2001)", rewarded=False
-    ),
-    "oracle": Kind(
-        OraclePolicy, "knows the labels of an offline web", rewarded=False, needs="labels"
-    ),
-    "tres_svm": Kind(TresPolicy, "TRES_SVM (P 3.6.2)", classifier="svm"),
-    "tres_nh": Kind(NoNeighbourhoodPolicy, "TRES_NH (P 3.6.3)"),
+    "tres": Kind(TresPolicy),
+    "tree_random": Kind(TreeRandomPolicy),
+    "random": Kind(RandomPolicy, rewarded=False),
+    "synchronous": Kind(SynchronousPolicy),
+    "tres_async": Kind(AsynchronousPolicy),
+    "async": Kind(AsyncPolicy, needs="similarity"),
+    "ache": Kind(AchePolicy, classifier="svm", reads_text=True),
+    "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True),
+    "best_first": Kind(BestFirstPolicy),
+    "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
+    "oracle": Kind(OraclePolicy, rewarded=False, needs="labels"),
+    "tres_svm": Kind(TresPolicy, classifier="svm"),
+    "tres_nh": Kind(NoNeighbourhoodPolicy),
 }
 
 
