@@ -181,6 +181,22 @@ def test_a_busy_engine_or_result_is_waited_for_while_links_are_fetched():
     assert web.store.url(web.crawl.next().row) == "http://a.test/1"
 
 
+def test_no_link_is_taken_while_a_query_or_a_result_is_under_way():
+    web = Web()
+    web.fetch(web.crawl.next().row)
+    query = web.crawl.next().row
+    assert web.crawl.next() is None
+    web.fetch(query)
+    results = [web.crawl.next().row, web.crawl.next().row]
+    assert [web.store.url(row) for row in results] == ["http://a.test/1", "http://b.test/1"]
+    while (decision := web.crawl.next()) is not None:
+        results.append(decision.row)
+    assert all(web.store.url(row) in PAGES for row in results)
+    for row in results:
+        web.fetch(row)
+    assert web.crawl.next().is_query
+
+
 def test_it_asks_no_more_than_the_allowed_queries(monkeypatch):
     monkeypatch.setattr(seedfinder, "MAX_QUERIES", 2)
     web = Web().run()

@@ -71,13 +71,17 @@ class SeedFinderPolicy(AchePolicy):
         self._search: _Search | None = _Search(self._next_keyword())
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Take the page of results or the result that comes next, else the best link."""
+        """Take the page of results or the result that comes next, else the best link.
+
+        While one of them is being fetched no link is: a crawl with many requests at a time would
+        be ACHE's, for each query waits for the results of the one before.
+        """
         row = self._first_ready(busy_hosts)
         if row is None:
             self._proceed()  # the last results perhaps were none that can be fetched
             row = self._first_ready(busy_hosts)
         if row is None:
-            return super().select(busy_hosts)
+            return None if self._leased else super().select(busy_hosts)
         self._leased.add(row)
         return Decision(row, None, None, is_query=self._is_query(row))
 
