@@ -20,11 +20,15 @@ PROJECT = Path(__file__).parents[1]
 
 @dataclass
 class Pages:
-    """A tiny web: what each URL answers, and the requests it got."""
+    """A tiny web: what each URL answers, and the requests it got.
+
+    After `lasts` requests, if it is set, it hangs up on whoever asks.
+    """
 
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
     requests: list[tuple[float, str]] = field(default_factory=list)
     port: int = 0
+    lasts: int | None = None
 
     def add(self, url, html="", status=200, **headers):
         headers = {"Content-Type": "text/html; charset=utf-8"} | {
@@ -47,6 +51,9 @@ def pages() -> Iterator[Pages]:
 
         def do_GET(self):
             web.requests.append((monotonic(), self.path))
+            if web.lasts is not None and len(web.requests) > web.lasts:
+                self.close_connection = True
+                return
             status, headers, body = web.answers.get(self.path, (404, {}, b""))
             self.send_response(status)
             for name, value in headers.items():

@@ -82,7 +82,7 @@ def test_at_first_links_of_relevant_pages_go_first_and_in_random_order():
     good = crawl.book_page(
         *(crawl.next().row, 1.0, [f"http://a.test/{i}" for i in range(20)], [""] * 20, none),
         text=PageText(probability=0.8),
-    )
+    ).outlinks
     first = crawl.next().row
     urls = [f"http://b.test/{i}" for i in range(20)]
     crawl.book_page(first, 0.0, urls, urls, none, text=PageText(probability=0.2))
@@ -164,6 +164,8 @@ def test_the_context_of_a_link_is_learned_from():
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
     none = np.zeros((1, 3), dtype=np.float32)
     text = PageText("", {"http://1.test/": "ripe cheese"})
-    rows = crawl.book_page(crawl.next().row, 1.0, ["http://1.test/"], [""], none, text=text)
+    rows = crawl.book_page(
+        crawl.next().row, 1.0, ["http://1.test/"], [""], none, text=text
+    ).outlinks
     words = policy._neighbourhoods.words(rows).numbers
     assert policy._neighbourhoods.fields[words].tolist() == [2, 2]

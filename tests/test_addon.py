@@ -2,6 +2,13 @@
 
 import json
 
+import pytest
+from scrapy.extensions.spiderstate import SpiderState
+from scrapy.settings import Settings
+from scrapy.utils.conf import build_component_list
+
+from tres_scrapy.addon import TresAddon
+
 SETTINGS = """
 SPIDER_MODULES = ["theirs.spiders"]
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
@@ -84,3 +91,15 @@ def test_each_link_of_a_foreign_spider_is_fetched_once_by_its_own_callback(scrap
     assert all(item["from"] for item in items if item["url"] != "http://a.test/")
     assert "'tres/pages': 43" in process.stderr
     assert "KeyError" not in process.stderr
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_what_runs_code_of_others_is_off_unless_their_project_wants_it(wanted):
+    """SpiderState unpickles a file of JOBDIR; the other two listen for Python to execute."""
+    names = ("REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED")
+    settings = Settings(dict.fromkeys(names, True) | {"EXTENSIONS": {SpiderState: 0}})
+    settings = settings if wanted else Settings()
+    TresAddon().update_settings(settings)
+    assert [settings.getbool(name) for name in names] == [wanted, wanted]
+    extensions = settings.get_component_priority_dict_with_base("EXTENSIONS")
+    assert (SpiderState in build_component_list(extensions)) == wanted

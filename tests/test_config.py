@@ -2,10 +2,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from conftest import PROJECT
 from scrapy.settings import Settings
 
 from tres_scrapy.config import Config, ConfigError, apply_arguments
 from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.topic.text import ReadingLimits
 
 
 def config(**settings):
@@ -61,6 +64,16 @@ def test_bad_value_names_setting_value_and_rule(name, text, rule):
     assert rule in message
 
 
+def test_limits_of_reading_are_settings():
+    limits = config(max_html=1000, max_links=10, max_anchor=50).reading
+    assert limits == ReadingLimits(html=1000, links=10, anchor=50)
+
+
+def test_limits_of_the_frontier_are_settings():
+    limits = config(max_frontier=100, max_pending_per_domain=10, max_failures=5).frontier
+    assert limits == FrontierLimits(pending=100, pending_per_domain=10, failures=5)
+
+
 def test_unknown_setting_is_refused_with_a_suggestion():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
@@ -89,6 +102,12 @@ def test_every_setting_is_a_spider_argument():
 
 def test_every_setting_says_what_it_means():
     assert all(spec.metadata["meaning"] for spec in fields(Config))
+
+
+def test_every_limit_is_documented():
+    limits = [spec.name for spec in fields(Config) if spec.name.startswith("max_")]
+    text = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
+    assert [name for name in limits if f"`TRES_{name.upper()}`" not in text] == []
 
 
 def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):

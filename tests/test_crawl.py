@@ -46,7 +46,8 @@ def crawl_of(*seeds, limit=None, cap=None):
 
 
 def book(crawl, row, reward, *urls):
-    return crawl.book_page(row, reward, urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    actions = np.zeros((len(urls), 3), dtype=np.float32)
+    return crawl.book_page(row, reward, urls, urls, actions).outlinks
 
 
 def test_order_of_algorithm_3():
@@ -162,6 +163,8 @@ def test_figures_name_what_is_worth_watching():
         "relevant_domains": 1,
         "frontier_size": 1,
         "failures/timeout": 1,
+        "links_left_out": 0,
+        "domains_given_up": 0,
         "q_loss": 0.5,
         "own": 1,
     }

@@ -75,3 +75,49 @@ def test_same_seed_same_network():
     x = np.random.default_rng(0).random((4, 8)).astype(np.float32)
     assert first.q_values(x).tolist() == second.q_values(x).tolist()
     assert first.q_values(x).tolist() != DoubleDQN(AgentOptions(), seed=8).q_values(x).tolist()
+
+
+def test_step_without_a_finite_gradient_is_not_taken():
+    agent = DoubleDQN(AgentOptions(), seed=0)
+    before = agent.state()
+    batch = Batch(
+        np.ones((2, 8), dtype=np.float32),
+        np.array([1.0, np.nan], dtype=np.float32),
+        np.zeros(0, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+    )
+    agent.update(batch, lambda rows: np.zeros((len(rows), 8), dtype=np.float32))
+    assert (agent.updates, agent.skipped) == (0, 1)
+    np.testing.assert_array_equal(agent.state(), before)
+
+
+def test_restored_agent_learns_on_as_the_one_it_was():
+    random = np.random.default_rng(0)
+    agent, restored = (
+        DoubleDQN(AgentOptions(target_period=5), seed=0),
+        DoubleDQN(AgentOptions(target_period=5), seed=1),
+    )
+
+    def update(agent, seed):
+        x = np.random.default_rng(seed).random((4, 8), dtype=np.float32)
+        batch = Batch(x, x[:, 0], np.arange(4), np.ones(4, dtype=np.int64))
+        agent.update(batch, lambda rows: x[rows])
+
+    for seed in range(7):
+        update(agent, seed)
+    restored.restore(agent.state(), agent.updates)
+    assert restored.learning_rate == agent.learning_rate
+    for seed in range(7, 12):
+        update(agent, seed)
+        update(restored, seed)
+    np.testing.assert_array_equal(restored.state(), agent.state())
+    x = random.random((3, 8), dtype=np.float32)
+    np.testing.assert_array_equal(restored.q_values(x), agent.q_values(x))
+
+
+@pytest.mark.parametrize("state", [[], [0.0] * 7, [np.nan] * 3004])
+def test_what_is_no_state_is_refused(state):
+    with pytest.raises(ValueError, match="no state"):
+        DoubleDQN(AgentOptions(target_period=5), seed=0).restore(
+            np.array(state, dtype=np.float32), 1
+        )

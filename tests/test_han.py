@@ -24,7 +24,8 @@ def start(anchors, seed=0):
 
 def book(crawl, row, reward, anchors):
     urls = [f"http://{i}.test/{row}" for i in range(len(anchors))]
-    return crawl.book_page(row, reward, urls, anchors, np.zeros((len(anchors), 3), dtype="f4"))
+    actions = np.zeros((len(anchors), 3), dtype="f4")
+    return crawl.book_page(row, reward, urls, anchors, actions).outlinks
 
 
 @pytest.fixture

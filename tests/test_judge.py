@@ -5,6 +5,7 @@ import pytest
 
 from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.text import ReadingLimits
 
 
 class Pack:
@@ -34,7 +35,7 @@ def pack():
 
 @pytest.fixture
 def judge(pack):
-    judge = Judge(pack, max_links=10)
+    judge = Judge(pack, ReadingLimits(links=10))
     yield judge
     pack.go_on.set()
     judge.close()
@@ -76,7 +77,7 @@ def test_verdict_that_nobody_wants_any_more_harms_nobody(pack, judge):
 
 
 def test_close_waits_for_what_was_submitted(pack):
-    judge = Judge(pack, max_links=10)
+    judge = Judge(pack, ReadingLimits(links=10))
     pack.go_on.set()
     futures = [judge.submit("<p>good</p>", "http://a.test/") for _ in range(20)]
     judge.close()

@@ -9,6 +9,7 @@ MAY_IMPORT = {
     "frontier": {"frontier"},
     "agent": {"agent", "frontier"},
     "policies": {"policies", "agent", "frontier", "topic"},
+    "job": {"job", "policies", "agent", "frontier"},
     "webs": {"webs"},
 }
 FILES = [file for layer in MAY_IMPORT for file in sorted((PACKAGE / layer).glob("*.py"))]

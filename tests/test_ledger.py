@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+from tres_scrapy.frontier.limit import FrontierLimits
 
 
 @pytest.mark.parametrize(
@@ -71,3 +74,35 @@ def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
     ledger.lease(domain[0], -1)
     ledger.book_page(domain[0], 0.0)
     assert ledger.exhausted(domain)[0]
+
+
+def test_a_domain_that_fails_too_often_in_a_row_is_given_up_for_good():
+    ledger = DomainLedger(limits=FrontierLimits(failures=2))
+    domain = np.array([ledger.id_of("a.test")])
+    for page in (False, True, False):
+        assert not ledger.full(domain)[0]
+        ledger.book_page(domain[0], 1.0) if page else ledger.book_failure(domain[0])
+    assert not ledger.exhausted(domain)[0]
+    ledger.book_failure(domain[0])
+    ledger.book_page(domain[0], 1.0)  # it was under way
+    assert ledger.exhausted(domain)[0]
+    assert ledger.full(domain)[0]
+    assert ledger.domains_given_up == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None]))))
+def test_restored_ledger_is_the_one_that_was_kept(visits):
+    kept, restored = (DomainLedger(limits=FrontierLimits(failures=2)) for _ in range(2))
+    for ledger in (kept, restored):
+        for name in "abc":
+            ledger.id_of(name)
+    for domain, reward in visits:
+        if reward is None:
+            kept.book_failure(domain)
+        else:
+            kept.book_page(domain, reward)
+    domains = np.array([domain for domain, _ in visits], dtype=np.int32)
+    rewards = np.array([-1 if reward is None else reward for _, reward in visits])
+    restored.restore(domains, rewards >= 0, rewards > 0)
+    for column in ("visits", "pages", "relevant", "failures"):
+        assert restored._records[column].tolist() == kept._records[column].tolist()

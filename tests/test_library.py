@@ -5,6 +5,7 @@ from tres_scrapy.bench import library as module
 from tres_scrapy.bench.library import Library
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.topic.pack import Judgement
+from tres_scrapy.topic.text import ReadingLimits
 from tres_scrapy.webs.web import HTML, TEXT, Answer
 
 PAGE = "<title>Soup</title><p>Leek soup and <a href='/b'>more soup</a> with bread.</p>"
@@ -53,7 +54,7 @@ def web():
 
 @pytest.fixture
 def library(web):
-    return Library(web, Pack(), max_links=10)
+    return Library(web, Pack(), ReadingLimits(links=10))
 
 
 def test_page_is_read_and_judged_once(library, web):

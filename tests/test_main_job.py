@@ -192,7 +192,7 @@ def test_every_kind_of_failure_is_an_experience_and_no_page(scrapy, tmp_path, pa
         "not_html",
         "soft_404",
         "redirect_closed",
-        "ignored",
+        "robots",
     ):
         assert f"'tres/failures/{name}': 1" in process.stderr
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import lzma
+import os
 import re
 import tomllib
 from collections.abc import Callable
@@ -108,11 +109,23 @@ def test_facts_that_cannot_be_written_leave_the_old_pack(directory: Path, wrong:
     assert {path: path.read_bytes() for path in directory.iterdir()} == before
 
 
+def test_a_pack_is_not_written_through_a_link_of_a_stranger(directory: Path) -> None:
+    victim = directory.parents[1] / "victim"
+    victim.write_text("mine")
+    for name in ("topic.toml", "topic.toml.part"):
+        (directory / name).unlink(missing_ok=True)
+        (directory / name).symlink_to(victim)
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    write_pack(directory, facts(directory.parent) | model(linear), linear)
+    assert victim.read_text() == "mine"
+    assert Pack.load(directory).classifier.kind == "tfidf"
+
+
 class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", range(8))
 def test_a_kill_at_any_step_leaves_the_old_pack_or_the_new_one(
     directory: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
@@ -131,7 +144,7 @@ def test_a_kill_at_any_step_leaves_the_old_pack_or_the_new_one(
         for name in ("replace", "unlink"):
             patched.setattr(Path, name, until_killed(getattr(Path, name)))
         write_pack(directory, facts(directory.parent) | model(linear), linear)
-    assert Pack.load(directory).classifier.kind == ("bilstm" if steps < 3 else "tfidf")
+    assert Pack.load(directory).classifier.kind == ("bilstm" if steps < 5 else "tfidf")
     write_pack(directory, facts(directory.parent) | model(linear), linear)
     assert len(list(directory.glob("*.safetensors"))) == 1
 
@@ -272,6 +285,36 @@ def leave_the_pack(directory: Path) -> None:
     path.rename(directory.parent / path.name)
 
 
+def link_the_facts(directory: Path) -> None:
+    (directory / "topic.toml").rename(directory.parent / "topic.toml")
+    (directory / "topic.toml").symlink_to("../topic.toml")
+
+
+def pipe_the_facts(directory: Path) -> None:
+    (directory / "topic.toml").unlink()
+    os.mkfifo(directory / "topic.toml")
+
+
+def pipe_the_weights(directory: Path) -> None:
+    path = next(directory.glob("*.safetensors"))
+    path.unlink()
+    os.mkfifo(path)
+
+
+def stretch(name: str) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        os.truncate(next(directory.glob(name)), 2**40)
+
+    return damage
+
+
+def name_the_weights(name: str) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        replace(directory / "topic.toml", next(directory.glob("*.safetensors")).name, name)
+
+    return damage
+
+
 def leave_models(directory: Path) -> None:
     replace(directory / "topic.toml", "../vectors/small.npz", "../../small.npz")
     (directory.parent / "vectors" / "small.npz").rename(directory.parents[1] / "small.npz")
@@ -289,6 +332,17 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         (pickle_weights, "header"),
         (leave_models, "outside the directory 'models'"),
         (leave_the_pack, "outside the directory 'food'"),
+        (name_the_weights("/etc/passwd"), "outside the directory 'food'"),
+        (name_the_weights("/dev/zero"), "outside the directory 'food'"),
+        (name_the_weights("."), "'.' must be an ordinary file"),
+        (name_the_weights(r"a\u0000"), "null"),
+        (link_the_facts, "outside the directory 'food'"),
+        (pipe_the_facts, "'topic.toml' must be an ordinary file"),
+        (pipe_the_weights, "must be an ordinary file"),
+        (stretch("topic.toml"), "'topic.toml' must be an ordinary file of 4,194,304 bytes"),
+        (stretch("*.safetensors"), "must be an ordinary file of 1,073,741,824 bytes"),
+        (stretch("../vectors/small.npz"), "must be an ordinary file of 1,073,741,824 bytes"),
+        (toml("threshold = 0.5", "threshold = nan"), "threshold nan"),
         (break_vectors, "'small.npz' is not a word vector file"),
         (weights(dense_bias=lambda b: b * torch.nan), "dense.bias nan"),
         (weights(dense_bias=lambda b: b + 3e38), "dense.bias 3"),
@@ -313,7 +367,10 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         (toml("hidden = 4", "hidden = true"), "hidden True must be a whole number"),
         (toml("hidden = 4", "hidden = 12000"), "hidden 12000 must be a whole number"),
         (toml("keywords = 0", "keywords = -1"), "keywords -1 must be a whole number"),
-        (toml('given = ["cheese"]', "given = [1]"), "given [1] must be a list of strings"),
+        (
+            toml('given = ["cheese"]', "given = [1]"),
+            "given [1] must be a list of strings",
+        ),
         (toml('given = ["cheese"]', 'given = "cheese"'), "given 'cheese' must be a list"),
         (toml('expanded = ["wine"]', 'expanded = "wine"'), "expanded 'wine' must be a list"),
         (toml('phrases = ["slow food"]', 'phrases = "slow"'), "phrases 'slow' must be a list"),

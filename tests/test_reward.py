@@ -7,13 +7,15 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.extensions.learner import LEASE, SAMPLE, VISIT, Learner
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.policies.setup import Setup
+from tres_scrapy.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.topic.text import Link, Page
@@ -38,7 +40,7 @@ class Judge:
             future.set_exception(self.error)
         else:
             page = Page(url, "Title", html, LINKS)
-            future.set_result(Judged(page, Judgement(0.9, True, ACTIONS)))
+            future.set_result(Judged(page, Judgement(0.9, True, ACTIONS), fingerprint(page)))
         return future
 
 
@@ -55,8 +57,8 @@ def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_cl
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
     )
-    row = learner.add_seed(url)
-    assert crawl.next().row == row
+    assert learner.add_seed(url, Request(url))
+    row = crawl.next().row
     request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
     spider = SimpleNamespace(follow_every_link=follow_every_link)

@@ -1,11 +1,15 @@
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing, State
+from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
 
 CAP = 3
+LIMITS = FrontierLimits(pending=12, pending_per_domain=7, failures=2)
 HOSTS = ["a.x.test", "b.x.test", "y.test"]
 URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.integers(0, 4))
 
@@ -19,8 +23,9 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.store = SampleStore(DomainLedger(Cap(CAP, CAP)))
+        self.store = SampleStore(DomainLedger(Cap(CAP, CAP), limits=LIMITS))
         self.rows = []
+        self.left_out = 0
         self.closed = set()
         self.pages = []  # (domain, reward); reward None: a visit that brought no page
 
@@ -35,12 +40,17 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             ),
         }
 
+    def is_exhausted(self, domain):
+        """Whether a domain has given MAX pages or, at any time, failed too often in a row."""
+        rewards = [reward for name, reward in self.pages if name == domain]
+        return self.count(domain)["pages"] >= CAP or (None, None) in pairwise(rewards)
+
     def with_state(self, state):
         return [i for i, row in enumerate(self.rows) if row["state"] == state]
 
     def standing(self, row, busy=()):
         count = self.count(row["domain"])
-        if row["url"] in self.closed or count["pages"] >= CAP:
+        if row["url"] in self.closed or self.is_exhausted(row["domain"]):
             return Standing.DEAD
         if count["pages"] + count["leased"] >= CAP or row["host"] in busy:
             return Standing.BUSY
@@ -50,15 +60,27 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         actions = np.arange(3 * len(urls), dtype=np.float32).reshape(-1, 3)
         first = len(self.rows)
         rows = self.store.add(parent, urls, urls, actions)
-        for url, action in zip(urls, actions, strict=True):
+        alive = [
+            (url, action)
+            for url, action in zip(urls, actions, strict=True)
+            if url not in self.closed
+        ]
+        room = max(0, LIMITS.pending - len(self.with_state(State.PENDING)))
+        self.left_out += len(alive[room:])
+        for url, action in alive[:room]:
             domain = registrable_domain(host_of(url))
-            if url in self.closed or self.count(domain)["pages"] >= CAP:
+            if self.is_exhausted(domain):
+                continue
+            waiting = [self.rows[i]["domain"] for i in self.with_state(State.PENDING)]
+            if waiting.count(domain) >= LIMITS.pending_per_domain:
+                self.left_out += 1
                 continue
             self.rows.append(
                 {"url": url, "host": host_of(url), "domain": domain, "state": State.PENDING}
                 | {"static": [*path, *action], "parent": parent}
             )
         assert rows.tolist() == list(range(first, len(self.rows)))
+        assert self.store.left_out == self.left_out
 
     @rule(urls=st.lists(URLS, max_size=5))
     def add_seeds(self, urls):
@@ -146,12 +168,33 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
 TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
 
 
-def test_trail_leads_from_the_seed():
-    store = SampleStore(DomainLedger())
-    row = NO_PARENT
-    urls = ["http://a.test/", "http://a.test/b", "http://c.test/"]
+def test_what_does_not_fit_leaves_nothing_behind():
+    store = SampleStore(DomainLedger(limits=FrontierLimits(pending=3, pending_per_domain=2)))
+    urls = [f"http://{host}.test/" for host in ("a.x", "b.x", "c.x", "y", "z")]
+    rows = store.add(NO_PARENT, urls, urls, np.zeros((5, 3), dtype=np.float32))
+    assert [store.url(row) for row in rows] == ["http://a.x.test/", "http://b.x.test/"]
+    assert store.left_out == 3
+    assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
+
+
+def chain_of(urls):
+    store, row = SampleStore(DomainLedger()), NO_PARENT
     for url in urls:
         (row,) = store.add(row, [url], [""], np.zeros((1, 3), dtype=np.float32))
         store.lease(row)
         store.finish(row, store.path_after(row, 0.0))
+    return store, row
+
+
+def test_trail_leads_from_the_seed():
+    urls = ["http://a.test/", "http://a.test/b", "http://c.test/"]
+    store, row = chain_of(urls)
     assert store.trail(row) == urls
+    assert [store.depth(row) for row in range(3)] == [0, 1, 2]
+
+
+def test_long_trail_is_told_by_its_last_pages():
+    urls = [f"http://a.test/{i}" for i in range(TRAIL + 20)]
+    store, row = chain_of(urls)
+    assert store.trail(row) == urls[20:]
+    assert store.depth(row) == TRAIL + 19

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.topic import text
-from tres_scrapy.topic.text import MAX_TAGS, Link, canonicalise, read_page, tokenise
+from tres_scrapy.topic.text import (
+    MAX_ATTRIBUTES,
+    MAX_TAGS,
+    Link,
+    ReadingLimits,
+    canonicalise,
+    read_page,
+    tokenise,
+)
 
 URL = "https://shop.example.org/cheese/index.html"
 
@@ -24,6 +33,8 @@ def links(html: str, url: str = URL) -> tuple[Link, ...]:
         ("http://example.org?b=2,3&a=1", "http://example.org/?b=2,3&a=1"),
         ("http://example.org/caf\u00e9", "http://example.org/caf%C3%A9"),
         ("http://[2001:db8::1]/x", "http://[2001:db8::1]/x"),
+        ("http://me:pass@word@example.org:8080/@me?q=a@b", "http://example.org:8080/@me?q=a@b"),
+        ("http://me@[2001:db8::1]/", "http://[2001:db8::1]/"),
     ],
 )
 def test_a_fetchable_url_gets_its_canonical_form(url: str, canonical: str) -> None:
@@ -53,6 +64,12 @@ def test_a_fetchable_url_gets_its_canonical_form(url: str, canonical: str) -> No
 )
 def test_what_cannot_be_fetched_has_no_canonical_form(url: str) -> None:
     assert canonicalise(url) is None
+
+
+@given(st.text(), st.text())
+def test_no_user_name_is_canonical(name: str, password: str) -> None:
+    url = canonicalise(f"http://{name}:{password}@example.org/")
+    assert url is None or "@" not in urlsplit(url).netloc
 
 
 @given(st.text(st.characters(exclude_categories=[])))
@@ -147,7 +164,7 @@ def test_nofollow_links_are_kept() -> None:
 
 def test_only_the_first_links_are_kept_and_still_gain_anchors() -> None:
     html = "<a href=/0></a>" + "".join(f"<a href=/{n}>link</a>" for n in (1, 2, 3, 0))
-    page = read_page(html, URL, max_links=2)
+    page = read_page(html, URL, ReadingLimits(links=2))
     assert page.links == (
         Link("https://shop.example.org/0", "link"),
         Link("https://shop.example.org/1", "link"),
@@ -173,6 +190,11 @@ def test_read_page_never_raises(html: str) -> None:
 def test_hidden_and_named_boilerplate_is_dropped() -> None:
     chrome = "<div role=navigation>menu</div><p hidden>secret</p><button>Buy</button>"
     assert read_page(f"{chrome}<p>{'cheese ' * 40}", URL).text.split() == ["cheese"] * 40
+
+
+@pytest.mark.parametrize("root", ["<html hidden>", "<html role=navigation>", "<body hidden>"])
+def test_a_page_that_is_boilerplate_as_a_whole_is_read(root: str) -> None:
+    assert read_page(f"{root}<p>Brie", URL).text == "Brie"
 
 
 def test_a_block_of_links_is_dropped_and_a_paragraph_with_links_kept() -> None:
@@ -274,3 +296,71 @@ def test_every_link_has_a_context(html: str) -> None:
 def test_contexts_of_what_is_nested_without_end_are_short(tags: str) -> None:
     page = read_page(tags * 2_000, URL, contexts=True)
     assert all(len(around.split()) <= 20 for around in page.contexts)
+
+
+@pytest.mark.parametrize(
+    "link", ["<a href=/x>{}</a>", "<a href=/x><img alt='{}'></a>", "<a href=/x title='{}'></a>"]
+)
+def test_a_long_anchor_and_a_long_title_are_kept_in_part(link: str) -> None:
+    long = "fine " * 40_000
+    page = read_page(f"<title>{long}</title>" + link.format(long), URL)
+    assert page.links[0].anchor == long[: ReadingLimits.anchor]
+    assert page.title == long[: text.MAX_TITLE_LENGTH]
+
+
+def test_no_more_is_read_than_the_limits_allow() -> None:
+    html = "<p>cheese <a href=/a>four words of text</a> milk"
+    end = html.index("</a>")
+    assert read_page(html, URL, ReadingLimits(html=end, anchor=4)).links[0].anchor == "four"
+    assert read_page(html, URL, ReadingLimits(html=end)).text == "cheese four words of text"
+
+
+@pytest.mark.parametrize(
+    ("named", "canonical"),
+    [
+        ("/brie", "https://shop.example.org/brie"),
+        ("https://www.shop.example.org/brie#top", "https://www.shop.example.org/brie"),
+        ("https://other.example.net/brie", ""),
+        ("javascript:go()", ""),
+        ("http://[", ""),
+        ("", ""),
+    ],
+)
+def test_a_page_may_name_its_canonical_url_on_its_own_host(named: str, canonical: str) -> None:
+    html = f"<link rel='Shortlink CANONICAL' href='{named}'><p>Brie"
+    expected = canonical or ("" if named else URL)
+    assert read_page(html, URL).canonical == expected
+    assert read_page("<p>Brie", URL).canonical == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("?utm_source=a&utm_medium=b&fbclid=c", ""),
+        ("?id=1&utm_campaign=a&page=2", "?id=1&page=2"),
+        ("?gclid=a&", "?"),
+        ("?source=utm_source&my_fbclid=2", "?source=utm_source&my_fbclid=2"),
+        ("?b=2&a=1&", "?b=2&a=1&"),
+    ],
+)
+def test_a_link_loses_the_parameters_that_only_scripts_read(query: str, kept: str) -> None:
+    assert links(f"<a href='/brie{query}'>") == (Link(f"https://shop.example.org/brie{kept}", ""),)
+
+
+@pytest.mark.parametrize("attribute", [" a{}", " a{}=1", "/a{}", "a{}='x > y'", " a{}=\n'<b'"])
+def test_a_tag_of_too_many_attributes_ends_the_page(attribute: str) -> None:
+    def html(count: int) -> str:
+        attributes = "".join(attribute.format(i) for i in range(count))
+        return f"<p>Brie</p><p {attributes}><a href=/x>X</a>"
+
+    assert len(read_page(html(100), URL).links) == 1
+    page = read_page(html(MAX_ATTRIBUTES + 1), URL)
+    assert (page.text, page.links) == ("Brie", ())
+
+
+def test_a_menu_of_links_within_links_is_still_a_menu() -> None:
+    nested = "<a href=x>y<table><td>" * 2_000
+    page = read_page(
+        f"{'cheese ' * 40}<div><a href=/a>Shop</a> <a href=/b>Buy</a></div>{nested}", URL
+    )
+    assert "Shop" not in page.text

@@ -99,7 +99,7 @@ def test_the_sample_taken_next_joins_the_candidates_of_the_last_experience():
     no_actions = np.zeros((2, 3), dtype=np.float32)
     outlinks = crawl.book_page(
         seed, 1.0, ["http://1.test/", "http://2.test/"], ["", ""], no_actions
-    )
+    ).outlinks
     chosen = crawl.next().row
     batch = crawl.policy._learner._replay.batch(1)
     assert batch.candidates.tolist() == [*outlinks.tolist(), chosen]

@@ -75,6 +75,9 @@ def test_a_word_may_hold_spaces(tmp_path: Path) -> None:
         (b"milk 1 2\nwine 1\n", "line 2 has 1 numbers, not 2"),
         (b"milk 1 2\nwine 1 x\n", "could not convert"),
         (b"milk 1 nan\n", "finite"),
+        (b"milk" + b" 1" * 513 + b"\n", "first line is b'milk 1 1"),
+        (b"milk 1 2\nwine 1 2" + b" 1" * 500_000, "line 2 has 1,000,000 bytes or more"),
+        (b"2 3\n\xff" + b"x" * 100_000, "a word has 10,000 bytes or more"),
         (b"10 1 2\n", "has 0 words"),
         (gzip.compress(b"milk 1 2\n" * 99)[:-12], "ended before"),
         (gzip.compress(b"milk 1 2\n")[:10] + b"\xff" * 20, "decompressing"),
@@ -88,6 +91,23 @@ def test_what_is_no_vector_file_is_refused_with_the_reason(
     (tmp_path / "v").write_bytes(content)
     with pytest.raises(ValueError, match=reason):
         read_vectors(str(tmp_path / "v"), words=9)
+
+
+@pytest.mark.parametrize("shape", [(9,), (9, 513), (9, 5, 1)])
+def test_a_matrix_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = write(tmp_path / "v", "keyed with the matrix beside")
+    np.save(f"{path}.vectors.npy", np.ones(shape, dtype=np.float32))
+    with pytest.raises(ValueError, match=r"its vectors have shape \(9,"):
+        read_vectors(path, words=9)
+
+
+def test_a_matrix_beside_is_no_pickle_and_no_archive(tmp_path: Path) -> None:
+    path = write(tmp_path / "v", "keyed with the matrix beside")
+    for save in (np.savez, lambda file, array: np.save(file, array.astype(object))):
+        with Path(f"{path}.vectors.npy").open("wb") as file:
+            save(file, MATRIX)
+        with pytest.raises(ValueError, match="is no word2vec, GloVe or KeyedVectors file"):
+            read_vectors(path, words=9)
 
 
 class Hostile:

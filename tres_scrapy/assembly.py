@@ -33,7 +33,10 @@ def make_crawl(config: Config, pack: Pack) -> Crawl:
             similarity=_similarity(config, pack),
             labels=_labels(config),
         )
-        store = SampleStore(DomainLedger(config.max_per_domain, prior=config.domain_prior))
+        ledger = DomainLedger(
+            config.max_per_domain, prior=config.domain_prior, limits=config.frontier
+        )
+        store = SampleStore(ledger)
         policy = make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None

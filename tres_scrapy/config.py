@@ -12,10 +12,12 @@ from scrapy.settings import BaseSettings
 
 from tres_scrapy.agent.ddqn import AgentOptions
 from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.policies.setup import LearningOptions
 from tres_scrapy.setting import flag, identifier, number, one_of, query_url, seeds, whole
+from tres_scrapy.topic.text import ReadingLimits
 
 PREFIX = "TRES_"
 WEBS = ("synthetic", "corpus")
@@ -56,9 +58,28 @@ class Config:
         Path, Path(__file__).parent.parent / "models", "directory of the topic packs"
     )
     output: Path | None = _setting(Path, None, "JSON lines file of relevant pages")
-    max_links: int = _setting(whole(1), 1000, "links read from one page")
+    max_failures: int = _setting(
+        whole(1), FrontierLimits.failures, "failures in a row that end a domain"
+    )
+    max_frontier: int = _setting(
+        whole(1), FrontierLimits.pending, "links that wait in the frontier at most"
+    )
+    max_pending_per_domain: int = _setting(
+        whole(1), FrontierLimits.pending_per_domain, "those of one domain among them at most"
+    )
+    max_html: int = _setting(whole(1), ReadingLimits.html, "characters of a page that are read")
+    max_links: int = _setting(whole(1), ReadingLimits.links, "links read from one page")
+    max_anchor: int = _setting(
+        whole(1), ReadingLimits.anchor, "characters kept of the text of a link"
+    )
     max_crawl_delay: float = _setting(
         number(0, 86400), 30.0, "seconds; a host whose robots.txt asks for more is left alone"
+    )
+    max_unreachable: int = _setting(
+        whole(0), 50, "hosts in a row that cannot be reached until the crawl stops; 0: any number"
+    )
+    private_addresses: bool = _setting(
+        flag, False, "whether links may lead to this machine, its network and files"
     )
     torch_threads: int = _setting(whole(1), 1, "threads PyTorch computes with")
     progress_interval: float = _setting(number(0, 3600), 10.0, "seconds between progress lines")
@@ -166,6 +187,16 @@ class Config:
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX falls with the share of pages done: add -a pages=N")
+
+    @property
+    def frontier(self) -> FrontierLimits:
+        """What bounds the frontier."""
+        return FrontierLimits(self.max_frontier, self.max_pending_per_domain, self.max_failures)
+
+    @property
+    def reading(self) -> ReadingLimits:
+        """How much of a page is read."""
+        return ReadingLimits(self.max_html, self.max_links, self.max_anchor)
 
     @property
     def tree(self) -> TreeOptions:

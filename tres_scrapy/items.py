@@ -10,10 +10,9 @@ class RelevantPage:
     """A relevant page, and why and when it was fetched.
 
     `url` was chosen, `final_url` answered after redirects; `language` is ISO 639-1, "" where it
-    cannot be told; `depth` counts links from the seed and
-    `path` names the pages on the way; `q_value` is None in the exploration phase and for seeds,
-    `leaf`, the leaf's number when the choice was made, for seeds;
-    `fetched_at` is an ISO 8601 time in UTC.
+    cannot be told; `depth` counts links from the seed and `path` names the pages on the way, the
+    last hundred at most; `q_value` is None in the exploration phase and for seeds, `leaf`, the
+    leaf's number when the choice was made, for seeds; `fetched_at` is an ISO 8601 time in UTC.
     """
 
     url: str

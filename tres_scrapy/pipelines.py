@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import asdict
-from datetime import UTC, datetime
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Self, TextIO
 
 from scrapy.crawler import Crawler
 
 from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
 
 logger = logging.getLogger(__name__)
@@ -23,23 +25,38 @@ class JsonLinesPipeline:
     Other items pass untouched; so do relevant pages, on to Scrapy's own feeds.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, job: Job | None = None) -> None:
         self.path = path
+        self._job = job
         self._file: TextIO | None = None
         self._written = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
-        started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
-        return cls(config.output or Path("output", f"{config.topic}-{started}.jsonl"))
+        learner = crawler.get_extension(Learner)
+        job = None if learner is None else learner.job
+        started = now() if job is None else job.started
+        return cls(config.output or Path("output", f"{config.topic}-{started}.jsonl"), job)
 
     def open_spider(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            mend(self.path)
             self._file = self.path.open("a", encoding="utf-8")
+            if self._job is not None and self._job.unexported:
+                self._find_exported(self._job)
         except OSError as error:
             raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
+
+    def _find_exported(self, job: Job) -> None:
+        """Tell the job of the items that a crawl wrote before it was killed."""
+        rows = {item.url: row for row, item in job.unexported.items()}
+        with self.path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                row = rows.get(_url_of(line))
+                if row is not None:
+                    job.exported(row)
 
     def close_spider(self) -> None:
         if self._file is None:
@@ -58,3 +75,22 @@ class JsonLinesPipeline:
             self._file.flush()
             self._written += 1
         return item
+
+
+def mend(path: Path) -> None:
+    """Take a torn last line, which a killed crawl has left, off a JSON lines file."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("r+b") as file:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
+            torn = end < len(content) and content[end:].startswith(b'{"url": ')
+        if torn:
+            file.truncate(end)
+
+
+def _url_of(line: str) -> str:
+    try:
+        return str(json.loads(line)["url"])
+    except (ValueError, KeyError, TypeError):  # a line of another program's
+        return ""

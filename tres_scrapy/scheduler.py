@@ -17,11 +17,19 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.python.failure import Failure
 
-from tres_scrapy.extensions.learner import LEASE, SAMPLE, Learner
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
+from tres_scrapy.request import LEASE, SAMPLE
 from tres_scrapy.topic.text import canonicalise
 
 logger = logging.getLogger(__name__)
+
+# How the messages of IgnoreRequest begin that Scrapy itself raises
+_IGNORED = {
+    "Forbidden by robots.txt": "robots",
+    "max redirections reached": "redirect_limit",
+    "Ignored response": "too_large",
+}
 
 
 class TreeFrontierScheduler(BaseScheduler):
@@ -78,11 +86,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None or request.method != "GET" or repeats:
             self._again.append(request)
             return True
-        row = self._learner.add_seed(url)
-        if row is None:
-            return False
-        self._learner.requests[row] = request
-        return True
+        return self._learner.add_seed(url, request)
 
     def next_request(self) -> Request | None:
         busy = self._busy_hosts()
@@ -90,7 +94,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
-            decision = self._crawl.next(busy)
+            decision = self._learner.next(busy)
         if decision is None:
             self._wake_when_a_host_is_free()
             return None
@@ -185,7 +189,7 @@ class TreeFrontierScheduler(BaseScheduler):
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Book a fetch that raised; the request's own errback still has its say."""
         ignored = isinstance(failure.value, IgnoreRequest)
-        self._learner.book_failure(row, "ignored" if ignored else type(failure.value).__name__)
+        self._learner.book_failure(row, _kind(failure.value), reached=ignored)
         if errback is not None:
             return errback(failure)
         level = logging.DEBUG if ignored else logging.INFO
@@ -193,3 +197,10 @@ class TreeFrontierScheduler(BaseScheduler):
             level, "No page from %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
         )
         return None
+
+
+def _kind(error: BaseException | None) -> str:
+    """Return the name by which a failure is counted."""
+    if type(error) is not IgnoreRequest:
+        return type(error).__name__
+    return next((kind for said, kind in _IGNORED.items() if str(error).startswith(said)), "ignored")

@@ -16,16 +16,24 @@ COOKIES_ENABLED = False
 
 # Limits: a page is text, and one slow host must not hold a request for minutes
 DOWNLOAD_TIMEOUT = 30
+DNS_TIMEOUT = 20  # a host is looked up and checked before the former begins
+REACTOR_THREADPOOL_MAXSIZE = 20  # names are looked up in threads: ten dead ones would hold up all
 DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
 RETRY_TIMES = 1
 REDIRECT_MAX_TIMES = 10
+DOWNLOAD_FAIL_ON_DATALOSS = False  # a page that ends too soon is what came of it, as in a browser
+DOWNLOAD_HANDLERS = {
+    "http": "tres_scrapy.handler.BoundedHandler",  # 256 KiB of headers at most
+    "https": "tres_scrapy.handler.BoundedHandler",
+}
 
 # Nothing listens for commands on the crawling machine
 TELNETCONSOLE_ENABLED = False
 EXTENSIONS = {
     "scrapy.extensions.remote_control.RemoteControl": None,
     "scrapy.extensions.logstats.LogStats": None,  # the progress line says more
+    "scrapy.extensions.spiderstate.SpiderState": None,  # it unpickles a file of JOBDIR
 }
 
 LOG_LEVEL = "INFO"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.utils import clip_grad_norm_, parameters_to_vector
 
 from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
 Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
@@ -34,6 +37,7 @@ class DoubleDQN:
     def __init__(self, options: AgentOptions, seed: int) -> None:
         self.options = options
         self.updates = 0
+        self.skipped = 0  # updates whose gradient was not finite
         self.online = QNetwork(options.hidden, torch.Generator().manual_seed(seed))
         self.target = copy.deepcopy(self.online).requires_grad_(requires_grad=False)
         self._optimizer = torch.optim.Adam(self.online.parameters(), lr=options.learning_rate)
@@ -45,6 +49,35 @@ class DoubleDQN:
     def learning_rate(self) -> float:
         """The present learning rate."""
         return float(self._optimizer.param_groups[0]["lr"])
+
+    def state(self) -> NDArray[np.float32]:
+        """Return what learning has changed as one vector, all but the number of updates.
+
+        It is [4 P] of P parameters: the online network's, the target's, and Adam's two moments.
+        """
+        networks = [*self.online.parameters(), *self.target.parameters()]
+        moments = [moment for name in _MOMENTS for moment in self._moments(name)]
+        vector: NDArray[np.float32] = parameters_to_vector(networks + moments).detach().numpy()
+        return vector
+
+    def restore(self, state: NDArray[np.float32], updates: int) -> None:
+        """Take over the state [4 P] of an agent after `updates`; ValueError: it is none."""
+        parameters = list(self.online.parameters())
+        size = sum(parameter.numel() for parameter in parameters)
+        if len(state) != 4 * size or updates < 0 or not np.isfinite(state).all():
+            raise ValueError("no state of this agent")
+        online, target, *moments = torch.from_numpy(state).chunk(4)
+        _fill(parameters, online)
+        _fill(list(self.target.parameters()), target)
+        self.updates = updates
+        decay = self.options.learning_rate_decay ** (updates // self.options.target_period)
+        self._optimizer.param_groups[0]["lr"] = self.options.learning_rate * decay
+        for name, moment in zip(_MOMENTS, moments, strict=True):
+            filled = [torch.zeros_like(parameter) for parameter in parameters]
+            _fill(filled, moment)
+            for parameter, tensor in zip(parameters, filled, strict=True):
+                adam = self._optimizer.state[parameter]
+                adam |= {"step": torch.tensor(float(updates)), name: tensor}
 
     def q_values(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of the online network for x [n, 8] as [n]."""
@@ -63,20 +96,39 @@ class DoubleDQN:
     def update(self, batch: Batch, features: Features) -> float:
         """Take one gradient step on mean (y - Q)^2; return that loss.
 
-        `features` gives the present x(s, a) of candidate rows.
+        `features` gives the present x(s, a) of candidate rows. A step whose gradient is not finite
+        is not taken, only counted: it would leave no Q to choose by.
         """
         y = torch.from_numpy(self.targets(batch, features))
         q = self.online(torch.from_numpy(batch.x)).squeeze(1)
         loss = torch.nn.functional.mse_loss(q, y)
         self._optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.online.parameters(), self.options.gradient_clip)
+        norm = clip_grad_norm_(self.online.parameters(), self.options.gradient_clip)
+        if not torch.isfinite(norm):
+            self.skipped += 1
+            return float(loss.detach())
         self._optimizer.step()
         self.updates += 1
         if self.updates % self.options.target_period == 0:
             self.target.load_state_dict(self.online.state_dict())
             self._schedule.step()
         return float(loss.detach())
+
+    def _moments(self, name: str) -> list[torch.Tensor]:
+        state = self._optimizer.state  # empty until the first step
+        return [
+            state[parameter][name] if parameter in state else torch.zeros_like(parameter)
+            for parameter in self.online.parameters()
+        ]
+
+
+def _fill(tensors: Sequence[torch.Tensor], vector: torch.Tensor) -> None:
+    """Copy a vector into tensors that are as long together."""
+    parts = torch.split(vector, [tensor.numel() for tensor in tensors])
+    with torch.no_grad():
+        for tensor, part in zip(tensors, parts, strict=True):
+            tensor.copy_(part.view_as(tensor))
 
 
 def _evaluate(network: QNetwork, x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.feature import FEATURES
 
 Rows = NDArray[np.int64]
-_NONE = -1
+NONE = -1
 _EXPERIENCE = np.dtype(
     [
         ("x", "f4", (len(FEATURES),)),
@@ -55,7 +55,7 @@ class Replay:
         Return a ticket with which `note_sampled` completes A~.
         """
         first = int(outlinks[0]) if len(outlinks) else 0
-        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), _NONE)
+        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), NONE)
         self._added += 1
         return self._added - 1
 
@@ -64,14 +64,33 @@ class Replay:
         if self._added - ticket <= len(self._records):
             self._records["sampled"][ticket % len(self._records)] = row
 
+    def restore(
+        self,
+        x: NDArray[np.float32],
+        rewards: NDArray[np.float32],
+        firsts: Rows,
+        outlinks: NDArray[np.int64],
+        sampled: Rows,
+    ) -> None:
+        """Fill an empty replay with all experiences there have been, in their order.
+
+        `firsts` and `outlinks` are first row and number of the outlinks; `sampled` is -1 where no
+        row was noted yet.
+        """
+        self._added = len(x)
+        kept = np.arange(max(0, len(x) - len(self._records)), len(x))
+        columns: list[NDArray[Any]] = [x, rewards, firsts, outlinks, sampled]
+        for name, values in zip(_EXPERIENCE.names or (), columns, strict=True):
+            self._records[name][kept % len(self._records)] = values[kept]
+
     def batch(self, size: int) -> Batch:
         """Draw `size` experiences uniformly with replacement, U(B)."""
         drawn = self._records[self._random.integers(len(self), size=size)]
         sampled = drawn["sampled"]
-        counts = drawn["outlinks"] + (sampled != _NONE)
+        counts = drawn["outlinks"] + (sampled != NONE)
         ends = np.cumsum(counts)
         within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
         candidates = np.repeat(drawn["first"], counts) + within
-        has_sample = sampled != _NONE
+        has_sample = sampled != NONE
         candidates[ends[has_sample] - 1] = sampled[has_sample]
         return Batch(drawn["x"], drawn["reward"], candidates, counts)

@@ -17,7 +17,7 @@ from tres_scrapy.policies.registry import Kind
 from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.pack import Judgement, Pack
 from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import Page, read_page
+from tres_scrapy.topic.text import Page, ReadingLimits, read_page
 from tres_scrapy.webs.web import Answer, Web
 
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -51,10 +51,10 @@ class Fetched:
 class Library:
     """Fetches URLs of a web and keeps what they bring; it forgets all when it is full."""
 
-    def __init__(self, web: Web, pack: Pack, max_links: int) -> None:
+    def __init__(self, web: Web, pack: Pack, limits: ReadingLimits) -> None:
         self._web = web
         self._pack = pack
-        self._max_links = max_links
+        self._limits = limits
         self._kept: dict[str, Fetched] = {}
 
     def fetch(self, url: str, kind: Kind) -> Fetched:
@@ -83,7 +83,7 @@ class Library:
         page = read_page(
             response.text,
             response.url,
-            max_links=self._max_links,
+            self._limits,
             contexts=kind.reads_text,
             language=False,
         )

@@ -21,6 +21,7 @@ from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config import Config
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
+from tres_scrapy.topic.duplicate import Duplicates
 from tres_scrapy.topic.text import canonicalise
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.server import open_web
@@ -35,7 +36,7 @@ class World:
         assert config.web is not None
         self.web = open_web(config.web, str(config.topic), config.web_seed, config.web_data)
         self.pack = load_pack(config)
-        self.library = Library(self.web, self.pack, config.max_links)
+        self.library = Library(self.web, self.pack, config.reading)
         self.user_agent = user_agent
         self._robots: dict[str, ProtegoRobotParser] = {}
 
@@ -64,7 +65,7 @@ class Simulation:
         self._world = world
         self._config = config
         self._kind = POLICIES[config.policy]
-        self._texts = set[bytes]()
+        self._texts = Duplicates()
         self._series = Series()
         self._deciding, self._decisions = 0.0, 0
 
@@ -102,7 +103,8 @@ class Simulation:
         url = self.crawl.store.url(row)
         for hops in range(REDIRECT_MAX_TIMES + 1):
             if not self._world.allows(url, self._config.max_crawl_delay):
-                break
+                self.crawl.book_failure(row, "robots")
+                return
             fetched = self._world.library.fetch(url, self._kind)
             self.count.add(url, fetched.answer)
             if fetched.location is None:
@@ -116,7 +118,7 @@ class Simulation:
                 return
             assert target is not None
             url = target
-        self.crawl.book_failure(row, "ignored")  # by robots.txt or after too many redirects
+        self.crawl.book_failure(row, "redirect_limit")
 
     def _redirect(self, row: int, source: str, target: str | None) -> str:
         """Let a row stand for the target of a redirect; return why not, "" if it does."""
@@ -131,8 +133,7 @@ class Simulation:
         if fetched.failure and not fetched.mark:
             self.crawl.book_failure(row, fetched.failure)
             return
-        is_new = fetched.mark not in self._texts
-        self._texts.add(fetched.mark)
+        is_new = self._texts.add(fetched.mark)
         if fetched.failure:
             self.crawl.book_failure(row, fetched.failure)
             return

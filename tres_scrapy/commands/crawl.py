@@ -10,11 +10,13 @@ from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config import ConfigError
-from tres_scrapy.extensions.learner import NO_PAGE
+from tres_scrapy.extensions.job import JOB_FAILED
+from tres_scrapy.extensions.learner import NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.offline_web import OfflineWebError
+from tres_scrapy.job.database import JobError
 from tres_scrapy.topic.pack import PackError
 
-_SAID_IN_ONE_LINE = (ConfigError, PackError, OfflineWebError)
+_SAID_IN_ONE_LINE = (ConfigError, JobError, PackError, OfflineWebError)
 
 
 class Command(crawl.Command):
@@ -39,5 +41,5 @@ class Command(crawl.Command):
         if error is not None:
             raise error
         reason = crawler.stats.get_value("finish_reason")
-        if self.crawler_process.bootstrap_failed or reason == NO_PAGE:
+        if self.crawler_process.bootstrap_failed or reason in {NO_PAGE, JOB_FAILED, UNREACHABLE}:
             self.exitcode = 1

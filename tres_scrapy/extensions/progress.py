@@ -23,7 +23,7 @@ class Progress:
     def __init__(self, crawler: Crawler, interval: float) -> None:
         self._crawler = crawler
         self._interval = interval
-        self._started = monotonic()
+        self._started, self._before = monotonic(), 0  # pages of an interrupted crawl
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -35,6 +35,8 @@ class Progress:
 
     def spider_opened(self, spider: Spider) -> None:
         self._started = monotonic()
+        if (learner := self._crawler.get_extension(Learner)) is not None:
+            self._before = learner.crawl.pages
         if self._interval:
             self._loop = loop = create_looping_call(self._log)
             loop.start(self._interval, now=False)
@@ -49,10 +51,10 @@ class Progress:
         if learner is None:
             return
         crawl, figures = learner.crawl, learner.crawl.figures()
-        rate = crawl.pages / max(monotonic() - self._started, 1e-9)
+        rate = (crawl.pages - self._before) / max(monotonic() - self._started, 1e-9)
         of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
         left = ""
-        if crawl.limit is not None and crawl.pages and not closing:
+        if crawl.limit is not None and rate and not closing:
             left = f", {(crawl.limit - crawl.pages) / rate:.0f} s left"
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %.1f pages/s%s",

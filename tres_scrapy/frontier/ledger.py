@@ -10,18 +10,25 @@ import numpy as np
 import tldextract
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.limit import LIMITS, FrontierLimits
 from tres_scrapy.frontier.table import Table
 
-_RECORD = np.dtype([("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("leased", "i4")])
+_RECORD = np.dtype(
+    [
+        *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
+        *(("leased", "i4"), ("pending", "i4")),
+    ]
+)
 _suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
 
 
 def registrable_domain(host: str) -> str:
     """Return the domain one registers to own `host`; an address or a single label is its own."""
-    try:
-        return str(ipaddress.ip_address(host.strip("[]")))
-    except ValueError:
-        pass
+    if ":" in host or host[-1:].isdecimal():
+        try:
+            return str(ipaddress.ip_address(host.strip("[]")))
+        except ValueError:
+            pass
     # The list's implicit rule "*": under an unlisted top-level domain, names are registered
     # directly below it.
     return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
@@ -59,16 +66,19 @@ class Cap:
 
 
 class DomainLedger:
-    """Counts fetches, relevant pages and leases by registrable domain.
+    """Counts fetches, relevant pages, failures in a row, leases and samples by registrable domain.
 
     The paper's feature 7 is the plain ratio, which after one relevant page is 1 and draws the
     crawler from proven domains to unproven ones. With `prior` visits of ratio 0.5, the value of
     an unknown domain, a ratio weighs as much as the visits behind it; 0 gives the paper's.
     """
 
-    def __init__(self, cap: Cap | None = None, *, prior: float = 0.0) -> None:
+    def __init__(
+        self, cap: Cap | None = None, *, prior: float = 0.0, limits: FrontierLimits = LIMITS
+    ) -> None:
         self.cap = cap
         self.prior = prior
+        self.limits = limits
         self.progress = 0.0
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
@@ -89,15 +99,37 @@ class DomainLedger:
         """Count a fetch that is under way (`change` 1) or over (-1)."""
         self._records["leased"][domain] += change
 
+    def wait(self, domains: NDArray[np.int32], change: int = 1) -> None:
+        """Count samples [n] that become PENDING (`change` 1) or no longer are (-1)."""
+        np.add.at(self._records["pending"], domains, change)
+
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; it moves features 7 and 8 and the cap."""
-        self.book_failure(domain)
+        self._records["visits"][domain] += 1
         self._records["pages"][domain] += 1
         self._records["relevant"][domain] += reward > 0
+        if self._records["failures"][domain] < self.limits.failures:  # else it is given up
+            self._records["failures"][domain] = 0
 
     def book_failure(self, domain: int) -> None:
         """Count a visit that brought no page: it moves features 7 and 8, not the cap."""
         self._records["visits"][domain] += 1
+        self._records["failures"][domain] += 1
+
+    def restore(
+        self, domains: NDArray[np.int32], pages: NDArray[np.bool_], relevant: NDArray[np.bool_]
+    ) -> None:
+        """Count past visits [n] in their order: of which domain, which brought a page, relevant."""
+        np.add.at(self._records["visits"], domains, 1)
+        np.add.at(self._records["pages"], domains[pages], 1)
+        np.add.at(self._records["relevant"], domains[relevant], 1)
+        failures = [0] * len(self)
+        for domain, is_page in zip(domains.tolist(), pages.tolist(), strict=True):
+            if not is_page:
+                failures[domain] += 1
+            elif failures[domain] < self.limits.failures:
+                failures[domain] = 0
+        self._records["failures"][:] = failures
 
     def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2]."""
@@ -113,12 +145,20 @@ class DomainLedger:
         return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Say which domains have given MAX pages: nothing more is fetched of them."""
-        return self._reaches_cap(self._records["pages"][domains])
+        """Say which domains have given MAX pages or are given up: nothing more is fetched."""
+        return self._reaches_cap(self._records["pages"][domains]) | self._given_up(domains)
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Say which domains would pass MAX if one more fetch began now."""
-        return self._reaches_cap(self._records["pages"][domains] + self._records["leased"][domains])
+        """Say which domains are given up or would pass MAX if one more fetch began now."""
+        fetches = self._records["pages"][domains] + self._records["leased"][domains]
+        return self._reaches_cap(fetches) | self._given_up(domains)
+
+    def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how many more samples of domains may become PENDING."""
+        return self.limits.pending_per_domain - self._records["pending"][domains]
+
+    def _given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        return np.asarray(self._records["failures"][domains] >= self.limits.failures)
 
     def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
         if self.cap is None:
@@ -129,3 +169,8 @@ class DomainLedger:
     def relevant_domains(self) -> int:
         """The number of domains with a relevant page (the papers' second metric)."""
         return int(np.count_nonzero(self._records["relevant"]))
+
+    @property
+    def domains_given_up(self) -> int:
+        """The number of domains with too many failures in a row."""
+        return int(np.count_nonzero(self._records["failures"] >= self.limits.failures))

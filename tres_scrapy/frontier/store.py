@@ -16,6 +16,7 @@ from tres_scrapy.frontier.table import Table
 
 Rows = NDArray[np.int64]
 NO_PARENT = -1
+TRAIL = 100  # a chain of n pages, which may be a trap, would be told in n * n URLs
 
 _SAMPLE = np.dtype(
     [
@@ -26,6 +27,9 @@ _SAMPLE = np.dtype(
         ("parent", "i4"),
         ("state", "u1"),
     ]
+)
+SAVED = np.dtype(
+    [("static", "<f4", (feature.STATIC,)), ("url", "<i4"), ("host", "<i4"), ("parent", "<i4")]
 )
 _HOST = np.dtype([("domain", "i4"), ("pending", "i4")])
 
@@ -58,6 +62,7 @@ class SampleStore:
         self.urls: list[str] = []
         self.anchors: list[str] = []
         self.hosts: list[str] = []
+        self.left_out = 0  # links that did not fit into the frontier
         self._url_ids: dict[str, int] = {}
         self._host_ids: dict[str, int] = {}
         self._paths: dict[int, Path] = {}
@@ -77,23 +82,19 @@ class SampleStore:
     ) -> Rows:
         """Append the outlinks of row `parent` that can still be fetched; return their rows.
 
-        `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` they are seeds, x(s_-1, a).
+        `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` they are seeds, x(s_-1, a). Of
+        links that do not fit into the frontier, the first are kept.
         """
-        numbers = [self._url_id(url) for url in urls]
-        kept = [i for i, number in enumerate(numbers) if not self._closed["closed"][number]]
-        hosts = np.array([self._host_id(urls[i]) for i in kept], dtype=np.int32)
-        domains = self._hosts["domain"][hosts]
-        open_ = np.flatnonzero(~self.ledger.exhausted(domains))
-        kept = [kept[i] for i in open_]
+        kept = self._admitted(urls)
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
         static[:, feature.STATE] = self._state_features(parent)
         static[:, feature.ACTION] = actions[kept]
-        self._samples["url"][where] = [numbers[i] for i in kept]
-        self._samples["host"][where] = hosts[open_]
-        self._samples["domain"][where] = domains[open_]
+        self._samples["url"][where] = [self._url_id(urls[i]) for i in kept]
+        self._samples["host"][where] = [self._host_id(urls[i]) for i in kept]
+        self._samples["domain"][where] = self._hosts["domain"][self._samples["host"][where]]
         self._samples["parent"][where] = parent
-        np.add.at(self._hosts["pending"], hosts[open_], 1)
+        self._wait(self._samples["host"][where])
         self.anchors.extend(anchors[i] for i in kept)
         return np.arange(where.start, where.stop)
 
@@ -160,6 +161,14 @@ class SampleStore:
         number = self._url_ids.get(url)
         return number is not None and bool(self._closed["closed"][number])
 
+    def domains(self, rows: Rows) -> NDArray[np.int32]:
+        """Return the numbers of the registrable domains of rows."""
+        return self._samples["domain"][rows]
+
+    def url_id(self, row: int) -> int:
+        """Return the number of the URL of a row."""
+        return int(self._samples["url"][row])
+
     def url(self, row: int) -> str:
         """Return the URL of a row."""
         return self.urls[int(self._samples["url"][row])]
@@ -185,25 +194,109 @@ class SampleStore:
         parent = int(self._samples["parent"][row])
         return feature.SEED_PATH if parent == NO_PARENT else self._paths[parent].extended(reward)
 
+    def depth(self, row: int) -> int:
+        """Return the number of links from the seed to `row`."""
+        parent = int(self._samples["parent"][row])
+        return 0 if parent == NO_PARENT else self._paths[parent].length
+
     def trail(self, row: int) -> list[str]:
-        """Return the URLs from the seed to `row`, both included."""
-        urls = []
-        while row != NO_PARENT:
+        """Return the URLs from the seed to `row`, both included, or the last TRAIL of them."""
+        urls: list[str] = []
+        while row != NO_PARENT and len(urls) < TRAIL:
             urls.append(self.url(row))
             row = int(self._samples["parent"][row])
         return urls[::-1]
 
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
-        host = self._host_id(url)
+        name = _host_of(url)
+        host = self._host_ids.get(name)
+        if host is None:
+            return self.ledger.id_of(registrable_domain(name))
         return int(self._hosts["domain"][host])
+
+    def saved(self, first: int) -> NDArray[np.void]:
+        """Return what tells the rows from `first` on apart, as records of type SAVED."""
+        records = np.zeros(len(self) - first, dtype=SAVED)
+        for name in SAVED.names or ():
+            records[name] = self._samples[name][first:]
+        return records
+
+    def restore(
+        self,
+        hosts: Sequence[str],
+        urls: Sequence[str],
+        anchors: Sequence[str],
+        records: NDArray[np.void],
+    ) -> None:
+        """Fill an empty store, all rows PENDING; ValueError: these are no parts of one store."""
+        if len(anchors) != len(records):
+            raise ValueError(f"{len(anchors)} anchors of {len(records)} samples")
+        for host in hosts:
+            self._add_host(host)
+        self.urls, self.anchors = list(urls), list(anchors)
+        self._url_ids = {url: number for number, url in enumerate(urls)}
+        self._closed.extend(len(urls))
+        within(records["url"], len(urls))
+        within(records["host"], len(hosts))
+        rows = np.arange(len(records))
+        if not ((records["parent"] >= NO_PARENT) & (records["parent"] < rows)).all():
+            raise ValueError("a sample comes before the page it was found on")
+        self._samples.extend(len(records))
+        for name in SAVED.names or ():
+            self._samples[name][:] = records[name]
+        self._samples["domain"][:] = self._hosts["domain"][records["host"]]
+        self._wait(records["host"])
+
+    def restore_done(self, rows: Rows, urls: NDArray[np.int64], hosts: NDArray[np.int64]) -> None:
+        """Mark rows of a restored store DONE, each with the URL and the host it has ended at."""
+        within(rows, len(self))
+        within(urls, len(self.urls))
+        within(hosts, len(self.hosts))
+        self._leave(rows, State.DONE)
+        self._closed["closed"][self._samples["url"][rows]] = True
+        self._closed["closed"][urls] = True
+        self._samples["url"][rows] = urls
+        self._samples["host"][rows] = hosts
+        self._samples["domain"][rows] = self._hosts["domain"][hosts]
+
+    def restore_path(self, row: int, path: Path) -> None:
+        """Note the path to the page of a row that is DONE, for its outlinks."""
+        self._paths[row] = path
+
+    def pending_rows(self) -> Rows:
+        """Return the PENDING rows in the order in which they came."""
+        return np.flatnonzero(self._samples["state"] == State.PENDING)
+
+    def seeds(self) -> Rows:
+        """Return the PENDING rows that no page led to."""
+        waits = self._samples["state"] == State.PENDING
+        return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
+
+    def _admitted(self, urls: Sequence[str]) -> list[int]:
+        """Return the places of links that can still be fetched and fit into the frontier.
+
+        What is left out leaves nothing behind, neither its URL nor its host.
+        """
+        open_ = [i for i, url in enumerate(urls) if not self.is_closed(url)]
+        room = max(0, self.ledger.limits.pending - self.pending)
+        domains = np.array([self.domain_of(urls[i]) for i in open_[:room]], dtype=np.int32)
+        alive = ~self.ledger.exhausted(domains)
+        fits = _equal_before(domains) < self.ledger.room(domains)
+        self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
+        return [open_[i] for i in np.flatnonzero(alive & fits)]
 
     def _state_features(self, parent: int) -> tuple[float, float, float]:
         return feature.NO_PATH if parent == NO_PARENT else self._paths[parent].features
 
     def _leave(self, rows: Rows, state: State) -> None:
         self._samples["state"][rows] = state
-        np.subtract.at(self._hosts["pending"], self._samples["host"][rows], 1)
+        self._wait(self._samples["host"][rows], -1)
+
+    def _wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
+        """Count samples of `hosts` [n] that become PENDING or no longer are."""
+        np.add.at(self._hosts["pending"], hosts, change)
+        self.ledger.wait(self._hosts["domain"][hosts], change)
 
     def _url_id(self, url: str) -> int:
         number = self._url_ids.setdefault(url, len(self.urls))
@@ -213,10 +306,32 @@ class SampleStore:
         return number
 
     def _host_id(self, url: str) -> int:
-        host = urlsplit(url).hostname or ""
-        number = self._host_ids.setdefault(host, len(self.hosts))
-        if number == len(self.hosts):
-            self.hosts.append(host)
-            self._hosts.extend(1)
-            self._hosts["domain"][number] = self.ledger.id_of(registrable_domain(host))
+        host = _host_of(url)
+        number = self._host_ids.get(host)
+        return self._add_host(host) if number is None else number
+
+    def _add_host(self, host: str) -> int:
+        number = self._host_ids[host] = len(self.hosts)
+        self.hosts.append(host)
+        self._hosts.extend(1)
+        self._hosts["domain"][number] = self.ledger.id_of(registrable_domain(host))
         return number
+
+
+def _host_of(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return how many of the numbers [n] before each one are equal to it."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    before = np.empty(len(numbers), dtype=np.int64)
+    before[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
+    return before
+
+
+def within(numbers: NDArray[np.integer], count: int) -> None:
+    """Raise ValueError unless all numbers are places in a list of `count`."""
+    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+        raise ValueError(f"a number is outside 0 to {count - 1}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,13 @@ class TreeOptions:
     bucketed: bool = False
 
 
+class Rule(NamedTuple):
+    """The split of a leaf, by the number that the leaf had."""
+
+    leaf: int
+    split: Split
+
+
 @dataclass(slots=True)
 class Leaf:
     """A region of the state-action space: where it hangs and the experience it has seen."""
@@ -69,6 +77,7 @@ class TreeFrontier:
         self._nodes = Table(_NODE, capacity=64)
         self._experiences = Table(_EXPERIENCE)
         self.leaves: list[Leaf] = []
+        self.rules: list[Rule] = []  # in the order of the splits
         self._add_leaf(depth=0)
 
     def __len__(self) -> int:
@@ -78,7 +87,7 @@ class TreeFrontier:
     @property
     def splits(self) -> int:
         """The number of splits: each adds one leaf."""
-        return len(self.leaves) - 1
+        return len(self.rules)
 
     def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the leaf of each state-action vector of `x` [n, 8], by the tree's rules."""
@@ -105,6 +114,28 @@ class TreeFrontier:
         leaves = self.leaf_of(self._features(rows))
         for leaf in np.unique(leaves):
             self.pool.extend(int(leaf), rows[leaves == leaf])
+
+    def restore(
+        self, rules: Sequence[Rule], x: NDArray[np.float32], rewards: NDArray[np.float32]
+    ) -> None:
+        """Grow an empty tree by the rules of another and seat its experience samples.
+
+        `x` [n, 8] and `rewards` [n] are in the order in which they came; ValueError: the rules
+        are none of a tree.
+        """
+        nothing = np.zeros(0, dtype=np.bool_)
+        for rule in rules:
+            if not (0 <= rule.leaf < len(self) and 0 <= rule.split.feature < len(FEATURES)):
+                raise ValueError(f"no tree splits so: {rule}")
+            self._grow(rule.leaf, rule.split, nothing)
+        where = self._experiences.extend(len(x))
+        self._experiences["x"][where] = self._view(x)
+        self._experiences["reward"][where] = rewards
+        leaves = self.leaf_of(x)
+        order = np.argsort(leaves, kind="stable")
+        ends = np.searchsorted(leaves[order], np.arange(len(self)), side="right")
+        for leaf, numbers in zip(self.leaves, np.split(order, ends[:-1]), strict=True):
+            leaf.experiences = numbers.tolist()
 
     def rewards(self, leaf: int) -> NDArray[np.float32]:
         """Return the rewards of the experience samples of a leaf."""
@@ -138,6 +169,7 @@ class TreeFrontier:
         self._nodes["right"][branch] = self.leaves[right].node
         self.leaves[right].experiences = experiences[~below].tolist()
         self.leaves[leaf] = Leaf(left, parent.depth + 1, experiences[below].tolist())
+        self.rules.append(Rule(leaf, split))
         self._part(leaf, right, split)
 
     def _part(self, leaf: int, right: int, split: Split) -> None:

@@ -12,7 +12,9 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.extensions.learner import LEASE, SAMPLE, VISIT, Learner, Visit
+from tres_scrapy.extensions.learner import Learner, Outlinks, Visit
+from tres_scrapy.items import RelevantPage
+from tres_scrapy.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.topic.soft_404 import is_soft_404
 from tres_scrapy.topic.text import canonicalise
 
@@ -37,10 +39,19 @@ class RewardMiddleware:
             raise ValueError(f"{cls.__name__} needs the extension {Learner.__name__}: use ADDONS")
         return cls(learner, crawler.spider)
 
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Export again the items that an interrupted crawl may not have exported."""
+        if self._learner.job is not None:
+            for item in list(self._learner.job.unexported.values()):
+                yield item
+        async for output in start:
+            yield output
+
     def process_spider_input(self, response: Response) -> None:
         row = response.meta.get(LEASE)
         if row is None:
             return
+        self._learner.note_answer()
         if response.status != 200:
             self._learner.book_failure(row, f"http_{response.status}")
         elif not isinstance(response, HtmlResponse):
@@ -55,22 +66,11 @@ class RewardMiddleware:
                 yield output
             return
         response.meta[VISIT] = visit
-        if self._follows_all:
-            self._book_links(visit)
-            async for output in result:
-                yield output
-            return
-        requests = []
-        try:
-            async for output in result:
-                if isinstance(output, Request):
-                    requests.append(output)
-                else:
-                    yield output
-        finally:
-            requests = self._book_requests(visit, requests)
-        for request in requests:
-            yield request
+        outputs, raised = await _gathered(result)
+        for output in self._book(visit, outputs):
+            yield output
+        if raised is not None:
+            raise raised
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
@@ -94,41 +94,27 @@ class RewardMiddleware:
             return None
         return visit
 
-    def _book_links(self, visit: Visit) -> None:
-        links = visit.judged.page.links
-        self._learner.book_page(
-            visit,
-            [link.url for link in links],
-            [link.anchor for link in links],
-            visit.judged.judgement.actions,
-        )
+    def _book(self, visit: Visit, outputs: list[Any]) -> list[Any]:
+        """Book the page with its outlinks and its item; return what the spider's outputs become.
 
-    def _book_requests(self, visit: Visit, requests: list[Request]) -> list[Request]:
-        """Book the page with the requests' URLs as its outlinks and mark each with its row.
-
-        Return the requests, of those for one URL the first only unless it may be repeated.
+        The outlinks are the links of the page or the spider's own requests.
         """
-        links: dict[str, Request] = {}
-        others = []
-        for request in requests:
-            for key in (SAMPLE, LEASE, VISIT):
-                request.meta.pop(key, None)  # those of the page, if its meta was passed on
-            url = canonicalise(request.url)
-            if url is None or request.method != "GET" or (url in links and request.dont_filter):
-                others.append(request)
-            else:
-                links.setdefault(url, request)
-        urls = list(links)
-        rows = self._learner.book_page(visit, urls, *self._described(visit, urls))
-        for row in rows.tolist():
-            request = links[self._learner.crawl.store.url(row)]
-            request.meta[SAMPLE] = row
-            self._learner.requests[row] = request
-        return [*links.values(), *others]
+        item = next((output for output in outputs if isinstance(output, RelevantPage)), None)
+        if self._follows_all:
+            page, judgement, _ = visit.judged
+            urls, anchors = [link.url for link in page.links], [link.anchor for link in page.links]
+            outlinks = Outlinks(urls, anchors, judgement.actions)
+        else:
+            requests = [output for output in outputs if isinstance(output, Request)]
+            items = [output for output in outputs if not isinstance(output, Request)]
+            links, others = _parted(requests)
+            outlinks = Outlinks(list(links), *self._described(visit, list(links)), links)
+            outputs = [*items, *links.values(), *others]
+        return outputs if self._learner.book_page(visit, outlinks, item) else []
 
     def _described(self, visit: Visit, urls: list[str]) -> tuple[list[str], NDArray[np.float32]]:
         """Return anchors and features 4 to 6 of URLs; one not on the page has no anchor."""
-        page, judgement = visit.judged
+        page, judgement, _ = visit.judged
         places = {link.url: i for i, link in enumerate(page.links)}
         absent = [url for url in urls if url not in places]
         known = judgement.actions
@@ -141,3 +127,36 @@ class RewardMiddleware:
             page.links[i].anchor if (i := places[url]) < len(page.links) else "" for url in urls
         ]
         return anchors, known[[places[url] for url in urls]]
+
+
+async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:
+    """Return all that a callback yields and what it raises in the end.
+
+    A page is booked together with what comes of it, in one instant: a crawl that is killed has
+    either all of it or nothing.
+    """
+    outputs: list[Any] = []
+    try:
+        async for output in result:
+            outputs.append(output)  # noqa: PERF401 - what comes before an error is kept
+    except Exception as error:
+        return outputs, error
+    return outputs, None
+
+
+def _parted(requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
+    """Return the requests that can be samples by URL, and the others.
+
+    Of those for one URL the first only is a sample; another is dropped unless it may be repeated.
+    """
+    links: dict[str, Request] = {}
+    others = []
+    for request in requests:
+        for key in (SAMPLE, LEASE, VISIT):
+            request.meta.pop(key, None)  # those of the page, if its meta was passed on
+        url = canonicalise(request.url)
+        if url is None or request.method != "GET" or (url in links and request.dont_filter):
+            others.append(request)
+        else:
+            links.setdefault(url, request)
+    return links, others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,21 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText, Policy
 
+PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
+
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+
+
+class Booking(NamedTuple):
+    """How a leased sample ended: `kind` is PAGE, QUERY or that of a failure.
+
+    `relevant` is what its page was judged to be: a seed earns its reward whatever it is.
+    """
+
+    experience: Experience
+    relevant: bool
+    kind: str
+    outlinks: Rows
 
 
 class Crawl:
@@ -31,7 +46,7 @@ class Crawl:
         self.relevant = 0
         self.failures: Counter[str] = Counter()
         self.loss: float | None = None
-        self._seeds: deque[int] = deque()
+        self._first: deque[Decision] = deque()  # seeds, and what an interrupted crawl had leased
         self._leased: dict[int, tuple[Decision, Experience]] = {}
 
     @property
@@ -61,7 +76,7 @@ class Crawl:
         `actions` [n, 3] holds features 4 to 6.
         """
         rows = self.store.add(NO_PARENT, urls, anchors, actions)
-        self._seeds.extend(rows.tolist())
+        self._first.extend(Decision(row, None, None) for row in rows.tolist())
         return rows
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
@@ -70,7 +85,7 @@ class Crawl:
             return None
         if not self.store.may_be_ready(busy_hosts):
             return None
-        decision = self._next_seed(busy_hosts) or self.policy.select(busy_hosts)
+        decision = self._next_first(busy_hosts) or self.policy.select(busy_hosts)
         if decision is not None:
             x = self.store.features(np.array([decision.row]))[0]
             self._leased[decision.row] = decision, Experience(decision.row, x, 0.0)
@@ -82,7 +97,7 @@ class Crawl:
         return self._leased[row][0]
 
     def redirect(self, row: int, url: str) -> bool:
-        """Follow a leased row to another URL; False if that is fetched already or over MAX.
+        """Follow a leased row to another URL; False if that is fetched already or its domain full.
 
         From now on the row is booked on the domain of `url`.
         """
@@ -103,8 +118,8 @@ class Crawl:
         actions: NDArray[np.float32],
         *,
         text: PageText = NO_TEXT,
-    ) -> Rows:
-        """End a leased row that brought a page with reward 0 or 1; return its outlinks' rows.
+    ) -> Booking:
+        """End a leased row that brought a page with reward 0 or 1; its links become rows.
 
         The answer to a query is neither a page of T nor an experience of its domain.
 
@@ -116,7 +131,7 @@ class Crawl:
             self.store.finish(row, SEED_PATH)
             outlinks = self.store.add(row, urls, anchors, actions)
             self._expand(experience, outlinks, text)
-            return outlinks
+            return Booking(experience, False, QUERY, outlinks)
         experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
         self.pages += 1
         self.relevant += reward > 0
@@ -127,15 +142,28 @@ class Crawl:
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self.store.add(row, urls, anchors, actions)
         self._expand(experience, outlinks, text)
-        return outlinks
+        return Booking(experience, reward > 0, PAGE, outlinks)
 
-    def book_failure(self, row: int, kind: str) -> None:
+    def book_failure(self, row: int, kind: str) -> Booking:
         """End a leased row that brought no page: reward 0, and not a page of T (design)."""
+        is_query = self.decision(row).is_query
         experience = self._observe(row, 0.0)
         self.failures[kind] += 1
-        self.store.ledger.book_failure(self.store.domain(row))
+        if not is_query:  # whose answers are no visits either
+            self.store.ledger.book_failure(self.store.domain(row))
         self.store.finish(row)
         self._expand(experience, _NO_ROWS, NO_TEXT)
+        return Booking(experience, False, kind, _NO_ROWS)
+
+    def restore(self, pages: int, relevant: int, failures: Counter[str]) -> None:
+        """Go on from the counts of an interrupted crawl."""
+        self.pages, self.relevant, self.failures = pages, relevant, failures
+        if self.limit is not None:
+            self.store.ledger.progress = self.pages / self.limit
+
+    def restore_first(self, decisions: Sequence[Decision]) -> None:
+        """Fetch these PENDING samples, seeds or chosen once already, before anything else."""
+        self._first.extend(decisions)
 
     def figures(self) -> dict[str, float | str]:
         """Return what is worth watching, by the names of the stats."""
@@ -145,22 +173,25 @@ class Crawl:
             "harvest_rate": self.harvest_rate,
             "relevant_domains": self.store.ledger.relevant_domains,
             "frontier_size": self.store.pending,
+            "links_left_out": self.store.left_out,
+            "domains_given_up": self.store.ledger.domains_given_up,
         }
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss
         return figures | self.policy.figures()
 
-    def _next_seed(self, busy_hosts: Sequence[int]) -> Decision | None:
-        for _ in range(len(self._seeds)):
-            row = self._seeds.popleft()
-            standing = self.store.standing(np.array([row]), busy_hosts)[0]
+    def _next_first(self, busy_hosts: Sequence[int]) -> Decision | None:
+        for _ in range(len(self._first)):
+            decision = self._first.popleft()
+            row = np.array([decision.row])
+            standing = self.store.standing(row, busy_hosts)[0]
             if standing == Standing.READY:
-                return Decision(row, None, None)
+                return decision
             if standing == Standing.DEAD:
-                self.store.drop(np.array([row]))
+                self.store.drop(row)
             else:
-                self._seeds.append(row)
+                self._first.append(decision)
         return None
 
     def _observe(self, row: int, reward: float) -> Experience:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.ddqn import DoubleDQN, Features
-from tres_scrapy.agent.replay import Replay
+from tres_scrapy.agent.replay import NONE, Replay
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.resumption import Past
 from tres_scrapy.policies.setup import Setup
 
 
@@ -34,6 +37,7 @@ class QLearner:
         self._agent = DoubleDQN(setup.agent, setup.seed)
         self._random = random
         self._replay = Replay(self.options.replay_capacity, random)
+        self._agent_state = -1, b""  # after how many updates it was asked for, and what it was
         self._incomplete: list[int] = []  # experiences that await the next choice for their A~
 
     @property
@@ -76,9 +80,28 @@ class QLearner:
             loss = self._agent.update(batch, self._features)
         return loss
 
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the agent and its counts."""
+        counts = {"updates": self._agent.updates, "evaluations": self.evaluations}
+        if self._agent_state[0] != self._agent.updates:
+            vector = self._agent.state().astype("<f4")
+            self._agent_state = self._agent.updates, vector.tobytes()
+        return {"agent": self._agent_state[1], "counts": json.dumps(counts).encode()}
+
+    def restore(self, past: Past, state: dict[str, bytes]) -> None:
+        """Take over the past of another; ValueError: it is none."""
+        counts = json.loads(state["counts"])
+        self.evaluations = int(counts["evaluations"])
+        self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
+        self._agent_state = -1, b""
+        self.steps = len(past.rewards)
+        self._replay.restore(*past)
+        self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
+
     def figures(self) -> dict[str, float | str]:
         """Report the agent's state."""
         return {
             "q_evaluations": self.evaluations,
             "phase": "exploration" if self.exploring else "exploitation",
+            "skipped_updates": self._agent.skipped,
         }

@@ -10,8 +10,9 @@ import numpy as np
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.frontier.tree import TreeFrontier
+from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.resumption import Past, random_state, restore_random
 from tres_scrapy.policies.setup import Setup
 
 # The authors' code grows the tree of this baseline with more care.
@@ -48,6 +49,23 @@ class TreeRandomPolicy:
         leaf, row = int(drawn.leaves[chosen]), int(drawn.rows[chosen])
         self.tree.pool.discard(leaf, row)
         return Decision(row, leaf, None)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The splits of the tree."""
+        return self.tree.rules
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the random choices."""
+        return {"random": random_state(self._random)}
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over the past of another policy of this kind."""
+        self.tree.restore(rules, past.x, past.rewards)
+        self.tree.insert(pending)
+        restore_random(self._random, state["random"])
 
     def figures(self) -> dict[str, float | str]:
         """Report the tree's size."""

@@ -12,9 +12,10 @@ from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.frontier.tree import TreeFrontier
+from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.policies.learner import QLearner
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.resumption import Past, random_state, restore_random
 from tres_scrapy.policies.setup import Setup
 
 
@@ -29,6 +30,11 @@ class TresPolicy:
         self._store = store
         self._random = np.random.default_rng(setup.seed)
         self._learner = QLearner(store, self.features, setup, self._random)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The splits of the tree."""
+        return self.tree.rules
 
     @property
     def evaluations(self) -> int:
@@ -72,6 +78,22 @@ class TresPolicy:
         self._learner.note_choice(row)
         return Decision(row, leaf, q_value)
 
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the agent and of the random choices."""
+        return {"random": random_state(self._random), **self._learner.state()}
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over the past of another policy of this kind.
+
+        Each sample enters the leaf where its features belong as they are now.
+        """
+        self.tree.restore(rules, past.x, past.rewards)
+        self.tree.insert(pending)
+        self._learner.restore(past, state)
+        restore_random(self._random, state["random"])
+
     def figures(self) -> dict[str, float | str]:
         """Report the tree's and the agent's state."""
         return {
@@ -101,6 +123,12 @@ class NoNeighbourhoodPolicy(TresPolicy):
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Put the blanked experience into the replay."""
         super().expand(experience._replace(x=_blank(experience.x)), outlinks)
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over a past whose experiences are not blanked."""
+        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
 
 
 def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:

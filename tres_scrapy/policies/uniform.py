@@ -9,7 +9,9 @@ import numpy as np
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.resumption import Past, random_state, restore_random
 from tres_scrapy.policies.setup import Setup
 
 
@@ -40,6 +42,22 @@ class RandomPolicy:
             return None
         self._pool.discard(self._leaf, int(drawn.rows[0]))
         return Decision(int(drawn.rows[0]), self._leaf, None)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """None: there is no tree."""
+        return ()
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the random choices."""
+        return {"random": random_state(self._random)}
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over the frontier samples that are left."""
+        self._pool.extend(self._leaf, pending)
+        restore_random(self._random, state["random"])
 
     def figures(self) -> dict[str, float | str]:
         """Report nothing of its own."""

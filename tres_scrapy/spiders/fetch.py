@@ -18,18 +18,23 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
+from tres_scrapy.middlewares.credential import CredentialMiddleware
+from tres_scrapy.middlewares.private_address import PrivateAddressMiddleware
 from tres_scrapy.middlewares.robots_txt import RobotsMiddleware
 from tres_scrapy.topic.file import whole_file
 from tres_scrapy.topic.text import canonicalise
 
-# No frontier and no pipeline of a focused crawl: this one fetches what it is told to.
+# No frontier and no pipeline of a focused crawl: this one fetches what it is told to. A list may be
+# a stranger's and pages redirect, so that its URLs are as little trusted as links.
 SETTINGS: dict[str, Any] = {
     "ADDONS": {},
     "AUTOTHROTTLE_ENABLED": True,
     "AUTOTHROTTLE_START_DELAY": 1,
     "ITEM_PIPELINES": {},
     "LOG_LEVEL": "CRITICAL",
+    "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False,
 }
 
 
@@ -132,6 +137,8 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
     settings = settings.copy()
     for name, value in SETTINGS.items():
         settings.set(name, value, "spider")  # under the user's -s
+    for middleware, order in ((CredentialMiddleware, 755), (PrivateAddressMiddleware, 760)):
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
     settings.replace_in_component_priority_dict(
         "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
     )

@@ -10,9 +10,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tres_scrapy.config import Config, apply_arguments
-from tres_scrapy.extensions.learner import VISIT, Visit
+from tres_scrapy.extensions.learner import Visit
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.request import VISIT
 
 
 class TresSpider(Spider):
@@ -53,7 +54,7 @@ class TresSpider(Spider):
             text=visit.judged.page.text,
             language=visit.judged.page.language,
             probability=visit.judged.judgement.probability,
-            depth=len(visit.path) - 1,
+            depth=visit.depth,
             path=visit.path,
             anchor=visit.anchor,
             q_value=visit.decision.q_value,

@@ -15,7 +15,7 @@ from tres_scrapy.topic.language import detect_language
 from tres_scrapy.topic.reader import is_text, open_bytes, read_records, sniff_records
 from tres_scrapy.topic.record import Fault
 from tres_scrapy.topic.selection import Selection
-from tres_scrapy.topic.text import read_page, tokenise
+from tres_scrapy.topic.text import ReadingLimits, read_page, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SENTENCE_LENGTH: Final = 1_000
 BLOCK: Final = 1_000_000  # bytes of plain text read at a time
+NO_LINKS: Final = ReadingLimits(links=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def _document(record: Record, file: str, number: int, *, relevant: bool) -> Docu
     url = str(record.get("url") or "")
     title, text, language = str(record.get("title") or ""), str(record.get("text") or ""), ""
     if isinstance(record.get("html"), str):
-        page = read_page(record["html"], url, max_links=0)
+        page = read_page(record["html"], url, NO_LINKS)
         title, text, language = title or page.title, page.text, page.language
     else:
         language = detect_language(text)

@@ -22,8 +22,9 @@ LONGEST_REASON: Final = 200
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for writing; it replaces the old one when all is written, else nothing does."""
     part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)  # a link that lies there would lead the writing elsewhere
     try:
-        with part.open("wb") as file:
+        with part.open("xb") as file:
             yield file
         part.replace(path)
     finally:

@@ -11,17 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.pack import Judgement, Pack
-from tres_scrapy.topic.text import Page, read_page
+from tres_scrapy.topic.text import Page, ReadingLimits, read_page
 
 _BATCH = 8  # pages at most in one call of the model
 
 
 class Judged(NamedTuple):
-    """A page as it was read and what the reward model says of it."""
+    """A page as it was read, what the reward model says of it, and its fingerprint."""
 
     page: Page
     judgement: Judgement
+    mark: bytes
 
 
 class _Task(NamedTuple):
@@ -36,9 +38,9 @@ class Judge:
     `close` waits for all that were submitted.
     """
 
-    def __init__(self, pack: Pack, max_links: int, *, contexts: bool = False) -> None:
+    def __init__(self, pack: Pack, limits: ReadingLimits, *, contexts: bool = False) -> None:
         self._pack = pack
-        self._max_links = max_links
+        self._limits = limits
         self._contexts = contexts
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
@@ -73,16 +75,19 @@ class Judge:
     def _judge(self, tasks: list[_Task]) -> None:
         try:
             pages = [
-                read_page(task.html, task.url, max_links=self._max_links, contexts=self._contexts)
+                read_page(task.html, task.url, self._limits, contexts=self._contexts)
                 for task in tasks
             ]
             judgements = self._pack.judge(pages)
-        except Exception as error:  # it belongs to a page, not to the thread
+            marks = [fingerprint(page) for page in pages]
+        except BaseException as error:  # it belongs to a page: the thread never ends by one
             if len(tasks) == 1:
+                if not isinstance(error, Exception):  # it would end the caller's thread as well
+                    error = RuntimeError(f"{type(error).__name__}: {error}")
                 tasks[0].future.set_exception(error)
                 return
             for task in tasks:  # one bad page must not cost the others theirs
                 self._judge([task])
         else:
-            for task, page, judgement in zip(tasks, pages, judgements, strict=True):
-                task.future.set_result(Judged(page, judgement))
+            for task, page, judgement, mark in zip(tasks, pages, judgements, marks, strict=True):
+                task.future.set_result(Judged(page, judgement, mark))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 TOPIC_FILE: Final = "topic.toml"
 MAX_ANCHORS_KEPT: Final = 50_000
+MOST_FACTS: Final = 4 * 2**20  # bytes of topic.toml
+MOST_BYTES: Final = 2**30  # of each file that it names
 
 AnchorFacts = tuple[bool, float]  # a keyword found, P(relevant)
 
@@ -82,7 +85,8 @@ class Pack:
     def load(cls, directory: Path) -> Self:
         """Read a pack; raise PackError when a file is missing, altered or malformed."""
         try:
-            facts = tomllib.loads((directory / TOPIC_FILE).read_text(encoding="utf-8"))
+            path = _found(directory, TOPIC_FILE, within=directory, most=MOST_FACTS)
+            facts = tomllib.loads(path.read_text(encoding="utf-8"))
             given, expanded, phrases = (
                 _strings(name, facts["keywords"][name]) for name in ("given", "expanded", "phrases")
             )
@@ -202,12 +206,22 @@ def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: Keywor
 
 def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:
     """Return the path of a file of the pack whose hash is the recorded one."""
-    path: Path = (directory / facts["file"]).resolve()
-    if not path.is_relative_to(within.resolve()):
-        msg = f"file {facts['file']!r} lies outside the directory {within.name!r}"
-        raise ValueError(msg)
+    path = _found(directory, facts["file"], within=within, most=MOST_BYTES)
     if sha256(path) != facts["sha256"]:
         msg = f"file {facts['file']!r} does not have the SHA-256 that {TOPIC_FILE} records"
+        raise ValueError(msg)
+    return path
+
+
+def _found(directory: Path, name: str, *, within: Path, most: int) -> Path:
+    """Return the path of a file, whose links end inside `within` and whose reading will end."""
+    path = (directory / name).resolve()
+    if not path.is_relative_to(within.resolve()):
+        msg = f"file {name!r} lies outside the directory {within.name!r}"
+        raise ValueError(msg)
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+        msg = f"file {name!r} must be an ordinary file of {most:,} bytes or less"
         raise ValueError(msg)
     return path
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_URL_LENGTH: Final = 2_000
-MAX_HTML_LENGTH: Final = 500_000
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
+MAX_ATTRIBUTES: Final = 500  # of one tag: and on their number
 MAX_BLOCKS: Final = 1_000  # and so does the text of nested blocks
 MIN_TEXT_WORDS: Final = 30
 WORD: Final = re.compile(r"[^\W\d_]{2,}")
@@ -36,8 +36,17 @@ BOILERPLATE: Final = (
     "[role=banner], [role=contentinfo], [role=search], [role=dialog]"
 )
 START_TAG: Final = re.compile("<[a-zA-Z]")
+CROWDED_TAG: Final = re.compile(
+    r"""<[a-zA-Z][^\s/>]*+
+    (?:[\s/]*+ [^\s/>][^\s/>=]*+ (?:\s*+=\s*+ (?:"[^"]*+" | '[^']*+' | [^\s>"']*+))?+)"""
+    f"{{{MAX_ATTRIBUTES}}}",
+    re.VERBOSE,
+)
+# parameters that the scripts of a page read, and no server: a page is one with and without them
+TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
 BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
+MAX_TITLE_LENGTH: Final = 1_000
 LEVELS: Final = 5  # how far above a link its block may lie
 LINK_SHARE: Final = 0.7  # a block of at least two links with more of its text in them is a menu
 LINKS: Final = frozenset({"a", "area"})
@@ -58,6 +67,18 @@ STOP_WORDS: Final = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class ReadingLimits:
+    """How much of a page is read: characters of HTML, links, and characters of the text of each."""
+
+    html: int = 500_000
+    links: int = 1_000
+    anchor: int = 500
+
+
+LIMITS: Final = ReadingLimits()
+
+
 class Link(NamedTuple):
     """An outlink: its canonical URL and the text that a reader sees on it."""
 
@@ -75,6 +96,7 @@ class Page:
     links: tuple[Link, ...]
     language: str = ""  # ISO 639-1, "" where it cannot be told
     contexts: tuple[str, ...] = ()  # the words around each link, if they were asked for
+    canonical: str = ""  # the URL of its host that it says it is to be known by, if any
 
 
 def tokenise(text: str) -> list[str]:
@@ -86,7 +108,8 @@ def canonicalise(url: str) -> str | None:
     """Return the URL as a browser would ask for it, or None when it cannot be fetched.
 
     Only what no server sees is made alike: case of scheme and host, default port, fragment, the
-    empty path and escapes. The query is left in its order, which servers do see.
+    empty path and escapes. The query is left in its order, which servers do see. A user name and
+    password are left out: they are nobody's to store.
     """
     if len(url) > MAX_URL_LENGTH:
         return None
@@ -99,39 +122,45 @@ def canonicalise(url: str) -> str | None:
         return None
     if parts.scheme not in DEFAULT_PORTS or port == 0 or HOST.fullmatch(host) is None:
         return None
-    user, at, _ = parts.netloc.rpartition("@")
     place = f"[{host}]" if ":" in host else host
     place += "" if port in {None, DEFAULT_PORTS[parts.scheme]} else f":{port}"
-    canonical = urlunsplit((parts.scheme, user + at + place, parts.path or "/", parts.query, ""))
+    canonical = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
     return canonical if len(canonical) <= MAX_URL_LENGTH else None
 
 
 def read_page(
-    html: str, url: str, *, max_links: int = 1000, contexts: bool = False, language: bool = True
+    html: str,
+    url: str,
+    limits: ReadingLimits = LIMITS,
+    *,
+    contexts: bool = False,
+    language: bool = True,
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, the words around each link are read too; without `language`, it is left open.
     """
-    tree = _parse(html)
-    title = _text(tree.css_first("title"))
-    links = _links(tree, url, max_links)
+    tree = _parse(html[: limits.html])
+    title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
+    links = _links(tree, url, limits)
+    canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
     around = _contexts(tree, url, links) if contexts else ()
     whole = _text(tree.body)
     _drop(tree, BOILERPLATE)
-    _drop(tree, BLOCK, _menus(tree))
+    _drop(tree, BLOCK, _menus(tree, room=limits.html))
     main = _text(tree.body)
     enough = len(main.split(maxsplit=MIN_TEXT_WORDS)) > MIN_TEXT_WORDS
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around)
+    return Page(url, title, text, links, code, around, canonical)
 
 
 def _parse(html: str) -> LexborHTMLParser:
-    html = html[:MAX_HTML_LENGTH]
     surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
+    html = html if surplus is None else html[: surplus.start()]
+    surplus = CROWDED_TAG.search(html)
     html = html if surplus is None else html[: surplus.start()]
     # a lone surrogate has no UTF-8 form
     return LexborHTMLParser(html.encode("utf-8", "replace"))
@@ -139,15 +168,18 @@ def _parse(html: str) -> LexborHTMLParser:
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
     for node in reversed(tree.css(selector)):  # the inner one first: the outer one frees it
-        if only is None or node.mem_id in only:
+        if node.tag != "html" and (only is None or node.mem_id in only):  # the root has to stay
             node.decompose()
 
 
-def _menus(tree: LexborHTMLParser) -> set[int]:
+def _menus(tree: LexborHTMLParser, room: int) -> set[int]:
     """Return the ids of blocks whose text is mostly that of links: menus, teasers, tag clouds."""
     blocks: dict[int, tuple[LexborNode, list[int]]] = {}
     for link in tree.css("a[href]"):
         length, node = len(link.text()), link.parent
+        room -= length
+        if room < 0:  # links within links: each repeats the text of those in it
+            break
         for _ in range(LEVELS):
             if node is None:
                 break
@@ -166,13 +198,13 @@ def _text(node: LexborNode | None) -> str:
     return " ".join(node.text(separator=" ").split()) if node is not None else ""
 
 
-def _links(tree: LexborHTMLParser, url: str, max_links: int) -> tuple[Link, ...]:
+def _links(tree: LexborHTMLParser, url: str, limits: ReadingLimits) -> tuple[Link, ...]:
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
     for target, node in _outlinks(tree, url):
-        if target == itself or (target not in anchors and len(anchors) == max_links):
+        if target == itself or (target not in anchors and len(anchors) == limits.links):
             continue
-        anchors[target] = anchors.get(target) or _anchor(node)
+        anchors[target] = anchors.get(target) or _anchor(node)[: limits.anchor]
     return tuple(Link(target, anchor) for target, anchor in anchors.items())
 
 
@@ -228,9 +260,26 @@ def _outlinks(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, LexborNod
     for node in tree.css("a[href], area[href]"):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
-            known[href] = canonicalise(_join(root, href))
+            target = canonicalise(_join(root, href))
+            known[href] = target and _untracked(target)
         if target := known[href]:
             yield target, node
+
+
+def _untracked(url: str) -> str:
+    place, mark, query = url.partition("?")
+    kept = [part for part in query.split("&") if not TRACKING.match(part)]
+    return place + mark + "&".join(kept) if kept else place
+
+
+def _canonical(tree: LexborHTMLParser, url: str) -> str:
+    node = tree.css_first("link[rel~=canonical i][href]")
+    named = canonicalise(_join(url, node.attributes["href"])) if node is not None else None
+    return named if named is not None and _site(named) == _site(url) else ""
+
+
+def _site(url: str) -> str:
+    return (urlsplit(url).hostname or "").removeprefix("www.")
 
 
 def _join(base: str, href: str | None) -> str:
@@ -245,6 +294,5 @@ def _anchor(node: LexborNode) -> str:
         return text
     image = node.css_first("img[alt]")
     alt = image.attributes["alt"] if image is not None else None
-    return " ".join(
-        (alt or node.attributes.get("alt") or node.attributes.get("title") or "").split()
-    )
+    named = alt or node.attributes.get("alt") or node.attributes.get("title") or ""
+    return " ".join(named.split())

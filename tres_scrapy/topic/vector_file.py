@@ -7,10 +7,12 @@ import logging
 import pickle
 import re
 import zlib
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+from numpy.lib import format as npy
 
 from tres_scrapy.topic.file import reason
 from tres_scrapy.topic.text import tokenise
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 GZIP_MAGIC: Final = b"\x1f\x8b"
 PICKLE_MAGIC: Final = b"\x80"
 LONGEST_LINE: Final = 1_000_000
+LONGEST_WORD: Final = 10_000  # in bytes
 NAME: Final = re.compile(r"[\w-]+")
 # what a pickled array is made of, by numpy 1 and numpy 2
 ARRAY_PARTS: Final = frozenset(
@@ -94,13 +97,14 @@ def _rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
     if first.startswith(PICKLE_MAGIC):
         file.seek(0)
         return _keyed_rows(path, file)
-    if len(header) != 2:  # GloVe has no line of sizes
-        file.seek(0)
-        return _text_rows(file, len(header) - 1)
-    dimension, start = int(header[1]), file.tell()
-    if not 0 < dimension <= MOST_DIMENSIONS:
+    dimension = int(header[1]) if len(header) == 2 else len(header) - 1
+    if header and not 0 < dimension <= MOST_DIMENSIONS:
         msg = f"its first line is {first.strip()!r}"
         raise ValueError(msg)
+    if len(header) != 2:  # GloVe has no line of sizes
+        file.seek(0)
+        return _text_rows(file, dimension)
+    start = file.tell()
     sample = file.readline(LONGEST_LINE)
     file.seek(start)
     return (_text_rows if _is_text(sample, dimension) else _binary_rows)(file, dimension)
@@ -114,7 +118,11 @@ def _is_text(line: bytes, dimension: int) -> bool:
 
 
 def _text_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, list[bytes]]]:
-    for number, line in enumerate(file, start=1):
+    lines = iter(lambda: file.readline(LONGEST_LINE), b"")
+    for number, line in enumerate(lines, start=1):
+        if len(line) == LONGEST_LINE:
+            msg = f"line {number} has {LONGEST_LINE:,} bytes or more"
+            raise ValueError(msg)
         word, *row = line.rstrip().rsplit(b" ", dimension)  # some words of GloVe hold spaces
         if not row or len(row) != dimension:
             msg = f"line {number} has {len(row)} numbers, not {dimension}"
@@ -123,9 +131,17 @@ def _text_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, list[byte
 
 
 def _binary_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, Any]]:
-    while word := b"".join(iter(lambda: file.read(1).strip(b" "), b"")).lstrip(b"\n"):
+    while word := _binary_word(file):
         row = np.frombuffer(file.read(4 * dimension), dtype="<f4", count=dimension)
         yield word.decode("utf-8", "replace"), row
+
+
+def _binary_word(file: IO[bytes]) -> bytes:
+    letters = list(islice(iter(lambda: file.read(1).strip(b" "), b""), LONGEST_WORD))
+    if len(letters) == LONGEST_WORD:
+        msg = f"a word has {LONGEST_WORD:,} bytes or more"
+        raise ValueError(msg)
+    return b"".join(letters).lstrip(b"\n")
 
 
 def _keyed_rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
@@ -140,7 +156,10 @@ def _keyed_rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
         )
         raise ValueError(msg) from error
     if matrix is None:  # gensim keeps a large one in a file beside
-        matrix = np.load(f"{path}.vectors.npy", "r")
+        matrix = npy.open_memmap(f"{path}.vectors.npy", mode="r")
+    if matrix.ndim != 2 or matrix.shape[1] > MOST_DIMENSIONS:
+        msg = f"its vectors have shape {matrix.shape!r}, not [V, {MOST_DIMENSIONS}] or smaller"
+        raise ValueError(msg)
     return zip(words, matrix, strict=True)
 
 

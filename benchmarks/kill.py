@@ -1,0 +1,263 @@
+"""Kill a crawl again and again, and count what was lost.
+
+    python benchmarks/kill.py [--pages 5000] [--kills 50] [--max 10] [--seed 1] [--output FILE]
+
+A synthetic web is served by a process of its own, which keeps the log. One crawl runs to its end;
+another, in a JOBDIR, is killed with SIGKILL at random instants and started again each time. Then
+log, JOBDIR and items are held against each other. The exit status is 1 if anything was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import numpy as np
+from scrapy.http import Headers, HtmlResponse
+
+from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+from tres_scrapy.frontier.store import SAVED, SampleStore
+from tres_scrapy.job.database import NAME
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.recovery import recover
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.policies.setup import Setup
+from tres_scrapy.topic.text import read_page
+from tres_scrapy.webs.count import PAGES
+from tres_scrapy.webs.synthetic import SyntheticWeb
+
+PROJECT = Path(__file__).parents[1]
+TOPIC = "food"
+
+
+@dataclass
+class Findings:
+    """What log, JOBDIR and items say of the killed crawl; `losses` are to be 0."""
+
+    kills: int
+    pages: int
+    harvest: float
+    harvest_uninterrupted: float
+    pages_fetched_twice: int
+    links_discovered: int
+    samples_recovered: int
+    seconds_to_recover: float
+    losses: dict[str, int]
+
+
+def main() -> int:
+    """Run both crawls and print the findings."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pages", type=int, default=5000)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--max", type=int, default=10, help="pages of one domain at most")
+    parser.add_argument("--seed", type=int, default=1, help="of the web and of the kills")
+    parser.add_argument("--output", type=Path, help="write the findings there as well")
+    options = parser.parse_args()
+    with TemporaryDirectory() as directory:
+        findings = examine(options, Path(directory))
+    lines = [f"{name}: {value}" for name, value in asdict(findings).items()]
+    print("\n".join(lines))
+    if options.output is not None:
+        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return int(any(findings.losses.values()))
+
+
+def examine(options: argparse.Namespace, directory: Path) -> Findings:
+    """Run one crawl whole and one with kills; hold what the second left against each other."""
+    web = SyntheticWeb(TOPIC, seed=options.seed)
+    seed, pages, most = ",".join(web.seeds), options.pages, options.max
+    arguments = ["-a", f"pages={pages}", "-a", f"max_per_domain={most}", "-a", f"seed={seed}"]
+    whole, log, items = (directory / f"{name}.jsonl" for name in ("whole", "killed", "items"))
+    job = directory / "job"
+    with served(options.seed, whole) as port:
+        finish(crawl(port, [*arguments, "-a", f"output={directory / 'others.jsonl'}"]))
+    with served(options.seed, log) as port:
+        arguments += ["-a", f"output={items}", "-s", f"JOBDIR={job}"]
+        whens = random.Random(options.seed).choices(range(pages), k=options.kills)
+        under_way: Counter[str] = Counter()
+        for number, when in enumerate(sorted(whens), start=1):
+            kill(crawl(port, arguments), log, when)
+            under_way.update(leased_urls(job, web))
+            print(f"kill {number} of {len(whens)}: {fetches(log)} fetches so far", flush=True)
+        finish(crawl(port, arguments))
+    start = time.perf_counter()
+    recovered = recovered_crawl(job, most)
+    seconds = time.perf_counter() - start
+    urls = Counter(str(line["url"]) for line in pages_of(log))
+    links = links_of(web, urls)
+    return Findings(
+        kills=options.kills,
+        pages=len(urls),
+        harvest=harvest(log),
+        harvest_uninterrupted=harvest(whole),
+        pages_fetched_twice=urls.total() - len(urls),
+        links_discovered=len(links),
+        samples_recovered=len(recovered.store),
+        seconds_to_recover=round(seconds, 2),
+        losses={
+            "fetched twice without a kill": sum(n - 1 > under_way[url] for url, n in urls.items()),
+            **losses(recovered.store, urls, links, most),
+            **item_losses(job, items),
+        },
+    )
+
+
+def losses(store: SampleStore, urls: Counter[str], links: set[str], most: int) -> dict[str, int]:
+    """Count links that are neither fetched nor waiting though MAX allows it, and broken caps."""
+    waiting = {store.url(row) for row in store.pending_rows().tolist()}
+    pages = Counter(map(domain, urls))
+    lost = (url for url in links if not store.is_closed(url) and url not in waiting)
+    return {
+        "discovered and lost": sum(
+            pages[domain(url)] < most and not given_up(store, url) for url in lost
+        ),
+        "domains over MAX": sum(count > most for count in pages.values()),
+    }
+
+
+def item_losses(job: Path, items: Path) -> dict[str, int]:
+    """Hold the JSON lines file against the relevant pages that the JOBDIR knows."""
+    exported = Counter(str(json.loads(line)["final_url"]) for line in items.open(encoding="utf-8"))
+    with closing(sqlite3.connect(job / NAME)) as connection:
+        urls = urls_of(connection)
+        found = connection.execute("SELECT url FROM step WHERE kind = 'page' AND relevant")
+        relevant = {urls[number] for (number,) in found}
+    return {
+        "items missing": len(relevant - exported.keys()),
+        "items of no relevant page": len(exported.keys() - relevant),
+        "items twice": exported.total() - len(exported),
+    }
+
+
+@contextmanager
+def served(seed: int, log: Path) -> Iterator[int]:
+    """Serve a synthetic web on a port."""
+    command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", TOPIC]
+    command += ["--seed", str(seed), "--log", str(log)]
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
+    assert server.stdout is not None
+    yield json.loads(server.stdout.readline())["port"]
+    server.communicate()  # the end of its standard input ends it
+
+
+def crawl(port: int, arguments: list[str]) -> subprocess.Popen[str]:
+    """Start a crawl through the web's proxy."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "tres", "-a", f"topic={TOPIC}", *arguments]
+    command += ["-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"]
+    environment = {**os.environ, "http_proxy": f"http://127.0.0.1:{port}"}
+    return subprocess.Popen(  # noqa: S603 - our own command
+        command, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    """Wait for the end of a crawl; it must be a good one."""
+    _, said = process.communicate()
+    if process.returncode or "Traceback" in said:
+        sys.exit(f"the crawl ended with status {process.returncode}:\n{said[-3000:]}")
+
+
+def kill(process: subprocess.Popen[str], log: Path, when: int) -> None:
+    """Kill a crawl some time after the web has answered so often, or while it starts."""
+    least = max(when, fetches(log))
+    while fetches(log) < least and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(3 * random.Random(when).random() ** 3)
+    process.kill()
+    process.communicate()
+
+
+def fetches(log: Path) -> int:
+    """Return the number of answers that a web has given."""
+    return log.read_bytes().count(b"\n") if log.exists() else 0
+
+
+def leased_urls(job: Path, web: SyntheticWeb) -> list[str]:
+    """Return the URLs that a killed crawl had leased, and those that they redirect to."""
+    if not (job / NAME).exists():
+        return []
+    with closing(sqlite3.connect(job / NAME)) as connection:
+        urls = urls_of(connection)
+        found = connection.execute("SELECT samples FROM batch ORDER BY number")
+        samples = np.frombuffer(b"".join(blob for (blob,) in found), SAVED)
+        rows = [row for (row,) in connection.execute("SELECT row FROM lease")]
+    return [url for number in samples["url"][rows] for url in chain(web, urls[number])]
+
+
+def urls_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the URLs that a JOBDIR knows, by number."""
+    found = connection.execute("SELECT urls FROM batch ORDER BY number")
+    return [url for (text,) in found for url in json.loads(text)]
+
+
+def chain(web: SyntheticWeb, url: str) -> Iterator[str]:
+    """Give a URL and those that it redirects to."""
+    for _ in range(10):
+        yield url
+        location = dict(web.answer(url).headers).get("Location")
+        if location is None:
+            return
+        url = urljoin(url, location)
+
+
+def recovered_crawl(job: Path, most: int) -> Crawl:
+    """Return the crawl that a JOBDIR holds."""
+    store = SampleStore(DomainLedger(Cap(most, most)))
+    crawl = Crawl(store, make_policy("tres", store, Setup()))
+    journal = Journal.open(job, {})
+    recover(journal, crawl)
+    journal.close()
+    return crawl
+
+
+def pages_of(log: Path) -> list[dict[str, Any]]:
+    """Return the lines of a web's log that tell of a page."""
+    lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line["kind"] in PAGES]
+
+
+def harvest(log: Path) -> float:
+    """Return the share of relevant pages among those that a web has given, each counted once."""
+    relevant = {line["url"]: line["relevant"] and line["kind"] == "page" for line in pages_of(log)}
+    return round(sum(map(bool, relevant.values())) / len(relevant), 4)
+
+
+def links_of(web: SyntheticWeb, urls: Iterable[str]) -> set[str]:
+    """Return the links of pages as the crawl reads them."""
+    found: set[str] = set()
+    for url in urls:
+        answer = web.answer(url)
+        html = HtmlResponse(url, headers=Headers(answer.headers), body=answer.body).text
+        found |= {link.url for link in read_page(html, url, language=False).links}
+    return found
+
+
+def given_up(store: SampleStore, url: str) -> bool:
+    """Say whether nothing more is fetched of the domain of a URL."""
+    return bool(store.ledger.exhausted(np.array([store.domain_of(url)]))[0])
+
+
+def domain(url: str) -> str:
+    """Return the registrable domain of a URL."""
+    return registrable_domain(urlsplit(url).hostname or "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

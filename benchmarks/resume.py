@@ -1,0 +1,112 @@
+"""Measure how long a crawl takes to go on from its JOBDIR.
+
+    python benchmarks/resume.py [--samples 1000000] [--output FILE]
+
+A crawl over generated links, 40 new ones a page on 80,000 hosts, is written down step by step and
+recovered by a process of its own. Beside it stands the time of reading the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.job.database import NAME
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.recovery import recover
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.policies.setup import LearningOptions, Setup
+
+LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
+# Learning takes most of the time of a crawl and none of that of its recovery.
+SETUP = Setup(learning=LearningOptions(warm_up_steps=0, update_period=1_000))
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--output", type=Path, help="write the figures there as well")
+    parser.add_argument("--recover", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.recover is not None:
+        print(json.dumps(recovered(options.recover)))
+        return
+    with TemporaryDirectory() as directory:
+        figures = write(Path(directory), options.samples // LINKS)
+        command = [sys.executable, __file__, "--recover", directory]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+        figures |= json.loads(answer.stdout)
+    lines = [f"{name}: {value:.4g}" for name, value in figures.items()]
+    print("\n".join(lines))
+    if options.output is not None:
+        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def write(directory: Path, pages: int) -> dict[str, float]:
+    """Write down a crawl of so many pages; return what that cost."""
+    journal, crawl = Journal.open(directory, {}), new_crawl()
+    random = np.random.default_rng(0)
+    crawl.add_seeds(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawling = writing = 0.0
+    while crawl.pages < pages:
+        start = perf_counter()
+        decision = crawl.next()
+        assert decision is not None
+        leased = perf_counter()
+        journal.lease(crawl, decision)
+        written = perf_counter()
+        urls = [
+            f"http://h{host}.test/{page}"
+            for host, page in random.integers([HOSTS, PAGES_A_HOST], size=(LINKS, 2))
+        ]
+        actions = random.random((LINKS, 3), dtype=np.float32)
+        reward = float(random.random() < 0.5)
+        booking = crawl.book_page(
+            decision.row, reward, urls, ["an anchor of words"] * LINKS, actions
+        )
+        booked = perf_counter()
+        journal.book(crawl, booking, b"8 bytes.")
+        writing += perf_counter() - booked + written - leased
+        crawling += booked - written + leased - start
+    start = perf_counter()
+    journal.close()
+    return {
+        "samples": len(crawl.store),
+        "leaves": float(crawl.policy.figures()["leaves"]),
+        "megabytes": (directory / NAME).stat().st_size / 1e6,
+        "ms_to_write_a_page": 1000 * writing / pages,
+        "ms_of_the_crawl_a_page": 1000 * crawling / pages,
+        "s_to_close": perf_counter() - start,
+    }
+
+
+def recovered(directory: Path) -> dict[str, float]:
+    """Recover the crawl; return how long that took, and how long reading the file does."""
+    start = perf_counter()
+    (directory / NAME).read_bytes()
+    read = perf_counter()
+    journal, crawl = Journal.open(directory, {}), new_crawl()
+    recover(journal, crawl)
+    assert crawl.next() is not None
+    return {"s_to_read_the_file": read - start, "s_to_recover": perf_counter() - read}
+
+
+def new_crawl() -> Crawl:
+    """Return a crawl without a past."""
+    store = SampleStore(DomainLedger())
+    return Crawl(store, make_policy("tres", store, SETUP))
+
+
+if __name__ == "__main__":
+    main()

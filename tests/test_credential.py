@@ -1,0 +1,62 @@
+"""User names and passwords in URLs, in a real crawl."""
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from tres_scrapy.middlewares.credential import CredentialMiddleware
+
+SECRET = "s3cret"  # noqa: S105 - of nobody
+RECIPE = (
+    "<title>Soup</title><p>A recipe for soup: chop the onions, simmer the vegetables in butter, "
+    "add cream, cheese and pepper, bake the bread, serve the dish hot with wine and salt.</p>"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        (f"http://me:{SECRET}@a.test/", "http://a.test/"),
+        (f"//me:{SECRET}@a.test/x", "//a.test/x"),
+        (f" HTTPS://me@you:{SECRET}@a.test:8/?q=x@y", " HTTPS://a.test:8/?q=x@y"),
+        ("/people/@me", "/people/@me"),
+        ("http://a.test/@me", "http://a.test/@me"),
+        ("http://a.test?to=me@a.test", "http://a.test?to=me@a.test"),
+    ],
+)
+def test_a_redirect_loses_its_credentials(written, kept):
+    response = Response("http://b.test/", 302, headers={"Location": written})
+    CredentialMiddleware().process_response(Request("http://b.test/"), response)
+    assert response.headers["Location"].decode() == kept
+
+
+def test_a_request_loses_its_credentials_and_nothing_else():
+    middleware = CredentialMiddleware()
+    request = Request(f"http://me:{SECRET}@a.test:8/x?y=@z", meta={"a": 1}, priority=2)
+    replaced = middleware.process_request(request)
+    assert (replaced.url, replaced.meta, replaced.priority) == (
+        *("http://a.test:8/x?y=@z", {"a": 1}, 2),
+    )
+    assert middleware.process_request(replaced) is None
+
+
+def test_credentials_reach_no_item_and_no_log(scrapy, tmp_path, pages):
+    place = f"me:{SECRET}@"
+    pages.add("http://a.test/", f'<a href="http://{place}b.test/1">x</a> <a href="/2">x</a>')
+    pages.add("http://b.test/1", RECIPE)
+    pages.add("http://a.test/2", status=301, Location=f"http://{place}b.test/3")
+    pages.add(
+        "http://b.test/3", f'<meta http-equiv="refresh" content="0;url=http://{place}b.test/4">'
+    )
+    pages.add("http://b.test/4", RECIPE.replace("soup", "omelette with fresh eggs"))
+    output = tmp_path / "o.jsonl"
+    process = scrapy(
+        *("crawl", "tres", "-a", "topic=food", "-a", f"seed=http://{place}a.test/"),
+        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0"),
+        pages=pages,
+    )
+    assert process.returncode == 0, process.stderr
+    assert {f"http://b.test/{i}" for i in (1, 3, 4)} < set(pages.fetched())
+    assert len(output.read_text().splitlines()) == 2
+    assert SECRET not in output.read_text() + process.stderr + process.stdout
+    assert SECRET not in str(pages.requests)

@@ -1,0 +1,91 @@
+import os
+import sqlite3
+
+import pytest
+
+from tres_scrapy.job.database import NAME, VERSION, JobError, open_database
+from tres_scrapy.job.journal import Journal
+
+
+def refused(directory):
+    """Why a directory cannot be a JOBDIR, in the one line that says so."""
+    with pytest.raises(JobError) as error:
+        open_database(directory)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_second_crawl_of_one_directory_is_refused(tmp_path):
+    first = open_database(tmp_path)
+    assert "another crawl is using it" in refused(tmp_path)
+    first.close()
+    open_database(tmp_path).close()
+
+
+def test_file_of_another_program_is_left_as_it_is(tmp_path):
+    connection = sqlite3.connect(tmp_path / NAME)
+    connection.execute("CREATE TABLE notes (text)")
+    connection.commit()
+    connection.close()
+    before = (tmp_path / NAME).read_bytes()
+    assert "another program" in refused(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+def test_what_is_no_database_is_left_as_it_is(tmp_path):
+    (tmp_path / NAME).write_text("a shopping list, long enough for a header of a database\n" * 20)
+    before = (tmp_path / NAME).read_bytes()
+    assert "not a database" in refused(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+def test_newer_format_is_refused_and_left_as_it_is(tmp_path):
+    open_database(tmp_path).close()
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    connection.close()
+    before = (tmp_path / NAME).read_bytes()
+    assert "newer version of TRES" in refused(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+def test_tables_that_were_changed_are_refused(tmp_path):
+    open_database(tmp_path).close()
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        connection.execute("CREATE TRIGGER t AFTER INSERT ON step BEGIN DELETE FROM batch; END")
+    connection.close()
+    assert "tables that TRES has not made" in refused(tmp_path)
+
+
+def test_crawl_of_scrapys_own_scheduler_is_refused(tmp_path):
+    (tmp_path / "requests.queue").mkdir()
+    assert "Scrapy's own scheduler" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_link_that_leads_elsewhere_is_not_followed(tmp_path, suffix):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"precious")
+    directory = tmp_path / "job"
+    directory.mkdir()
+    (directory / f"{NAME}{suffix}").symlink_to(elsewhere)
+    assert "not a plain file" in refused(directory)
+    assert elsewhere.read_bytes() == b"precious"
+
+
+def test_directory_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "cannot be used" in refused(tmp_path / "file" / "job")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
+def test_directory_that_is_read_only_is_said(tmp_path):
+    tmp_path.chmod(0o500)
+    assert "unable to open" in refused(tmp_path)
+
+
+def test_crawl_of_another_topic_is_refused(tmp_path):
+    Journal.open(tmp_path, {"topic": "food"}).close()
+    with pytest.raises(JobError, match="a crawl with topic 'food', not 'sports'"):
+        Journal.open(tmp_path, {"topic": "sports"})
+    Journal.open(tmp_path, {"topic": "food"}).close()

@@ -1,0 +1,166 @@
+"""A crawl of the web in hostile.py, which is all traps, as a user would run it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import hostile
+import pytest
+from conftest import PROJECT
+from trap import TRAPS
+
+MAX = 10  # pages of one domain
+TIMEOUT = 8  # seconds; the delay and this are all that differs from the settings as shipped
+MEGABYTE = 2**20
+MEMORY = 200 * MEGABYTE  # that the traps may take beyond what their honest pages do
+
+# what each trap that brings no page is counted as, beside the URL that leads into it
+FAILURES = {
+    "BadGzipFile": ["broken-gzip"],
+    "DownloadCancelledError": ["gigabyte", "endless-body"],
+    "DownloadFailedError": ["endless-headers", "reset-at-once", "wrong-length"],
+    "DownloadTimeoutError": ["slow-drip"],
+    "http_302": ["schemes: file", "schemes: data"],
+    "not_html": ["wrong-type"],
+    "redirect_limit": ["endless-redirect", "refresh-loop"],
+    "soft_404": ["soft-404"],
+    "too_large": ["gzip-bomb", "gzip-in-gzip"],
+}
+
+
+@dataclass
+class Crawl:
+    """What a crawl left: its exit status, log, items, the URLs it asked for and its memory."""
+
+    status: int
+    log: str
+    items: list
+    asked: list
+    memory: int  # bytes, at most
+
+    def stat(self, name):
+        found = re.search(rf"'{re.escape(name)}': (\d+)", self.log)
+        return int(found[1]) if found else 0
+
+    def harvested(self, host):
+        return [item["final_url"] for item in self.items if host in item["final_url"]]
+
+    def pages(self, host):
+        paths = [urlsplit(url) for url in self.asked]
+        return [url.path for url in paths if url.hostname == host and url.path != "/robots.txt"]
+
+
+def crawl(folder, seed):
+    output, log = folder / "pages.jsonl", folder / "log.txt"
+    arguments = ["-a", "topic=food", "-a", f"seed={seed}", "-a", f"max_per_domain={MAX}"]
+    arguments += ["-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0"]
+    arguments += ["-s", f"DOWNLOAD_TIMEOUT={TIMEOUT}"]
+    with hostile.serve() as web, log.open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "tres", *arguments],
+            cwd=PROJECT,
+            env=os.environ | {"http_proxy": f"http://127.0.0.1:{web.port}"},
+            stderr=errors,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    items = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    unit = 1 if sys.platform == "darwin" else 1024
+    said = log.read_text(encoding="utf-8")
+    return Crawl(process.returncode, said, items, web.asked, usage.ru_maxrss * unit)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return crawl(tmp_path_factory.mktemp("hostile"), hostile.HUB)
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    return crawl(tmp_path_factory.mktemp("honest"), hostile.HUB + "honest")
+
+
+def test_the_crawl_ends_by_itself_without_a_traceback(whole):
+    assert whole.status == 0, whole.log
+    assert "'finish_reason': 'frontier_exhausted'" in whole.log
+    assert "Traceback" not in whole.log
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_the_honest_page_behind_a_trap_is_harvested(whole, name):
+    assert TRAPS[name].dish in whole.harvested("test")
+
+
+def test_the_traps_take_little_more_memory_than_their_honest_pages(whole, honest):
+    assert honest.status == 0, honest.log
+    assert len(honest.items) == len(TRAPS) + 1
+    assert whole.memory - honest.memory < MEMORY
+
+
+@pytest.mark.parametrize(("kind", "traps"), FAILURES.items())
+def test_what_brings_no_page_is_counted_by_kind(whole, kind, traps):
+    assert whole.stat(f"tres/failures/{kind}") >= len(traps), traps
+
+
+@pytest.mark.parametrize("name", ["calendar", "session", "capped", "many-links"])
+def test_a_site_without_end_is_left_at_max(whole, name):
+    assert len(whole.pages(f"{name}.test")) == MAX
+
+
+def test_a_site_of_dead_links_is_given_up(whole):
+    under_way = 16
+    assert 20 <= len(whole.pages("dead-links.test")) - 1 < 20 + under_way
+    assert whole.stat("tres/domains_given_up") == 1
+
+
+def test_redirects_into_a_domain_at_max_are_not_followed(whole):
+    assert len(whole.pages("redirect-to-capped.test")) == 19
+    assert whole.stat("tres/failures/redirect_closed") >= 18 - MAX
+
+
+@pytest.mark.parametrize("name", ["redirect-loop", "redirect-itself"])
+def test_a_redirect_loop_is_left_when_it_closes(whole, name):
+    assert len(whole.pages(f"{name}.test")) <= 5
+
+
+@pytest.mark.parametrize("name", ["endless-redirect", "refresh-loop"])
+def test_redirects_without_end_are_left(whole, name):
+    assert len(whole.pages(f"{name}.test")) == 12  # the first, ten more and the dish
+
+
+@pytest.mark.parametrize("name", ["session", "canonical", "near-duplicates"])
+def test_one_page_at_many_urls_is_harvested_once(whole, name):
+    assert len(whole.harvested(f"/{name}.test/")) == 1
+    assert whole.stat("tres/duplicates") >= 3 * (MAX - 1)
+
+
+def test_links_that_differ_in_tracking_parameters_are_fetched_once(whole):
+    assert Counter(whole.pages("tracking.test")) == {"/": 1, "/menu": 1, "/dish": 1}
+
+
+def test_a_soft_404_leads_nowhere(whole):
+    assert sorted(whole.pages("soft-404.test")) == ["/", "/dish"]
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["xn--jrgens-kche-thbh.test", "port.test:8081", "userinfo.test", "upper.test"],
+)
+def test_odd_addresses_are_fetched_from(whole, place):
+    assert f"http://{place}/dish" in whole.asked
+    assert f"http://{place}/dish" in whole.harvested("test")
+
+
+def test_nothing_but_http_is_asked_for(whole):
+    assert {urlsplit(url).scheme for url in whole.asked} == {"http"}
+    assert {urlsplit(item["final_url"]).scheme for item in whole.items} == {"http"}
+
+
+def test_passwords_in_urls_are_not_told(whole):
+    assert "secret" not in whole.log
+    assert "secret" not in json.dumps(whole.items)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from twisted.internet.address import IPv4Address, IPv6Address
+
+from tres_scrapy.resolver import PublicResolver
+
+PRIVATE, PUBLIC = "127.0.0.1", "8.8.8.8"
+
+
+class NameServer:
+    """Answers each question with the next of its answers, in the manner of Twisted."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+
+    def resolveHostName(self, receiver, name, portNumber=0):  # noqa: N802, N803
+        receiver.resolutionBegan(None)
+        for host in self.answers.pop(0):
+            kind = IPv6Address if ":" in host else IPv4Address
+            receiver.addressResolved(kind("TCP", host, portNumber))
+        receiver.resolutionComplete()
+
+
+class Receiver:
+    def __init__(self):
+        self.events = []
+
+    def resolutionBegan(self, resolution):  # noqa: N802
+        self.events.append("began")
+
+    def addressResolved(self, address):  # noqa: N802
+        self.events.append((address.host, address.port))
+
+    def resolutionComplete(self):  # noqa: N802
+        self.events.append("complete")
+
+
+def resolved(resolver, name):
+    receiver = Receiver()
+    resolver.resolveHostName(receiver, name, portNumber=80)
+    return receiver.events
+
+
+@pytest.mark.parametrize("private", [PRIVATE, "10.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_private_addresses_are_kept_back(private):
+    resolver = PublicResolver(NameServer([private, PUBLIC]))
+    assert resolved(resolver, "a.test") == ["began", (PUBLIC, 80), "complete"]
+
+
+def test_a_name_that_turns_private_has_no_address():
+    resolver = PublicResolver(NameServer([PUBLIC], [PRIVATE]))
+    assert resolved(resolver, "a.test") == ["began", (PUBLIC, 80), "complete"]
+    assert resolved(resolver, "a.test") == ["began", "complete"]
+
+
+def test_a_trusted_host_keeps_its_private_addresses():
+    resolver = PublicResolver(NameServer([PRIVATE], [PRIVATE]))
+    resolver.trust("Proxy.test")
+    assert resolved(resolver, "proxy.TEST") == ["began", (PRIVATE, 80), "complete"]
+    assert resolved(resolver, "other.test") == ["began", "complete"]

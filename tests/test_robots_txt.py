@@ -1,0 +1,71 @@
+import asyncio
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.http import TextResponse
+from scrapy.utils.test import get_crawler
+
+from tres_scrapy.middlewares import robots_txt
+from tres_scrapy.middlewares.robots_txt import RobotsMiddleware
+
+
+class Engine:
+    """Answers every robots.txt with rules of one length; notes what it is asked for."""
+
+    def __init__(self, length):
+        self.body = b"User-agent: *\nDisallow: /closed\n".ljust(length, b"#")
+        self.asked = []
+
+    async def download_async(self, request):
+        self.asked.append(request.url)
+        await asyncio.sleep(0)
+        if "dead" in request.url:
+            raise OSError("nobody is there")
+        return TextResponse(request.url, body=self.body)
+
+
+@pytest.fixture
+def middleware(monkeypatch):
+    monkeypatch.setattr(robots_txt, "ROOM", 4096)
+    crawler = get_crawler(Spider, {"ROBOTSTXT_OBEY": True, "USER_AGENT": "tres"})
+    crawler.engine = Engine(2000)
+    return RobotsMiddleware(crawler)
+
+
+def allowed(middleware, *hosts):
+    """Whether /closed of each host may be fetched, all asked for at once."""
+
+    async def ask(host):
+        parser = await middleware.robot_parser(Request(f"http://{host}.test/closed"))
+        return parser is None or parser.allowed("http://a.test/closed", "tres")
+
+    async def ask_all():
+        return await asyncio.gather(*map(ask, hosts))
+
+    return asyncio.run(ask_all())
+
+
+def test_every_request_that_waits_is_told_the_rules(middleware):
+    assert allowed(middleware, *"aaa") == [False] * 3
+    assert middleware.crawler.engine.asked == ["http://a.test/robots.txt"]
+
+
+def test_rules_not_needed_for_longest_are_forgotten_and_asked_for_again(middleware):
+    for host in "abac":
+        assert allowed(middleware, host) == [False]
+    assert list(middleware._parsers) == ["a.test", "c.test"]
+    assert allowed(middleware, *"bac") == [False] * 3
+    asked = middleware.crawler.engine.asked
+    assert asked == [f"http://{host}.test/robots.txt" for host in "abcb"]
+
+
+def test_rules_hold_for_requests_that_wait_while_they_are_forgotten(middleware):
+    hosts = "abcdefgh" * 3
+    assert allowed(middleware, *hosts) == [False] * len(hosts)
+    assert len(middleware._parsers) == len(middleware._sizes) == 2
+
+
+def test_hosts_without_rules_are_forgotten_too(middleware):
+    hosts = [f"dead{i}" for i in range(10)]
+    assert allowed(middleware, *hosts) == [True] * 10
+    assert len(middleware._parsers) == len(middleware._sizes) == 4

@@ -1,0 +1,185 @@
+"""What keeps the crawl in JOBDIR, so that it can be killed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.items import RelevantPage
+from tres_scrapy.job.database import reading
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.recovery import items, marks, recover, requests
+from tres_scrapy.policies.crawl import Booking, Crawl
+from tres_scrapy.policies.policy import Decision
+from tres_scrapy.policies.resumption import Resumable
+from tres_scrapy.request import LEASE, dump_request, load_request
+from tres_scrapy.topic.duplicate import Duplicates
+from tres_scrapy.topic.pack import TOPIC_FILE
+
+JOB_FAILED = "job_failed"
+
+logger = logging.getLogger(__name__)
+
+
+class Job:
+    """Writes down each lease and each booking before anything comes of it.
+
+    When that fails, the crawl stops: what is written down can be gone on with.
+    """
+
+    def __init__(self, journal: Journal, spider: Spider, stop: Callable[[str], None]) -> None:
+        self.failed = False
+        self.started = journal.started
+        with reading():
+            # Items whose export is not certain, by row: they are to be exported again.
+            self.unexported = {row: item_of(text) for row, text in items(journal).items()}
+        self._journal = journal
+        self._spider = spider
+        self._keeps_requests = not getattr(spider, "follow_every_link", False)
+        self._stop = stop
+        self._uncertain: list[Booking] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, crawl: Crawl, stop: Callable[[str], None]) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if not isinstance(crawl.policy, Resumable):
+            raise ConfigError(
+                f"JOBDIR: the policy {config.policy!r} cannot be resumed; tres and its variants, "
+                "tree_random and random can"
+            )
+        assert crawler.spider is not None
+        journal = Journal.open(Path(crawler.settings["JOBDIR"]), _identity(config), now())
+        job = cls(journal, crawler.spider, stop)
+        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+            crawler.signals.connect(job.item_left, signal=signal)
+        crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
+        return job
+
+    def recover(self, crawl: Crawl) -> dict[int, Request]:
+        """Bring a new crawl to where the job ends; return the spider's own requests by row."""
+        with reading():
+            kept = requests(self._journal)
+            waiting = {row: load_request(text, self._spider) for row, text in kept.items()}
+        recover(self._journal, crawl, own=waiting.keys() if self._keeps_requests else None)
+        if crawl.pages or crawl.failures:
+            logger.info(
+                "Going on after %d pages: %d samples in the frontier, %d relevant pages",
+                *(crawl.pages, crawl.store.pending, crawl.relevant),
+            )
+        if crawl.finished:
+            logger.info("All %d pages were fetched before: -a pages= asks for more", crawl.pages)
+        return waiting
+
+    def recover_texts(self, texts: Duplicates) -> None:
+        """Tell of the pages that came before, in their order."""
+        with reading():
+            for mark in marks(self._journal):
+                texts.add(mark)
+
+    def lease(self, crawl: Crawl, decision: Decision) -> bool:
+        """Write down that a sample is going to be fetched; False if that failed."""
+        return self._write(partial(self._journal.lease, crawl, decision))
+
+    def book(
+        self,
+        crawl: Crawl,
+        booking: Booking,
+        mark: bytes | None = None,
+        item: RelevantPage | None = None,
+        *,
+        certain: bool = True,
+    ) -> bool:
+        """Write down how a leased sample ended; False if that failed.
+
+        One that is not `certain` waits for one that is: until then it stays leased in JOBDIR.
+        """
+        if not certain:
+            self._uncertain.append(booking)
+            return True
+        text = None if item is None else json.dumps(asdict(item))
+        for waiting in self._uncertain:
+            self._write(partial(self._journal.book, crawl, waiting))
+        self._uncertain.clear()
+        return self._write(partial(self._journal.book, crawl, booking, mark, text))
+
+    def keep(self, wanted: Mapping[int, Request]) -> None:
+        """Write requests of the spider's own, by row, down with what comes next."""
+        if not self._keeps_requests:
+            return
+        for row, request in wanted.items():
+            try:
+                self._journal.keep(row, dump_request(request, self._spider))
+            except (TypeError, ValueError) as error:
+                logger.warning("%s is not kept in JOBDIR and lost in a kill: %s", request, error)
+
+    def item_left(self, item: Any, response: Response | None) -> None:
+        """Note that an item has passed the pipelines, wherever it went."""
+        if response is not None:
+            row = getattr(response, "meta", {}).get(LEASE)
+        else:  # it was to be exported again
+            url = getattr(item, "url", None)
+            row = next((row for row, kept in self.unexported.items() if kept.url == url), None)
+        if row is not None:
+            self.exported(row)
+
+    def exported(self, row: int) -> None:
+        """Note that the item of a row need not be exported again."""
+        self.unexported.pop(row, None)
+        self._journal.export(row)
+
+    def engine_stopped(self) -> None:
+        try:
+            self._journal.close(write=not self.failed)
+        except sqlite3.Error as error:
+            logger.error("JOBDIR cannot be written: %s", error)
+
+    def _write(self, write: Callable[[], None]) -> bool:
+        if self.failed:
+            return False
+        try:
+            write()
+        except sqlite3.Error as error:
+            self.failed = True
+            logger.error(
+                "JOBDIR cannot be written (%s): the crawl stops, and goes on from what is written "
+                "when it is started again",
+                error,
+            )
+            self._stop(JOB_FAILED)
+        return not self.failed
+
+
+def item_of(text: str) -> RelevantPage:
+    """Return an item from the text that a job has kept of it."""
+    return RelevantPage(**json.loads(text))
+
+
+def now() -> str:
+    """Return the present time as it stands in names of files."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+
+
+def _identity(config: Config) -> dict[str, str]:
+    """Return what a crawl must have in common with the one that it goes on with."""
+    pack = config.models / config.pack / TOPIC_FILE
+    identity = {
+        "topic": str(config.topic),
+        "policy": config.policy,
+        "pack": sha256(pack.read_bytes()).hexdigest()[:12],
+    }
+    if config.web is not None:
+        identity["web"] = f"{config.web} {config.web_seed}"
+    return identity

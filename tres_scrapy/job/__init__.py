@@ -1,0 +1,1 @@
+"""What a crawl writes down so that it can be killed at any instant and go on."""

@@ -1,0 +1,191 @@
+"""The journal of a job: each lease and each booking is written down before anything follows it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from tres_scrapy.job.database import JobError, open_database
+from tres_scrapy.policies.crawl import Booking, Crawl
+from tres_scrapy.policies.policy import Decision
+from tres_scrapy.policies.resumption import Resumable
+
+
+class Written(NamedTuple):
+    """How much of a crawl is written down: numbers of what only grows, and the rest."""
+
+    samples: int
+    urls: int
+    hosts: int
+    rules: int
+    state: Mapping[str, bytes]
+
+
+_STARTED = "started"
+NOTHING = Written(0, 0, 0, 0, {})
+
+
+class Journal:
+    """Writes a crawl down as it goes, one transaction for each lease and for each booking.
+
+    A lease is written before its request is sent, so that after a kill the very same URL is
+    fetched again and no domain gives more than MAX pages; a booking is written together with its
+    item, which leaves the journal when it is exported.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._written = NOTHING
+        self._exported: list[int] = []
+        self._kept: dict[int, str] = {}
+
+    @classmethod
+    def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
+        """Open the journal of the crawl `identity`; JobError: it is another's or cannot be used.
+
+        A new one is `started` now.
+        """
+        connection = open_database(directory)
+        try:
+            written = dict(connection.execute("SELECT name, value FROM meta"))
+            for name, value in identity.items():
+                if written.get(name, value) != value:
+                    raise JobError(
+                        f"JOBDIR {str(directory)!r} holds a crawl with {name} {written[name]!r}, "
+                        f"not {value!r}: give another directory"
+                    )
+            values = {**identity, _STARTED: now}
+            connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
+        except (JobError, sqlite3.Error) as error:
+            connection.close()
+            raise JobError(str(error)) from None
+        return cls(connection)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The database, to be read from."""
+        return self._connection
+
+    @property
+    def started(self) -> str:
+        """When the crawl was begun, as `open` was told."""
+        query = "SELECT value FROM meta WHERE name = ?"
+        return str(self._connection.execute(query, (_STARTED,)).fetchone()[0])
+
+    @property
+    def steps(self) -> int:
+        """The number of bookings written down."""
+        return int(self._connection.execute("SELECT count(*) FROM step").fetchone()[0])
+
+    def lease(self, crawl: Crawl, decision: Decision) -> None:
+        """Write down that a sample is going to be fetched."""
+        with self._transaction() as cursor:
+            written = self._write_new(cursor, crawl)
+            values = (decision.row, decision.leaf, decision.q_value, decision.is_query)
+            cursor.execute("INSERT OR IGNORE INTO lease VALUES (?, ?, ?, ?)", values)
+            if cursor.rowcount and not crawl.store.is_seed(decision.row):
+                # It completes the candidates of the experiences that came before.
+                cursor.execute("UPDATE step SET sampled = ? WHERE sampled IS NULL", values[:1])
+        self._written = written
+
+    def book(
+        self, crawl: Crawl, booking: Booking, mark: bytes | None = None, item: str | None = None
+    ) -> None:
+        """Write down how a leased sample ended and what the crawl has learned from it.
+
+        `mark` is the fingerprint of its page, `item` the page's item, kept until it is exported.
+        """
+        row = booking.experience.row
+        with self._transaction() as cursor:
+            written = self._write_new(cursor, crawl)
+            self._write_step(cursor, crawl, booking, mark)
+            cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
+            cursor.execute("DELETE FROM request WHERE row = ?", (row,))
+            if item is not None:
+                cursor.execute("INSERT INTO item VALUES (?, ?)", (row, item))
+        self._written = written
+
+    def keep(self, row: int, request: str) -> None:
+        """Keep the spider's own request of a row; it is written down with what comes next."""
+        self._kept[row] = request
+
+    def export(self, row: int) -> None:
+        """Note that the item of a row is exported; it is written down with what comes next."""
+        self._exported.append(row)
+
+    def skip(self, crawl: Crawl) -> None:
+        """Take what a crawl has now for written down."""
+        self._written = _written(crawl)
+
+    def close(self, *, write: bool = True) -> None:
+        """Write down the last exports and close the file."""
+        try:
+            if write:
+                with self._transaction():
+                    pass
+        finally:
+            self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        cursor = self._connection.cursor()
+        cursor.execute("BEGIN")
+        try:
+            yield cursor
+            cursor.executemany("INSERT OR REPLACE INTO request VALUES (?, ?)", self._kept.items())
+            cursor.executemany("DELETE FROM item WHERE row = ?", [(row,) for row in self._exported])
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+        self._exported.clear()
+        self._kept.clear()
+
+    def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
+        """Write what has changed since the last time; return what is written with it."""
+        old, new, store = self._written, _written(crawl), crawl.store
+        if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
+            texts = store.anchors[old.samples :], store.urls[old.urls :], store.hosts[old.hosts :]
+            cursor.execute(
+                "INSERT INTO batch (samples, anchors, urls, hosts) VALUES (?, ?, ?, ?)",
+                (store.saved(old.samples).tobytes(), *map(json.dumps, texts)),
+            )
+        for leaf, split in _resumable(crawl).rules[old.rules :]:
+            cursor.execute(
+                "INSERT INTO rule (leaf, feature, threshold, reduction) VALUES (?, ?, ?, ?)",
+                (leaf, *split),
+            )
+        changed = [
+            (name, value) for name, value in new.state.items() if value != old.state.get(name)
+        ]
+        cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
+        return new
+
+    def _write_step(
+        self, cursor: sqlite3.Cursor, crawl: Crawl, booking: Booking, mark: bytes | None
+    ) -> None:
+        (row, x, reward), outlinks = booking.experience, booking.outlinks
+        cursor.execute(
+            "INSERT INTO step (row, url, host, kind, reward, relevant, x, first, outlinks, mark) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(row, crawl.store.url_id(row), crawl.store.host(row), booking.kind, reward),
+                *(booking.relevant, x.astype("<f4").tobytes()),
+                *(int(outlinks[0]) if len(outlinks) else 0, len(outlinks), mark),
+            ),
+        )
+
+
+def _written(crawl: Crawl) -> Written:
+    store, policy = crawl.store, _resumable(crawl)
+    return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), policy.state())
+
+
+def _resumable(crawl: Crawl) -> Resumable:
+    assert isinstance(crawl.policy, Resumable)  # the journal of any other is not opened
+    return crawl.policy

@@ -1,0 +1,169 @@
+"""A crawl brought back from its journal."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Container, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
+from tres_scrapy.frontier.split import Split
+from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
+from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.job.database import reading
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.policies.crawl import PAGE, QUERY, Crawl
+from tres_scrapy.policies.policy import Decision
+from tres_scrapy.policies.resumption import Past, Resumable
+
+_NOT_YET = -1
+
+
+class Steps(NamedTuple):
+    """The bookings of a journal in their order; arrays and lists of one length."""
+
+    rows: NDArray[np.int64]
+    urls: NDArray[np.int64]
+    hosts: NDArray[np.int64]
+    kinds: Sequence[str]
+    relevant: NDArray[np.bool_]
+    past: Past
+
+
+def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
+    """Bring a new crawl to where the journal ends; JobError: the journal is damaged.
+
+    What was leased is PENDING again, and fetched before anything else. Where each sample has a
+    request of its `own`, one whose request is lost is dropped.
+    """
+    with reading():
+        _recover(journal.connection, crawl, own)
+    journal.skip(crawl)
+
+
+def items(journal: Journal) -> dict[int, str]:
+    """Return by row the items whose export is not written down."""
+    return dict(journal.connection.execute("SELECT row, value FROM item ORDER BY row"))
+
+
+def requests(journal: Journal) -> dict[int, str]:
+    """Return the spider's own requests by row."""
+    return dict(journal.connection.execute("SELECT row, value FROM request"))
+
+
+def marks(journal: Journal) -> list[bytes]:
+    """Return the fingerprints of the pages in the order in which they came."""
+    found = journal.connection.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
+    return [bytes(mark) for (mark,) in found]
+
+
+def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
+    assert isinstance(crawl.policy, Resumable)
+    _restore_store(connection, crawl.store)
+    steps = _steps(connection)
+    _restore_steps(crawl, steps)
+    if own is not None:
+        pending = crawl.store.pending_rows()
+        crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
+    first = _first(connection, crawl.store)
+    pending = _drop_dead(crawl.store, [decision.row for decision in first])
+    if steps.kinds:
+        crawl.policy.restore(steps.past, _rules(connection), _state(connection), pending)
+    crawl.restore_first(first)
+
+
+def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
+    batches = connection.execute(
+        "SELECT samples, anchors, urls, hosts FROM batch ORDER BY number"
+    ).fetchall()
+    samples, *texts = zip(*batches, strict=True) if batches else ((), (), (), ())
+    anchors, urls, hosts = (list(chain.from_iterable(map(json.loads, column))) for column in texts)
+    if not all(isinstance(text, str) for text in chain(anchors, urls, hosts)):
+        raise TypeError("a URL, host or anchor is no text")
+    if not all(url.startswith(("http://", "https://")) for url in urls):
+        raise ValueError("a URL is not of the web")
+    store.restore(hosts, urls, anchors, np.frombuffer(b"".join(samples), SAVED))
+
+
+def _steps(connection: sqlite3.Connection) -> Steps:
+    found = connection.execute(
+        "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled "
+        "FROM step ORDER BY number"
+    ).fetchall()
+    columns = list(zip(*found, strict=True)) if found else [()] * 10
+    kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
+    past = Past(
+        np.frombuffer(b"".join(x), "<f4").reshape(len(found), len(FEATURES)).copy(),
+        np.array(rewards, dtype=np.float32),
+        _numbers(firsts),
+        _numbers(outlinks),
+        _numbers([_NOT_YET if row is None else row for row in sampled]),
+    )
+    judged = np.array(relevant, dtype=np.bool_)
+    return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
+
+
+def _numbers(column: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(column, dtype=np.int64)
+
+
+def _restore_steps(crawl: Crawl, steps: Steps) -> None:
+    store, kinds, past = crawl.store, np.array(steps.kinds), steps.past
+    for places in (past.firsts, past.outlinks, past.firsts + past.outlinks, past.sampled + 1):
+        within(places, len(store) + 1)
+    store.restore_done(steps.rows, steps.urls, steps.hosts)
+    pages = kinds == PAGE
+    for row, kind, relevant in zip(
+        steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), strict=True
+    ):
+        if kind == PAGE:
+            store.restore_path(row, store.path_after(row, float(relevant)))
+        elif kind == QUERY:
+            store.restore_path(row, SEED_PATH)
+    visits = kinds != QUERY
+    domains = store.domains(steps.rows)
+    store.ledger.restore(domains[visits], pages[visits], steps.relevant[visits])
+    failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
+    crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures)
+
+
+def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
+    """Return the decisions on what was leased, and the seeds that were not fetched."""
+    leased = [
+        Decision(int(row), leaf, q_value, bool(is_query))
+        for row, leaf, q_value, is_query in connection.execute("SELECT * FROM lease ORDER BY row")
+    ]
+    rows = [decision.row for decision in leased]
+    within(_numbers(rows), len(store))
+    leased = [decision for decision in leased if store.state(decision.row) == State.PENDING]
+    seeds = set(store.seeds().tolist()) - set(rows)
+    return leased + [Decision(row, None, None) for row in sorted(seeds)]
+
+
+def _drop_dead(store: SampleStore, first: Sequence[int]) -> NDArray[np.int64]:
+    """Drop the PENDING samples that cannot be taken; return the others that are not in `first`."""
+    pending = store.pending_rows()
+    dead = store.standing(pending) == Standing.DEAD
+    store.drop(pending[dead])
+    left: NDArray[np.int64] = np.setdiff1d(pending[~dead], _numbers(first))
+    return left
+
+
+def _rules(connection: sqlite3.Connection) -> list[Rule]:
+    found = connection.execute(
+        "SELECT leaf, feature, threshold, reduction FROM rule ORDER BY number"
+    )
+    return [
+        Rule(int(leaf), Split(int(feature), float(threshold), float(reduction)))
+        for leaf, feature, threshold, reduction in found
+    ]
+
+
+def _state(connection: sqlite3.Connection) -> dict[str, bytes]:
+    return {name: bytes(value) for name, value in connection.execute("SELECT * FROM state")}
