@@ -1,0 +1,170 @@
+"""Feed everything that strangers can write to the code that reads it.
+
+    python benchmarks/fuzz.py [--inputs 1000000] [--seed 1] [--target NAME]
+
+Each input is drawn from the seed, the target's name and its number, so that a run can be repeated.
+A finding is an exception that no caller expects, a broken promise, five seconds or 256 MiB for one
+input; it is printed with the smallest input that still shows it, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import resource
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import NoReturn
+
+import torch
+from fuzzing.job import DamagedJob
+from fuzzing.pack import DamagedPack
+from fuzzing.target import Target
+from fuzzing.text import Hosts, Pages, StoredRequests, Texts, Urls
+
+SECONDS = 5.0  # of processor time that one input may take
+MEMORY = 256 * 2**20  # bytes
+SHRINKING = 20.0  # seconds of processor time in which smaller inputs are tried
+
+
+class EndlessError(BaseException):
+    """Says that an input takes too long; no reader catches it."""
+
+
+@dataclass
+class Finding:
+    """What one fault looked like, and how often it was met."""
+
+    text: str
+    error: BaseException
+    count: int = 0
+
+
+@dataclass
+class Report:
+    """What became of the inputs of one target."""
+
+    name: str
+    inputs: int = 0
+    seconds: float = 0.0
+    findings: dict[str, Finding] = field(default_factory=dict)
+
+    def row(self) -> str:
+        """Return a row of the table of results."""
+        rate = self.inputs / max(self.seconds, 1e-9)
+        figures = f"{self.inputs:,} | {self.seconds:.0f} | {rate:,.0f} | {len(self.findings)}"
+        return f"| {self.name} | {figures} |"
+
+
+def main() -> int:
+    """Feed all targets and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="of all targets together")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", help="feed this one only")
+    options = parser.parse_args()
+    logging.disable()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    print("| target | inputs | seconds | inputs/s | findings |\n|---|---|---|---|---|")
+    found: list[str] = []
+    with TemporaryDirectory() as directory:
+        for target in targets(Path(directory)):
+            if options.target in {None, target.name}:
+                report = feed(target, round(options.inputs * target.share), options.seed)
+                print(report.row(), flush=True)
+                found += described(target, report)
+    for line in found:
+        print(line)
+    return int(bool(found))
+
+
+def targets(directory: Path) -> Iterator[Target]:
+    """Yield the targets; their shares make up 1."""
+    yield from (Urls(), Hosts(), Pages(), Texts(), StoredRequests())
+    yield DamagedPack(directory / "models")
+    yield DamagedJob(directory / "jobs")
+
+
+def feed(target: Target, inputs: int, seed: int) -> Report:
+    """Let a target read its inputs; a fault that is met again is only counted."""
+    report = Report(target.name, inputs)
+    signal.signal(signal.SIGPROF, _interrupt)
+    start = time.perf_counter()
+    for number in range(inputs):
+        text = target.draw(Random(f"{seed} {target.name} {number}"))
+        if (error := fault(target, text)) is not None:
+            report.findings.setdefault(_place(error), Finding(text, error)).count += 1
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+def fault(target: Target, text: str) -> BaseException | None:
+    """Return what is wrong with the reading of an input, if anything is."""
+    before = _peak_memory()
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        target.check(text)
+        if (more := _peak_memory() - before) > MEMORY:
+            raise MemoryError(f"{more:,} bytes")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a panic of a Rust library is no Exception
+        return error
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return None
+
+
+def described(target: Target, report: Report) -> Iterable[str]:
+    """Yield lines that tell of each finding with a small input that shows it."""
+    for place, finding in report.findings.items():
+        error = f"{type(finding.error).__name__}: {finding.error}"
+        yield f"{target.name}, {finding.count} times, {place}: {error[:500]}"
+        yield f"    {ascii(shrunk(target, finding.text, place))[:2_000]}"
+
+
+def shrunk(target: Target, text: str, place: str) -> str:
+    """Return a smaller input with the same fault, found by leaving out parts."""
+    end, size = time.process_time() + SHRINKING, len(text) // 2
+    while size:
+        start = 0
+        while start < len(text) and time.process_time() < end:
+            smaller = text[:start] + text[start + size :]
+            error = fault(target, smaller)
+            if error is not None and _place(error) == place:
+                text = smaller
+            else:
+                start += size
+        size //= 2
+    return text
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise EndlessError(f"more than {SECONDS:g} seconds")
+
+
+def _peak_memory() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _place(error: BaseException) -> str:
+    """Return the kind of an error and the last line of the project that it passed."""
+    root = str(Path(__file__).parents[1])
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(root)]
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"
+    return f"{type(error).__name__} at {where}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Targets of the fuzzer, and what it feeds them."""

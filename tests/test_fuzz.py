@@ -1,0 +1,76 @@
+"""The fuzzer runs, and finds what it is there to find."""
+
+import subprocess
+import sys
+from random import Random
+
+import pytest
+from conftest import PROJECT
+
+
+@pytest.fixture
+def fuzz(monkeypatch):
+    monkeypatch.syspath_prepend(PROJECT / "benchmarks")
+    import fuzz  # noqa: PLC0415 - it stands there only now
+
+    return fuzz
+
+
+class Reader:
+    """A target that fails on a mark in a text."""
+
+    name, share = "reader", 1.0
+
+    def draw(self, random):
+        return "".join(random.choices("abc<", k=random.randrange(20)))
+
+    def check(self, text):
+        assert "<" not in text, "a mark"
+
+
+def test_a_fault_is_told_once_with_the_smallest_input(fuzz):
+    report = fuzz.feed(Reader(), 200, seed=1)
+    (finding,) = report.findings.values()
+    assert 1 < finding.count < 200
+    told, smallest = fuzz.described(Reader(), report)
+    assert "AssertionError: a mark" in told
+    assert smallest == "    '<'"
+
+
+def test_an_input_without_end_is_a_fault(fuzz, monkeypatch):
+    class Endless(Reader):
+        def check(self, text):
+            while True:
+                pass
+
+    monkeypatch.setattr(fuzz, "SECONDS", 0.05)
+    (finding,) = fuzz.feed(Endless(), 1, seed=1).findings.values()
+    assert isinstance(finding.error, fuzz.EndlessError)
+
+
+def test_an_input_that_takes_much_memory_is_a_fault(fuzz, monkeypatch):
+    class Greedy(Reader):
+        def check(self, text):
+            bytearray(b"x") * 2**26
+
+    monkeypatch.setattr(fuzz, "MEMORY", -1)
+    assert isinstance(fuzz.fault(Greedy(), ""), MemoryError)
+
+
+def test_inputs_are_the_same_in_every_run(fuzz, tmp_path):
+    first, again = (list(fuzz.targets(tmp_path / name)) for name in "ab")
+    assert sum(target.share for target in first) == pytest.approx(1)
+    for target, same in zip(first, again, strict=True):
+        drawn = [target.draw(Random(number)) for number in range(20)]
+        assert drawn == [same.draw(Random(number)) for number in range(20)]
+        assert len(set(drawn)) > 15
+
+
+def test_no_target_has_a_finding():
+    command = [sys.executable, "benchmarks/fuzz.py", "--inputs", "5000"]
+    run = subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = [line for line in run.stdout.splitlines() if line.endswith("| 0 |")]
+    assert len(rows) == 7
