@@ -112,23 +112,44 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         seconds_to_recover=round(seconds, 2),
         losses={
             "fetched twice without a kill": sum(n - 1 > under_way[url] for url, n in urls.items()),
-            **losses(recovered.store, urls, links, most),
+            **losses(recovered.store, urls, links, booked_pages(job), most),
             **item_losses(job, items),
         },
     )
 
 
-def losses(store: SampleStore, urls: Counter[str], links: set[str], most: int) -> dict[str, int]:
-    """Count links that are neither fetched nor waiting though MAX allows it, and broken caps."""
+def losses(
+    store: SampleStore, urls: Counter[str], links: set[str], booked: Iterable[str], most: int
+) -> dict[str, int]:
+    """Count links that are neither fetched nor waiting though MAX allows it, and broken caps.
+
+    The web does not count a page that says "not found" with status 200, the crawl does where it
+    does not see it: what it has `booked` is what MAX allows.
+    """
     waiting = {store.url(row) for row in store.pending_rows().tolist()}
-    pages = Counter(map(domain, urls))
-    lost = (url for url in links if not store.is_closed(url) and url not in waiting)
+    pages, served_pages = Counter(map(domain, booked)), Counter(map(domain, urls))
+    lost = [
+        url
+        for url in links
+        if not store.is_closed(url)
+        and url not in waiting
+        and pages[domain(url)] < most
+        and not given_up(store, url)
+    ]
+    for url in lost:
+        print(f"lost: {url}: {pages[domain(url)]} pages booked, {served_pages[domain(url)]} served")
     return {
-        "discovered and lost": sum(
-            pages[domain(url)] < most and not given_up(store, url) for url in lost
-        ),
-        "domains over MAX": sum(count > most for count in pages.values()),
+        "discovered and lost": len(lost),
+        "domains over MAX": sum(count > most for count in served_pages.values()),
     }
+
+
+def booked_pages(job: Path) -> list[str]:
+    """Return the URLs of the pages that a JOBDIR knows to be fetched."""
+    with closing(sqlite3.connect(job / NAME)) as connection:
+        urls = urls_of(connection)
+        found = connection.execute("SELECT url FROM step WHERE kind = 'page'")
+        return [urls[number] for (number,) in found]
 
 
 def item_losses(job: Path, items: Path) -> dict[str, int]:
