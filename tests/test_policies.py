@@ -68,7 +68,8 @@ def test_same_seed_makes_the_same_choices(name):
     assert crawl_all(name, seed=1) == crawl_all(name, seed=1)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+# SeedFinder asks its engine first: test_seedfinder.py has busy hosts of its own
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
 def test_busy_hosts_are_passed_over_and_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())
@@ -78,8 +79,6 @@ def test_busy_hosts_are_passed_over_and_come_back(name):
     chosen = []
     for busy in ([0, 1], [0], [0], []):
         decision = policy.select(busy)
-        if decision is not None and "search" in store.url(decision.row):
-            decision = None  # an endpoint that a policy asks first is neither host
         chosen.append(decision and decision.row)
         if decision is not None:
             store.lease(decision.row)
