@@ -3,8 +3,9 @@
     python benchmarks/fuzz.py [--inputs 1000000] [--seed 1] [--target NAME]
 
 Each input is drawn from the seed, the target's name and its number, so that a run can be repeated.
-A finding is an exception that no caller expects, a broken promise, five seconds or 256 MiB for one
-input; it is printed with the smallest input that still shows it, and the exit status is 1.
+A finding is an exception that no caller expects, a broken promise, or an input that takes five
+seconds of processor time, a minute or 256 MiB; it is printed with the smallest input that still
+shows it, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import torch
 from fuzzing.job import DamagedJob
@@ -32,6 +33,7 @@ from fuzzing.target import Target
 from fuzzing.text import Hosts, Pages, StoredRequests, Texts, Urls
 
 SECONDS = 5.0  # of processor time that one input may take
+WAITING = 60.0  # seconds that it may take in all
 MEMORY = 256 * 2**20  # bytes
 SHRINKING = 20.0  # seconds of processor time in which smaller inputs are tried
 
@@ -40,12 +42,19 @@ class EndlessError(BaseException):
     """Says that an input takes too long; no reader catches it."""
 
 
+class Fault(NamedTuple):
+    """What is wrong with the reading of an input, told in text: an error keeps files open."""
+
+    place: str
+    error: str
+
+
 @dataclass
 class Finding:
-    """What one fault looked like, and how often it was met."""
+    """An input that has shown a fault first, and how often it was met."""
 
     text: str
-    error: BaseException
+    fault: Fault
     count: int = 0
 
 
@@ -99,19 +108,21 @@ def feed(target: Target, inputs: int, seed: int) -> Report:
     """Let a target read its inputs; a fault that is met again is only counted."""
     report = Report(target.name, inputs)
     signal.signal(signal.SIGPROF, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
     start = time.perf_counter()
     for number in range(inputs):
         text = target.draw(Random(f"{seed} {target.name} {number}"))
-        if (error := fault(target, text)) is not None:
-            report.findings.setdefault(_place(error), Finding(text, error)).count += 1
+        if (found := fault(target, text)) is not None:
+            report.findings.setdefault(found.place, Finding(text, found)).count += 1
     report.seconds = time.perf_counter() - start
     return report
 
 
-def fault(target: Target, text: str) -> BaseException | None:
+def fault(target: Target, text: str) -> Fault | None:
     """Return what is wrong with the reading of an input, if anything is."""
     before = _peak_memory()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, WAITING)
     try:
         target.check(text)
         if (more := _peak_memory() - before) > MEMORY:
@@ -119,17 +130,17 @@ def fault(target: Target, text: str) -> BaseException | None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of a Rust library is no Exception
-        return error
+        return Fault(_place(error), f"{type(error).__name__}: {error}"[:500])
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return None
 
 
 def described(target: Target, report: Report) -> Iterable[str]:
     """Yield lines that tell of each finding with a small input that shows it."""
     for place, finding in report.findings.items():
-        error = f"{type(finding.error).__name__}: {finding.error}"
-        yield f"{target.name}, {finding.count} times, {place}: {error[:500]}"
+        yield f"{target.name}, {finding.count} times, {place}: {finding.fault.error}"
         yield f"    {ascii(shrunk(target, finding.text, place))[:2_000]}"
 
 
@@ -140,8 +151,8 @@ def shrunk(target: Target, text: str, place: str) -> str:
         start = 0
         while start < len(text) and time.process_time() < end:
             smaller = text[:start] + text[start + size :]
-            error = fault(target, smaller)
-            if error is not None and _place(error) == place:
+            found = fault(target, smaller)
+            if found is not None and found.place == place:
                 text = smaller
             else:
                 start += size
@@ -150,7 +161,7 @@ def shrunk(target: Target, text: str, place: str) -> str:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise EndlessError(f"more than {SECONDS:g} seconds")
+    raise EndlessError(f"more than {SECONDS:g} seconds of processor time or {WAITING:g} in all")
 
 
 def _peak_memory() -> int:

@@ -45,7 +45,7 @@ def test_an_input_without_end_is_a_fault(fuzz, monkeypatch):
 
     monkeypatch.setattr(fuzz, "SECONDS", 0.05)
     (finding,) = fuzz.feed(Endless(), 1, seed=1).findings.values()
-    assert isinstance(finding.error, fuzz.EndlessError)
+    assert finding.fault.error.startswith("EndlessError")
 
 
 def test_an_input_that_takes_much_memory_is_a_fault(fuzz, monkeypatch):
@@ -54,7 +54,7 @@ def test_an_input_that_takes_much_memory_is_a_fault(fuzz, monkeypatch):
             bytearray(b"x") * 2**26
 
     monkeypatch.setattr(fuzz, "MEMORY", -1)
-    assert isinstance(fuzz.fault(Greedy(), ""), MemoryError)
+    assert fuzz.fault(Greedy(), "").error.startswith("MemoryError")
 
 
 def test_inputs_are_the_same_in_every_run(fuzz, tmp_path):

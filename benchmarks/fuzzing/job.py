@@ -98,7 +98,7 @@ class DamagedJob:
             new = copied if change[4] else bytes.fromhex(change[5])
             path.write_bytes(data[:start] + new + data[max(start, end) :])
         elif line.startswith(("UPDATE", "DELETE")):
-            connection = sqlite3.connect(self._paths[0], isolation_level=None)
+            connection = sqlite3.connect(self._paths[0], timeout=0, isolation_level=None)
             with contextlib.suppress(sqlite3.Error, sqlite3.Warning, ValueError):
                 connection.execute("PRAGMA synchronous = OFF")
                 connection.execute(line)
