@@ -1,0 +1,1 @@
+"""The experiments of the refresh paper: cases, their runs, tables and plots."""

@@ -1,0 +1,104 @@
+"""Estimators of change rates against pages whose rates are known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from tres_scrapy.refresh.rate import (
+    SHAPE,
+    bias_reduced_rate,
+    likely_rate,
+    naive_rate,
+    pooled_rates,
+    shrunk_rate,
+)
+
+
+def visits(rate, gaps, seed=0):
+    return np.random.default_rng(seed).random(len(gaps)) < -np.expm1(-rate * gaps)
+
+
+def sums(gaps, changed):
+    return [np.array([each]) for each in (changed.sum(), gaps[changed].sum(), gaps[~changed].sum())]
+
+
+def test_naive_rate_is_too_low_where_pages_change_often_and_the_others_are_not():
+    """Cho and Garcia-Molina (2003): visits cannot tell how many times a page has changed."""
+    gaps = np.full(20_000, 1.0)
+    changed = visits(2.0, gaps)
+    count, total = np.array([changed.sum()], float), np.array([20_000.0])
+    assert naive_rate(count, total)[0] < 1
+    assert bias_reduced_rate(count, total, np.ones(1))[0] == pytest.approx(2.0, rel=0.05)
+    assert likely_rate(gaps, changed) == pytest.approx(2.0, rel=0.05)
+    assert shrunk_rate(*sums(gaps, changed), np.array([0.1]))[0] == pytest.approx(2.0, rel=0.05)
+
+
+def test_likely_rate_has_the_highest_likelihood():
+    gaps = np.random.default_rng(1).uniform(0.1, 5, 50)
+    changed = visits(0.5, gaps)
+
+    def unlikely(rate):
+        return rate * gaps[~changed].sum() - np.log(-np.expm1(-rate * gaps[changed])).sum()
+
+    found = minimize_scalar(unlikely, bounds=(1e-6, 20), method="bounded", options={"xatol": 1e-9})
+    assert likely_rate(gaps, changed) == pytest.approx(found.x, rel=1e-4)
+
+
+def test_likely_rate_without_a_maximum():
+    gaps = np.ones(3)
+    assert likely_rate(gaps, np.zeros(3, bool)) == 0
+    assert likely_rate(gaps, np.ones(3, bool)) == float("inf")
+
+
+def test_sums_of_gaps_tell_nearly_as_much_as_the_gaps():
+    gaps = np.random.default_rng(2).uniform(0.5, 1.5, 5_000)
+    changed = visits(0.7, gaps)
+    shrunk = shrunk_rate(*sums(gaps, changed), np.array([0.7]))[0]
+    assert shrunk == pytest.approx(likely_rate(gaps, changed), rel=0.03)
+
+
+@given(st.integers(0, 40), st.floats(0.01, 100), st.floats(0.0, 100), st.floats(1e-4, 100))
+def test_shrunk_rate_is_a_stationary_point(changes, gap, quiet, prior):
+    changed_time = changes * gap
+    rate = shrunk_rate(*(np.array([float(x)]) for x in (changes, changed_time, quiet, prior)))[0]
+    z = rate * gap
+    seen = changes * z / np.expm1(z) if z < 700 else 0.0
+    assert rate > 0
+    assert seen + SHAPE == pytest.approx(rate * (quiet + SHAPE / prior), rel=1e-6)
+
+
+def test_page_never_visited_has_the_rate_expected_of_it():
+    nothing = np.zeros(2)
+    expected = np.array([0.3, 7.0])
+    assert shrunk_rate(nothing, nothing, nothing, expected) == pytest.approx(expected)
+
+
+def test_few_visits_count_less_than_those_of_the_group():
+    """A page that was never visited is thought to be like its group, one often visited is not."""
+    groups = np.array([0] * 50 + [1] * 50)
+    changes = np.where(groups == 0, 9.0, 1.0)
+    changed_time, quiet = changes.copy(), 10 - changes
+    for column in (changes, changed_time, quiet):
+        column[[0, 50]] = 0
+    rates = pooled_rates(changes, changed_time, quiet, [groups], expected=0.5)
+    assert rates[0] == pytest.approx(rates[1], rel=0.1)
+    assert rates[50] == pytest.approx(rates[51], rel=0.1)
+    assert rates[0] > 10 * rates[50]
+
+
+def test_pooling_brings_estimates_nearer_to_the_truth():
+    random = np.random.default_rng(3)
+    groups = np.repeat(np.arange(20), 50)
+    true = (10 ** random.uniform(-2, 1, 20))[groups] * random.gamma(2, 0.5, 1_000)
+    changed = np.zeros(1_000)
+    for _ in range(3):
+        changed += random.random(1_000) < -np.expm1(-true)
+    pooled = pooled_rates(changed, changed, 3 - changed, [groups], expected=1.0)
+    alone = shrunk_rate(changed, changed, 3 - changed, np.ones(1_000))
+
+    def error(rates):
+        return np.abs(np.log(rates / true)).mean()
+
+    assert error(pooled) < 0.7 * error(alone)

@@ -1,0 +1,72 @@
+import re
+
+import numpy as np
+import pytest
+
+from tres_scrapy.refresh.collection import Known
+from tres_scrapy.refresh.errand import Answer
+from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
+from tres_scrapy.refresh.reading import copy_of
+from tres_scrapy.refresh.report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.store import Store
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    known = [
+        Known(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
+        for folder in ("news", "docs")
+        for i in range(3)
+    ]
+    store = Store(tmp_path / "s.sqlite")
+    yield Keeper(store, KeeperOptions(100, min_age=0.0, grace=1), known, 0.0)
+    store.close()
+
+
+def visit(keeper, now, words="new text", status=200):
+    errand = keeper.next(now)
+    copy = copy_of("T", words) if status == 200 else None
+    keeper.book(errand, Answer(status, copy=copy), now)
+    keeper._asked.clear()  # as if each visit were in a run of its own
+    keeper._ready[:] = 0.0
+
+
+def test_report_is_one_file_without_scripts_that_escapes_what_strangers_write(keeper, tmp_path):
+    for number in range(12):
+        visit(keeper, 100.0 * number + 50, "new text" if number % 2 else "old text")
+    visit(keeper, 2_000.0, status=404)
+    path = tmp_path / "r.html"
+    write_report(path, keeper, 3_000.0)
+    text = path.read_text()
+    assert "6 pages, 13 answers so far" in text
+    assert "<script" not in text
+    assert "/&lt;0&gt;" in text
+    assert text.count("<svg") == 3
+    assert "gone; asked for again from" in text
+    assert not re.search(r"(?:src|href)=.http", text)
+
+
+def test_report_before_the_first_answer(keeper, tmp_path):
+    write_report(tmp_path / "r.html", keeper, 1.0)
+    text = (tmp_path / "r.html").read_text()
+    assert "6 pages, 0 answers so far" in text
+    assert "<svg" not in text
+
+
+def test_freshness_falls_until_a_visit(keeper):
+    for number in range(6):
+        visit(keeper, 100.0 + number)
+    visits = history(keeper)
+    assert [each.change for each in visits] == ["changed"] * 6
+    before, after, later = expected_freshness(keeper, visits, np.array([99.0, 106.0, 400.0]))
+    assert before < after > later
+    assert after > 0.85
+
+
+def test_arms_count_what_was_found(keeper):
+    for number in range(4):
+        visit(keeper, 100.0 + number)
+    arms = arms_of(keeper, history(keeper))
+    assert {arm.name for arm in arms} == {"a.test/news", "a.test/docs"}
+    assert sum(arm.found["changed"] for arm in arms) == 4
+    assert [arm.pages for arm in arms] == [3, 3]

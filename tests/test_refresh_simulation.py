@@ -1,0 +1,68 @@
+"""The experiments of the paper, as far as they take a moment; all of it: benchmarks/refresh.py."""
+
+import numpy as np
+import pytest
+
+from tres_scrapy.refresh.allocation import allocate, freshness
+from tres_scrapy.refresh.bandit import StaticBandit, ThompsonBandit, UniformBandit
+from tres_scrapy.refresh.policy import BanditPolicy, Pages
+from tres_scrapy.refresh.simulation import SINGLE, Experiment, IndexPolicy, simulate
+
+WEIGHTS = np.array(SINGLE.weights)
+
+
+def mean(make, slots=4_000, runs=3, experiment=SINGLE):
+    traces = [simulate(experiment, make, slots, seed) for seed in range(runs)]
+    rewards = np.mean([trace.running(slots) for trace in traces])
+    return float(rewards), float(np.mean([trace.fresh.mean() for trace in traces]))
+
+
+def test_uniform_earns_what_theory_says():
+    reward, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))
+    quarter = np.full(4, 0.25)
+    theory = (WEIGHTS * SINGLE.chances * freshness(quarter, SINGLE.chances)).sum()
+    assert theory == pytest.approx(1.0536, abs=1e-4)
+    assert reward == pytest.approx(theory, abs=0.03)
+
+
+def test_order_of_the_paper_and_where_it_ends():
+    """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, which keeps more
+    pages fresh: the reward is not freshness."""
+    shares = allocate(SINGLE.chances, WEIGHTS)
+    uniform, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))
+    printed, _ = mean(lambda pages, r: BanditPolicy(pages, ThompsonBandit(np.ones(4), r)))
+    scaled, scaled_fresh = mean(lambda pages, r: BanditPolicy(pages, ThompsonBandit(WEIGHTS, r)))
+    static, static_fresh = mean(lambda pages, r: BanditPolicy(pages, StaticBandit(shares, r)))
+    assert 1.03 < uniform < 1.08
+    assert 1.84 < printed < 1.95
+    assert 2.17 < static < 2.25 < scaled + 0.02
+    assert scaled > static
+    assert static_fresh > scaled_fresh + 0.5
+
+
+def test_one_page_always_fetched_is_the_best_for_the_reward():
+    reward, fresh = mean(lambda pages, random: IndexPolicy(pages, SINGLE.chances, freshness=False))
+    assert reward == pytest.approx(5 * (1 - np.exp(-0.6)), abs=0.04)
+    assert fresh == pytest.approx(5.0, abs=0.05)
+
+
+def test_pages_change_before_the_fetch_and_freshness_is_measured_after():
+    always = Experiment("always", (1,), (1.0,), (2.0,), bernoulli=True)
+    trace = simulate(always, lambda pages, r: BanditPolicy(pages, UniformBandit(r)), 3, 0)
+    assert trace.rewards.tolist() == [2, 2, 2]
+    assert trace.fresh.tolist() == [2, 2, 2]
+
+
+def test_runs_of_a_seed_are_alike_and_of_another_are_not():
+    def rewards(seed):
+        make = lambda pages, r: BanditPolicy(pages, UniformBandit(r))  # noqa: E731
+        return simulate(SINGLE, make, 300, seed).rewards.tolist()
+
+    assert rewards(1) == rewards(1) != rewards(2)
+
+
+def test_pages_of_an_experiment_are_in_arms_of_its_counts():
+    pages = Experiment("two", (2, 3), (0.1, 0.2), (5.0, 1.0)).pages()
+    assert isinstance(pages, Pages)
+    assert pages.arms.tolist() == [0, 0, 1, 1, 1]
+    assert pages.weights.tolist() == [5, 5, 1, 1, 1]

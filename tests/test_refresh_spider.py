@@ -1,0 +1,176 @@
+"""`scrapy crawl refresh` as a user types it, over HTTP."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from time import monotonic, sleep
+
+import pytest
+from conftest import PROJECT
+
+QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=INFO", "-a", "min_age=0")
+TEXT = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
+OTHER = " ".join(reversed(TEXT.split()))
+
+
+def html(text, links=""):
+    return (
+        f"<html><head><title>T</title></head><body><main><p>{text}</p>{links}</main></body></html>"
+    )
+
+
+@pytest.fixture
+def collection(tmp_path):
+    def write(*urls, text=TEXT):
+        path = tmp_path / "pages.jsonl"
+        rows = ({"url": url, "title": "T", "text": text} for url in urls)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def items(path):
+    lines = path.with_name(f"{path.stem}.refresh.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_collection_is_kept_fresh(pages, scrapy, collection, tmp_path):
+    pages.add("http://a.test/same", html(TEXT))
+    pages.add("http://a.test/other", html(OTHER))
+    pages.add("http://b.test/gone", status=410)
+    pages.add("http://b.test/down", status=503)
+    pages.add("http://b.test/private", html(TEXT))
+    pages.add(
+        "http://b.test/robots.txt", "User-agent: *\nDisallow: /private", Content_Type="text/plain"
+    )
+    pages.add("http://c.test/moved", status=301, Location="http://c.test/here")
+    pages.add("http://c.test/here", html(f"{TEXT} 17 visitors"))
+    urls = [url for url in pages.answers if not url.endswith(("robots.txt", "here"))]
+    path = collection(*urls)
+    done = scrapy(
+        "crawl", "refresh", "-a", f"collection={path}", "-a", "grace=1", *QUICK, pages=pages
+    )
+    assert done.returncode == 0, done.stderr
+    found = {item["url"]: item for item in items(path)}
+    assert {url: item["change"] for url, item in found.items()} == {
+        "http://a.test/same": "unchanged",
+        "http://a.test/other": "changed",
+        "http://b.test/gone": "gone",
+        "http://b.test/down": "error",
+        "http://c.test/moved": "minor",
+    }
+    assert found["http://a.test/other"]["text"].startswith("wordpe")
+    assert found["http://c.test/moved"]["final_url"] == "http://c.test/here"
+    assert "http://b.test/private" not in pages.fetched()
+    assert pages.fetched().count("http://b.test/down") == 1, "no retry spends the budget"
+    assert "5 of 6 requests: 1 changed, 1 error, 1 gone, 1 minor, 1 unchanged" in done.stderr
+    report = (tmp_path / "pages.refresh.html").read_text()
+    assert "6 pages, 5 answers so far" in report
+    assert "<script" not in report
+    assert report.count("<svg") == 3
+
+
+def test_validators_are_sent_at_the_next_run_and_new_links_are_found(
+    pages, scrapy, collection, tmp_path
+):
+    url, found = "http://a.test/x", tmp_path / "found.txt"
+    path = collection(url, text=f"{TEXT} one")
+    arguments = ("crawl", "refresh", "-a", f"collection={path}", "-a", f"found={found}", *QUICK)
+    pages.add(url, html(TEXT, '<a href="/1">one</a>'), ETag='"1"')
+    assert scrapy(*arguments, pages=pages).returncode == 0
+    pages.add(url, html(OTHER, '<a href="/1">one</a> <a href="/2">two</a>'), ETag='"2"')
+    assert scrapy(*arguments, pages=pages).returncode == 0
+    assert found.read_text() == "http://a.test/2\n"
+    connection = sqlite3.connect(tmp_path / "pages.refresh.sqlite")
+    visits = connection.execute("SELECT change FROM visit ORDER BY id").fetchall()
+    (tag,) = connection.execute("SELECT etag FROM page").fetchone()
+    connection.close()
+    assert [change for (change,) in visits] == ["unchanged", "changed"]
+    assert tag == '"2"'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no collection: add -a collection=FILE"),
+        (("collection=no.jsonl",), "no.jsonl cannot be read"),
+        (("collection=x", "polcy=ts"), "unknown argument -a polcy; did you mean policy?"),
+        (("collection=x", "policy=best"), "(-a policy=) 'best': must be one of static, fgdqn"),
+        (("collection=x", "horizon=soon"), "(-a horizon=) 'soon': must be a time such as 90s"),
+        (("collection=x", "min_age=2d", "max_age=1d"), "must not be above max_age"),
+        (("collection=x", "watch=1"), "TRES_REFRESH_WATCH needs a horizon"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(arguments, said):
+    """The command says so in one line and ends with status 1; it is asked in this process."""
+    from scrapy.crawler import Crawler  # noqa: PLC0415
+
+    from tres_scrapy.config import ConfigError  # noqa: PLC0415
+    from tres_scrapy.refresh.collection import CollectionError  # noqa: PLC0415
+    from tres_scrapy.spiders.refresh import RefreshSpider  # noqa: PLC0415
+
+    given = dict(argument.split("=") for argument in arguments)
+    with pytest.raises((ConfigError, CollectionError)) as raised:
+        RefreshSpider.from_crawler(Crawler(RefreshSpider), **given)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_command_that_cannot_start_fails_without_a_traceback(scrapy):
+    done = scrapy("crawl", "refresh", "-a", "collection=no.jsonl")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("scrapy crawl refresh: no.jsonl cannot be read")
+    assert "Traceback" not in done.stderr
+
+
+def test_killed_run_goes_on_and_loses_nothing(pages, scrapy, collection, tmp_path):
+    """kill -9 in the midst of it: no page is asked for beyond the budget, no item is lost."""
+    urls = [f"http://h{i % 4}.test/{i}" for i in range(60)]
+    for url in urls:
+        pages.add(url, html(OTHER))
+    path = collection(*urls)
+    command = ["crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "policy=round-robin"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy", *command],
+        cwd=PROJECT,
+        env=dict(os.environ) | {"http_proxy": f"http://127.0.0.1:{pages.port}"},
+        stderr=subprocess.DEVNULL,
+    )
+    until = monotonic() + 100
+    while len(pages.fetched()) < 20 and monotonic() < until:
+        sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = len(pages.fetched())
+    assert 20 <= before < 60
+    done = scrapy(*command, pages=pages)
+    assert done.returncode == 0, done.stderr
+    assert "going on with the run before" in done.stderr
+    connection = sqlite3.connect(tmp_path / "pages.refresh.sqlite")
+    changes = dict(connection.execute("SELECT change, count(*) FROM visit GROUP BY change"))
+    (waiting,) = connection.execute("SELECT count(*) FROM outbox").fetchone()
+    connection.close()
+    assert changes["changed"] + changes.get("lost", 0) == 60, "the budget"
+    assert waiting == 0
+    written = items(path)
+    assert len(written) == len({item["visit"] for item in written}) == changes["changed"]
+    assert len(pages.fetched()) <= 60
+
+
+def test_changing_web_without_a_network(scrapy, tmp_path):
+    path = tmp_path / "pages.jsonl"
+    web = ("--pages", "30", "--seed", "1")
+    assert scrapy("tres-web", "changing", *web, "--collection", path).returncode == 0
+    done = scrapy(
+        *("crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "budget=60"),
+        *("-a", "horizon=6s", "-a", "retry=1"),
+        *("-a", "web=changing", "-a", "web_pages=30", "-a", "web_seed=1", "-a", "web_day=0.2"),
+    )
+    assert done.returncode == 0, done.stderr
+    found = items(path)
+    assert 30 < len(found) <= 60
+    assert {"changed", "unchanged"} <= {item["change"] for item in found}

@@ -1,0 +1,1 @@
+"""Which page of a collection to fetch again (Avrachenkov, Borkar and Patil, 2021)."""

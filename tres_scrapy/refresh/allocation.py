@@ -1,0 +1,76 @@
+"""How often each page is fetched when its change rate is known: static optimisation (Eq. 8).
+
+A page that changes with chance d in a slot and is fetched with probability p in it is fresh
+for the share F = p / (p + d - d p) of the time. The sum of w F over all pages is concave in p, and
+at its maximum w d / (d + (1 - d) p)^2 is one price for all pages that are fetched at all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST: Final = 1e-12  # chances of a change are kept between this
+MOST: Final = 1 - 1e-9  # and this
+STEPS: Final = 100  # of the bisection: it halves the logarithm of the price's range
+
+
+def chance(rates: Floats) -> Floats:
+    """Return the chance of a change in one slot, from Poisson rates in changes a slot."""
+    return np.clip(-np.expm1(-rates), LEAST, MOST)
+
+
+def freshness(shares: Floats, chances: Floats) -> Floats:
+    """Return the share of the time that each page is fresh, F of Eq. 8 without its weight."""
+    return np.where(shares > 0, shares / (shares + chances - chances * shares), 0.0)
+
+
+def allocate(
+    chances: Floats, weights: Floats, budget: float = 1.0, counts: Floats | None = None
+) -> Floats:
+    """Return the best probability of a fetch in a slot for each page, [n], exactly.
+
+    `budget` is the number of fetches in a slot, at most one; an entry stands for `counts` pages
+    that are alike, one where it is left out. Chances and weights are above 0. Takes n log n time.
+    """
+    chances = np.clip(chances, LEAST, MOST)
+    each = np.ones_like(chances) if counts is None else counts
+    worth = weights / chances  # the price at which a page is first fetched
+    order = np.argsort(-worth, kind="stable")
+    odds = chances / (1 - chances)
+    lift = np.sqrt(weights * chances) / (1 - chances)
+    level = (budget + np.cumsum((each * odds)[order])) / np.cumsum((each * lift)[order])
+    # The first m pages are fetched, m being the last whose worth is above the price it leads to.
+    last = int(np.flatnonzero(worth[order] * level**2 > 1)[-1])
+    shares: Floats = np.maximum(level[last] * lift - odds, 0.0)
+    return shares
+
+
+def allocate_within(
+    chances: Floats, weights: Floats, least: Floats, most: Floats, budget: float = 1.0
+) -> Floats:
+    """Return the best probabilities between `least` and `most`, [n] each, by bisection.
+
+    Where the bounds leave no choice they are scaled: all at least comes first.
+    """
+    chances = np.clip(chances, LEAST, MOST)
+    most = np.minimum(most, budget)
+    if least.sum() >= budget:
+        scaled: Floats = least * (budget / least.sum())
+        return scaled
+    if most.sum() <= budget:
+        return most
+    odds, lift = chances / (1 - chances), np.sqrt(weights * chances) / (1 - chances)
+    # The level is the price to the power of -1/2.
+    low, high = 0.0, float(((most + odds) / lift).max())
+    for _ in range(STEPS):
+        level = (low + high) / 2
+        if np.clip(level * lift - odds, least, most).sum() > budget:
+            high = level
+        else:
+            low = level
+    return np.clip(low * lift - odds, least, most)

@@ -1,0 +1,87 @@
+"""The pages of a finished crawl, as JSON lines: those of TRES or any with URLs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tres_scrapy.refresh.reading import Copy, copy_of
+from tres_scrapy.topic.text import canonicalise
+
+LEAST_WEIGHT = 0.01  # of a page whatever its relevance: it is in the collection
+
+
+class CollectionError(ValueError):
+    """Says in one line what is wrong with the file of a collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A page of the collection: its importance, and what the crawl has kept of it, if anything."""
+
+    url: str
+    weight: float
+    fetched: float | None  # seconds since 1970
+    copy: Copy | None
+
+
+def read_collection(path: Path) -> Iterator[Known]:
+    """Yield each page once; CollectionError: the file cannot be read, or a line has no URL.
+
+    A line is a JSON object with `url`; `final_url`, `title`, `text`, `fetched_at`, `probability`
+    and `weight`, which goes before it, are used if they are there.
+    """
+    seen: set[str] = set()
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if (
+                    line.strip()
+                    and (known := _known(line, f"{path}, line {number}")).url not in seen
+                ):
+                    seen.add(known.url)
+                    yield known
+    except (OSError, UnicodeDecodeError) as error:
+        raise CollectionError(f"{path} cannot be read: {error}") from None
+    if not seen:
+        raise CollectionError(
+            f"{path} holds no page: it must have a JSON object with url on a line"
+        )
+
+
+def _known(line: str, place: str) -> Known:
+    try:
+        row = json.loads(line)
+        url = canonicalise(str(row["url"]))
+    except (ValueError, KeyError, TypeError):
+        url = None
+    if url is None:
+        msg = f"{place}: {line.strip()[:80]!r} must be a JSON object with an http(s) url"
+        raise CollectionError(msg)
+    text = row.get("text")
+    copy = copy_of(str(row.get("title") or ""), str(text), loose=True) if text else None
+    return Known(url, _weight(row, place), _time(row, place), copy)
+
+
+def _weight(row: dict[str, Any], place: str) -> float:
+    value = row.get("weight", row.get("probability"))
+    if value is None:
+        return 1.0
+    if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise CollectionError(f"{place}: weight {value!r} must be a number of 0 or more")
+    return max(float(value), LEAST_WEIGHT)
+
+
+def _time(row: dict[str, Any], place: str) -> float | None:
+    value = row.get("fetched_at")
+    if value is None:
+        return None
+    try:
+        return datetime.fromisoformat(str(value)).timestamp()
+    except ValueError:
+        msg = f"{place}: fetched_at {value!r} must be an ISO 8601 time"
+        raise CollectionError(msg) from None

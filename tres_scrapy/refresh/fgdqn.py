@@ -1,0 +1,186 @@
+"""Full-gradient DQN over arms (paper, section 3, Algorithm 1 and Eq. 9)."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict, deque
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from tres_scrapy.refresh.bandit import Floats, Mask
+
+State = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class FgDqnOptions:
+    """What the agent learns with; hidden layers, gamma and the ends of epsilon are the paper's."""
+
+    hidden: tuple[int, int] = (4000, 8)
+    gamma: float = 0.95
+    learning_rate: float = 1e-3
+    optimiser: str = "adam"  # or sgd, which Eq. 9 reads as
+    noise: float = 0.0  # Eq. 9 adds xi, uniform on [-1, 1], to the gradient; Adam needs none
+    batch_size: int = 32
+    replay_capacity: int = 10_000
+    first_epsilon: float = 0.7
+    epsilon_decay: float = 0.998
+    last_epsilon: float = 0.1
+    full_gradient: bool = True  # False: max Q of the next state is a constant, as in DQN
+
+
+class FgDqnBandit:
+    """Learns Q of the state, chooses greedily but for a share epsilon of the slots.
+
+    The state is ln X and Y of each arm, [2K]: slots since it was last chosen, from 1 at the slot
+    after, and whether the page fetched then had changed. The reward is the arm's importance if the
+    page had changed. One gradient step a slot.
+    """
+
+    def __init__(self, weights: Floats, options: FgDqnOptions, seed: int) -> None:
+        self.options, self.learns = options, True
+        self._weights, self._random = weights, np.random.default_rng(seed)
+        generator = torch.Generator().manual_seed(seed)
+        self._noise = generator
+        arms = len(weights)
+        self.network = _network((2 * arms, *options.hidden, arms), generator)
+        parameters = self.network.parameters()
+        self._optimiser: torch.optim.Optimizer
+        if options.optimiser == "adam":
+            self._optimiser = torch.optim.Adam(parameters, options.learning_rate, fused=True)
+        else:
+            self._optimiser = torch.optim.SGD(parameters, options.learning_rate)
+        self._waited = np.ones(arms)  # X
+        self._changed = np.zeros(arms)  # Y
+        self._out: dict[int, deque[State]] = defaultdict(deque)  # states of choices without result
+        self._replay = Replay(options.replay_capacity, 2 * arms)
+        self.slots = 0
+
+    @property
+    def epsilon(self) -> float:
+        """The share of slots in which the arm is drawn uniformly."""
+        options = self.options
+        falling = options.first_epsilon * options.epsilon_decay**self.slots
+        return max(options.last_epsilon, falling) if self.learns else 0.0
+
+    @property
+    def state(self) -> State:
+        """The present state, [2K]."""
+        return np.concatenate([np.log(self._waited), self._changed]).astype(np.float32)
+
+    def choose(self, allowed: Mask) -> int:
+        """Return the allowed arm of highest Q, or any."""
+        if self._random.random() < self.epsilon:
+            return int(self._random.choice(np.flatnonzero(allowed)))
+        with torch.no_grad():
+            q = self.network(torch.from_numpy(self.state)).numpy()
+        return int(np.argmax(np.where(allowed, q, -np.inf)))
+
+    def begin(self, arm: int) -> None:
+        """Keep the state of the choice and let a slot pass (Eq. 4; X counts from 1)."""
+        self._out[arm].append(self.state)
+        self._waited += 1
+        self._waited[arm] = 1
+        self.slots += 1
+
+    def end(self, arm: int, changed: bool | None) -> None:
+        """Store the experience and take a gradient step (Eq. 5 and 9)."""
+        state = self._out[arm].popleft() if self._out[arm] else None
+        if changed is None or state is None:
+            return
+        self._changed[arm] = changed
+        if not self.learns:
+            return
+        self._replay.add(state, arm, self._weights[arm] * changed, self.state)
+        if len(self._replay) >= self.options.batch_size:
+            self._learn()
+
+    def loss(self, batch: Batch) -> torch.Tensor:
+        """Return half the mean squared Bellman error; max Q of the next state has its gradient.
+
+        That gradient is what sets FG-DQN apart from DQN, and it needs no target network.
+        """
+        both = self.network(torch.cat([batch.states, batch.following]))  # [2B, K]
+        q, following = both.chunk(2)
+        best = following.max(dim=1).values
+        best = best if self.options.full_gradient else best.detach()
+        error = batch.rewards + self.options.gamma * best - q.gather(1, batch.arms[:, None])[:, 0]
+        loss: torch.Tensor = 0.5 * (error**2).mean()
+        return loss
+
+    def weights_vector(self) -> NDArray[np.float32]:
+        """Return the parameters of the network as one vector."""
+        vector: NDArray[np.float32]
+        vector = parameters_to_vector(self.network.parameters()).detach().numpy()
+        return vector
+
+    def restore(self, weights: NDArray[np.float32], slots: int) -> None:
+        """Take over a network and the slots it has seen; ValueError: it is of another size."""
+        size = sum(parameter.numel() for parameter in self.network.parameters())
+        if len(weights) != size or not np.isfinite(weights).all():
+            raise ValueError("no network of these arms")
+        vector_to_parameters(torch.from_numpy(weights.copy()), self.network.parameters())
+        self.slots = slots
+
+    def _learn(self) -> None:
+        self._optimiser.zero_grad()
+        self.loss(self._replay.batch(self.options.batch_size, self._random)).backward()  # type: ignore[no-untyped-call]
+        if self.options.noise:
+            for parameter in self.network.parameters():
+                assert parameter.grad is not None
+                xi = torch.rand(parameter.shape, generator=self._noise) * 2 - 1
+                parameter.grad += self.options.noise * xi
+        self._optimiser.step()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Experiences (Z, U, R, Z'): [B, 2K], [B], [B], [B, 2K]."""
+
+    states: torch.Tensor
+    arms: torch.Tensor
+    rewards: torch.Tensor
+    following: torch.Tensor
+
+
+class Replay:
+    """The last `capacity` experiences."""
+
+    def __init__(self, capacity: int, size: int) -> None:
+        self._states = np.zeros((capacity, size), np.float32)
+        self._following = np.zeros((capacity, size), np.float32)
+        self._arms = np.zeros(capacity, np.int64)
+        self._rewards = np.zeros(capacity, np.float32)
+        self._added = 0
+
+    def __len__(self) -> int:
+        return min(self._added, len(self._arms))
+
+    def add(self, state: State, arm: int, reward: float, following: State) -> None:
+        """Store one experience; the oldest leaves a full replay."""
+        place = self._added % len(self._arms)
+        self._states[place], self._following[place] = state, following
+        self._arms[place], self._rewards[place] = arm, reward
+        self._added += 1
+
+    def batch(self, size: int, random: np.random.Generator) -> Batch:
+        """Draw `size` experiences uniformly with replacement."""
+        drawn = random.integers(len(self), size=size)
+        columns = (self._states, self._arms, self._rewards, self._following)
+        return Batch(*(torch.from_numpy(column[drawn]) for column in columns))
+
+
+def _network(sizes: tuple[int, ...], generator: torch.Generator) -> nn.Sequential:
+    """Return an MLP with ReLU between its layers, its weights drawn from `generator`."""
+    layers: list[nn.Module] = []
+    for fan_in, fan_out in itertools.pairwise(sizes):
+        layer = nn.Linear(fan_in, fan_out)
+        for parameter in layer.parameters():
+            nn.init.uniform_(parameter, -(fan_in**-0.5), fan_in**-0.5, generator=generator)
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

@@ -1,0 +1,123 @@
+"""Policies that give each page an interval and fetch the one that is due first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tres_scrapy.refresh.allocation import allocate_within, chance
+from tres_scrapy.refresh.bandit import Floats, Mask
+from tres_scrapy.refresh.policy import Pages
+from tres_scrapy.refresh.rate import pooled_rates
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The shortest and longest time between two visits of a page, and how much it is jittered."""
+
+    least: float = 0.0
+    most: float = float("inf")
+    jitter: float = 0.0  # share of an interval that it may be longer or shorter
+
+
+class IntervalPolicy:
+    """Fetches the page that is due first, also before it is: a permit is never left unused."""
+
+    def __init__(self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int) -> None:
+        self.pages, self.bounds, self._random = pages, bounds, np.random.default_rng(seed)
+        self.intervals = np.clip(intervals, bounds.least, bounds.most)
+        self._factors = self._jittered(len(pages))
+
+    def select(self, now: float, allowed: Mask) -> int:
+        """Return the allowed page that is due first."""
+        due = self.pages.fetched + self.intervals * self._factors
+        return int(np.argmin(np.where(allowed, due, np.inf)))
+
+    def begin(self, page: int, now: float) -> None:
+        """Draw how much the next interval is jittered."""
+        self._factors[page] = self._jittered(1)[0]
+
+    def end(self, page: int, changed: bool | None, now: float) -> None:
+        """Nothing to learn."""
+
+    def _jittered(self, count: int) -> Floats:
+        return 1 + self.bounds.jitter * self._random.uniform(-1, 1, count)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the interval of a page follows what a visit found.
+
+    `shrink` is its share that is left after a change, `grow` the share that it grows by otherwise;
+    with `halves` what is above the shortest interval shrinks, as in StormCrawler, else all of it,
+    as in Nutch.
+    """
+
+    shrink: float = 0.5
+    grow: float = 0.5
+    halves: bool = True
+
+
+STORM, NUTCH = Rule(), Rule(shrink=0.8, grow=0.2, halves=False)
+
+
+class AdaptivePolicy(IntervalPolicy):
+    """The interval rule that users of recrawlers know: shorter after a change, else longer."""
+
+    def __init__(
+        self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int, rule: Rule = STORM
+    ) -> None:
+        super().__init__(pages, intervals, bounds, seed)
+        self._rule = rule
+
+    def end(self, page: int, changed: bool | None, now: float) -> None:
+        """Shorten or lengthen the interval of the page."""
+        if changed is None:
+            return
+        interval, rule, least = self.intervals[page], self._rule, self.bounds.least
+        floor = least * (1 - rule.shrink) if rule.halves else 0.0
+        moved = interval * rule.shrink + floor if changed else interval * (1 + rule.grow)
+        self.intervals[page] = np.clip(moved, least, self.bounds.most)
+
+
+class StaticPolicy(IntervalPolicy):
+    """Static optimisation with rates that are estimated as the visits come (default).
+
+    The share of requests of each page is the best for the present estimates (Eq. 8), between those
+    that the bounds ask for and with 2 % of all dealt out evenly, and its visits are evenly spaced.
+    `pace` is the number of requests in a unit of time.
+    """
+
+    floor = 0.02
+
+    def __init__(self, pages: Pages, pace: float, bounds: Bounds, seed: int) -> None:
+        super().__init__(pages, np.full(len(pages), len(pages) / pace), bounds, seed)
+        self._pace = pace
+        self._period = int(np.clip(len(pages) // 200, 1, 500))  # visits between two solutions
+        self._visits = 0
+        self.solve()
+
+    def solve(self) -> None:
+        """Estimate all rates and share the requests out anew."""
+        pages, count = self.pages, len(self.pages)
+        self.rates = pooled_rates(
+            pages.changes,
+            pages.changed_time,
+            pages.quiet_time,
+            pages.levels,
+            expected=self._pace / count,
+        )
+        even = np.full(count, self.floor / count)
+        least = np.maximum(even, 1 / (self.bounds.most * self._pace))
+        most = np.full(count, np.inf)
+        if self.bounds.least > 0:
+            most = np.maximum(least, 1 / (self.bounds.least * self._pace))
+        shares = allocate_within(chance(self.rates / self._pace), pages.weights, least, most)
+        self.intervals = 1 / (shares * self._pace)
+
+    def end(self, page: int, changed: bool | None, now: float) -> None:
+        """Count the visit; all is solved anew at each of 200 pages or fewer, or at every 500th."""
+        self._visits += 1
+        if self._visits % self._period == 0:
+            self.solve()
