@@ -1,0 +1,182 @@
+import csv
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from tres_scrapy.config import ConfigError
+from tres_scrapy.finding import COLUMNS, DOMAIN_COLUMNS, CsvPipeline, NewnessPipeline
+from tres_scrapy.items import RelevantPage
+
+ITEM = RelevantPage(
+    url="http://www.a.test/old",
+    final_url="http://www.a.test/soup",
+    title="Soup, or: “leek”",
+    text="Simmer.",
+    language="en",
+    probability=0.98765,
+    depth=1,
+    path=["http://seed.test/", "http://www.a.test/soup"],
+    anchor="soup",
+    q_value=0.5,
+    leaf=3,
+    fetched_at="2026-01-02T03:04:05+00:00",
+    status=200,
+    domain="a.test",
+)
+SEED = replace(ITEM, url="http://seed.test/", final_url="http://seed.test/", depth=0,
+               path=["http://seed.test/"], domain="seed.test", fetched_at="2026-01-01")  # fmt: skip
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write items to the tables of a crawl as one process of it does."""
+
+    def write_(*items, close=True):
+        pipeline = CsvPipeline(tmp_path / "food.jsonl", len)
+        pipeline.open_spider()
+        for item in items:
+            assert pipeline.process_item(item) is item
+        if close:
+            pipeline.close_spider()
+        return pipeline
+
+    return write_
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_page_is_a_row(write, tmp_path):
+    write(SEED, ITEM)
+    first, second = rows_of(tmp_path / "food.csv")
+    assert first["found_on"] == ""
+    assert second == {
+        "url": "http://www.a.test/old",
+        "final_url": "http://www.a.test/soup",
+        "domain": "a.test",
+        "new": "true",
+        "new_domain": "true",
+        "probability": "0.9877",
+        "title": "Soup, or: “leek”",
+        "language": "en",
+        "depth": "1",
+        "found_on": "http://seed.test/",
+        "anchor": "soup",
+        "fetched_at": "2026-01-02T03:04:05+00:00",
+    }
+
+
+def test_domain_is_a_row(write, tmp_path):
+    later = replace(ITEM, url="http://a.test/2", fetched_at="2026-01-03", new_domain=True)
+    write(SEED, ITEM, later)
+    _, row = rows_of(tmp_path / "food-domains.csv")
+    assert row == {
+        "domain": "a.test",
+        "new": "true",
+        "pages": "6",
+        "relevant": "2",
+        "first_seen": ITEM.fetched_at,
+        "last_seen": "2026-01-03",
+        "first_url": ITEM.final_url,
+    }
+
+
+def test_columns_are_those_that_are_documented(write, tmp_path):
+    write()
+    assert (tmp_path / "food.csv").read_text() == ",".join(COLUMNS) + "\n"
+    assert (tmp_path / "food-domains.csv").read_text() == ",".join(DOMAIN_COLUMNS) + "\n"
+
+
+@pytest.mark.parametrize("title", ["=cmd()", "+1", "-1", "@a", " =1", "a\r\nb\tc", 'a"b'])
+def test_no_title_is_a_formula_or_ends_its_row(write, tmp_path, title):
+    write(replace(ITEM, title=title), SEED)
+    rows = rows_of(tmp_path / "food.csv")
+    assert len(rows) == 2
+    cell, plain = rows[0]["title"], " ".join(title.split())
+    assert cell == (f"'{plain}" if plain[0] in "=+-@" else plain)
+
+
+def test_crawl_that_is_gone_on_with_adds_to_its_tables(write, tmp_path):
+    write(SEED, close=False)._file.close()  # and no more: it was killed
+    write(SEED, ITEM)
+    assert [row["url"] for row in rows_of(tmp_path / "food.csv")] == [SEED.url, ITEM.url]
+    domains = rows_of(tmp_path / "food-domains.csv")
+    assert [(row["domain"], row["relevant"]) for row in domains] == [
+        ("seed.test", "1"),
+        ("a.test", "1"),
+    ]
+
+
+def test_row_that_a_kill_has_torn_comes_again(write, tmp_path):
+    write(SEED, ITEM)
+    path = tmp_path / "food.csv"
+    whole = path.read_text(encoding="utf-8")
+    for end in range(len(whole) - 120, len(whole)):
+        path.write_text(whole[:end], encoding="utf-8")
+        write(ITEM)
+        assert path.read_text(encoding="utf-8") == whole
+
+
+def test_table_of_something_else_is_left_alone(write, tmp_path):
+    path = tmp_path / "food.csv"
+    path.write_text("my,own\n1,2\n")
+    with pytest.raises(ConfigError, match="another table lies there"):
+        write(ITEM)
+    assert path.read_text() == "my,own\n1,2\n"
+
+
+def test_table_of_domains_is_written_now_and_then(write, tmp_path):
+    pipeline = write(SEED, close=False)
+    pipeline._due = 0.0
+    pipeline.process_item(ITEM)
+    assert len(rows_of(tmp_path / "food-domains.csv")) == 2
+    assert pipeline._due > 0
+    pipeline.close_spider()
+
+
+def test_other_items_pass(write, tmp_path):
+    other = SimpleNamespace(url="x")
+    write(other)
+    assert not rows_of(tmp_path / "food.csv")
+    assert NewnessPipeline(None).process_item(other) is other
+
+
+@pytest.mark.parametrize(
+    ("line", "new", "new_domain"),
+    [
+        ("http://www.a.test/old", False, False),
+        ("http://www.a.test/soup", False, False),
+        ("http://a.test/", True, False),
+        ("a.test", True, False),
+        ("http://b.test/", True, True),
+    ],
+)
+def test_page_is_new_unless_a_file_of_known_ones_says_otherwise(tmp_path, line, new, new_domain):
+    files = [tmp_path / name for name in "ab"]
+    files[0].write_text("http://else.test/\n")
+    files[1].write_text(line)
+    settings = Settings({"TRES_KNOWN": ", ".join(map(str, files))})
+    pipeline = NewnessPipeline.from_crawler(SimpleNamespace(settings=settings))
+    item = pipeline.process_item(replace(ITEM))
+    assert (item.new, item.new_domain) == (new, new_domain)
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("ftp://a/", "line 1")])
+def test_file_of_known_ones_that_cannot_be_read_is_one_clear_line(tmp_path, content, reason):
+    path = tmp_path / "known"
+    if content:
+        path.write_text(content)
+    settings = Settings({"TRES_KNOWN": str(path)})
+    with pytest.raises(ConfigError, match=f"TRES_KNOWN cannot be read: .*{reason}"):
+        NewnessPipeline.from_crawler(SimpleNamespace(settings=settings))
+
+
+def test_without_settings_there_are_neither_tables_nor_marks():
+    for pipeline in (NewnessPipeline, CsvPipeline):
+        with pytest.raises(NotConfigured):
+            pipeline.from_crawler(SimpleNamespace(settings=Settings()))

@@ -1,0 +1,128 @@
+"""S_t, the acquired portion of a database, counted by keyword (Algorithm 1, steps 2 to 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+MOST_PLACES: Final = 24  # of them a site has few; what comes later counts as the last
+
+
+class Token(NamedTuple):
+    """A keyword where it stands in a record.
+
+    `place` names the HTML node (its tag and class), `depth` is that of the node in the document,
+    `kind` the word's part of speech or, where nobody tells it, its script and case.
+    """
+
+    word: str
+    place: str
+    depth: int
+    kind: str
+
+
+Record = Sequence[Token]
+
+
+class Acquired:
+    """What the records acquired so far say of each keyword: A, the actions, with their counts.
+
+    Keywords have numbers in the order in which they were first met; `tf`, `df` and `depth` [words]
+    are the occurrences, the records that hold the word and the sum of depths, `places` and `kinds`
+    [words, MOST_PLACES] how often it stood where and was what.
+    """
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.words: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._names: dict[str, dict[str, int]] = {"place": {}, "kind": {}}
+        self._known: dict[Token, tuple[int, int, int, int]] = {}  # word, place, kind, depth
+        self._counts = np.zeros((1024, 3), np.int64)  # tf, df, sum of depths
+        self._marks = np.zeros((1024, 2, MOST_PLACES), np.int32)  # places, kinds
+        self._spelling = np.zeros((1024, 2))  # length, share of digits
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._numbers
+
+    @property
+    def tf(self) -> Ints:
+        """Occurrences of each keyword, [words]."""
+        return self._counts[: len(self), 0]
+
+    @property
+    def df(self) -> Ints:
+        """DF(s_t, a): acquired records that hold each keyword, [words]."""
+        return self._counts[: len(self), 1]
+
+    @property
+    def depth(self) -> NDArray[np.float64]:
+        """The mean depth of the nodes each keyword stands in, [words]."""
+        return np.asarray(self._counts[: len(self), 2] / np.maximum(self.tf, 1))
+
+    @property
+    def places(self) -> NDArray[np.int32]:
+        """How often each keyword stands in each place, [words, MOST_PLACES]."""
+        return self._marks[: len(self), 0]
+
+    @property
+    def kinds(self) -> NDArray[np.int32]:
+        """How often each keyword is of each kind, [words, MOST_PLACES]."""
+        return self._marks[: len(self), 1]
+
+    @property
+    def spelling(self) -> NDArray[np.float64]:
+        """The length of each keyword and its share of digits, [words, 2]."""
+        return self._spelling[: len(self)]
+
+    def number(self, word: str) -> int:
+        """Return the number of a keyword, a new one if it was never met."""
+        number = self._numbers.setdefault(word, len(self.words))
+        if number == len(self.words):
+            self.words.append(word)
+            if number == len(self._counts):
+                self._counts, self._marks, self._spelling = (
+                    np.concatenate([column, np.zeros_like(column)])
+                    for column in (self._counts, self._marks, self._spelling)
+                )
+            self._spelling[number] = len(word), sum(map(str.isdigit, word)) / max(len(word), 1)
+        return number
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Count records that were not acquired before."""
+        tokens = [token for record in records for token in record]
+        self.records += len(records)
+        if not tokens:
+            return
+        known = self._known
+        rows = np.array([known.get(token) or self._note(token) for token in tokens])  # [n, 4]
+        words = rows[:, 0]
+        owner = np.repeat(np.arange(len(records)), [len(record) for record in records])
+        held = np.unique(words * len(records) + owner) // len(records)
+        n = len(self)
+        self._counts[:n, 0] += np.bincount(words, minlength=n)
+        self._counts[:n, 1] += np.bincount(held, minlength=n)
+        self._counts[:n, 2] += np.bincount(words, rows[:, 3], minlength=n).astype(np.int64)
+        for axis in (0, 1):
+            np.add.at(self._marks[:, axis], (words, rows[:, 1 + axis]), 1)
+
+    def _note(self, token: Token) -> tuple[int, int, int, int]:
+        row = (
+            self.number(token.word),
+            self._mark("place", token.place),
+            self._mark("kind", token.kind),
+            token.depth,
+        )
+        self._known[token] = row
+        return row
+
+    def _mark(self, axis: str, name: str) -> int:
+        names = self._names[axis]
+        return names.setdefault(name, min(len(names), MOST_PLACES - 1))

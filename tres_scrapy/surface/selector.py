@@ -1,0 +1,169 @@
+"""Who is asked next: the paper's Q, the yield ratio, and the rivals (B.2, B.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+from scipy.optimize import OptimizeWarning, curve_fit
+
+from tres_scrapy.surface.acquired import Acquired, Ints
+from tres_scrapy.surface.equation import q_values, response_sizes, rewards
+from tres_scrapy.surface.feature import Describe, Floats, features, kernel
+from tres_scrapy.surface.trial import Trials, recaptured_total
+
+LEAST_LEFT: Final = 0.02  # share of the database that is thought to be unknown at least
+Total = Callable[[Trials, int], float]  # |D| by what was executed and |S_t|
+
+
+class Selector(Protocol):
+    """Values candidates; the one of the highest value is asked next."""
+
+    @property
+    def describe(self) -> Describe:
+        """What returns the features of keywords, which are kept of those that are issued."""
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return a value for each of the candidates [n]; `trials` may be empty."""
+
+
+class YieldRatio:
+    """Eq. 5 applied to the new records per expected hit, which holds for any kind of search.
+
+    With r = p * sum_j kappa * new_j / p_j, p the share of acquired records that hold a keyword,
+    neither full-text search nor complete answers are assumed, as Theorem 1 does. With `total` the
+    yields are corrected for what was known already, a keyword cannot hit more than `cap` records,
+    and Q looks one step ahead (h = 1), or not (`ahead` = False); without, |D| is not needed.
+    """
+
+    def __init__(
+        self,
+        total: Total | None = None,
+        *,
+        cap: int | None = None,
+        ahead: bool = True,
+        describe: Describe = features,
+    ) -> None:
+        self.describe = describe
+        self._total = total
+        self._cap = cap
+        self._ahead = ahead
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return the expected new records of each candidate, or Q of it where |D| is known."""
+        df, n = acquired.df[candidates], max(acquired.records, 1)
+        if not len(trials):
+            return df.astype(np.float64)
+        kappa = kernel(self.describe(acquired, candidates), trials.features)
+        shares = np.maximum(df / n, 0.5 / n)
+        if self._total is None:
+            return shares * response_sizes(kappa, trials.new / trials.shares)
+        total = self._total(trials, n)
+        most = np.inf if self._cap is None else self._cap / total
+        left = np.maximum(1 - np.append(trials.known, n) / total, LEAST_LEFT)
+        hits = np.minimum(trials.shares, most) * left[:-1]
+        r = np.minimum(shares, most) * left[-1] * response_sizes(kappa, trials.new / hits) / total
+        return q_values(r, df, n, total) if self._ahead else r
+
+
+class Paper:
+    """Eq. 5 to 7 read literally: all features are those of s_t, also of executed actions.
+
+    After a full-text query DF = |R|, which every executed action then teaches: see docs.
+    """
+
+    def __init__(self, total: Total, *, ahead: bool = True, describe: Describe = features) -> None:
+        self.describe = describe
+        self._total = total
+        self._ahead = ahead
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return Q(s_t, a) of each candidate."""
+        df = acquired.df[candidates]
+        if not len(trials):
+            return df.astype(np.float64)
+        executed = self.describe(acquired, trials.numbers)
+        sizes = response_sizes(kernel(self.describe(acquired, candidates), executed), trials.found)
+        total = self._total(trials, acquired.records)
+        r = rewards(sizes, df, total)
+        return q_values(r, df, acquired.records, total) if self._ahead else r
+
+
+class GenericFrequency:
+    """Q(s_t, a) = DF(s_t, a)."""
+
+    describe = staticmethod(features)
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return DF of each candidate."""
+        return acquired.df[candidates].astype(np.float64)
+
+
+class Zipf:
+    """|R(s_t, a)| by Zipf's and Mandelbrot's law of the DF rank, fitted to what was executed."""
+
+    describe = staticmethod(features)
+
+    def __init__(self) -> None:
+        self.law = np.array([1.0, 1.0, 1.0])  # log alpha, beta, gamma
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return |R| - DF of each candidate; the fit before is kept where there is none."""
+        ranks = df_ranks(acquired.df)
+        self._fit(ranks[trials.numbers], trials.found)
+        sizes = np.exp(zipf_mandelbrot(ranks[candidates], *self.law))
+        return rewards(sizes, acquired.df[candidates], 1.0)
+
+    def _fit(self, ranks: Floats, found: Floats) -> None:
+        kept = found > 0
+        if kept.sum() < len(self.law):
+            return
+        try:
+            self.law, _ = curve_fit(
+                zipf_mandelbrot, ranks[kept], np.log(found[kept]),
+                p0=np.clip(self.law, [-20, 0, 0.01], [20, 1000, 4]),
+                bounds=([-20, 0, 0.01], [20, 1000, 4]),
+            )  # fmt: skip
+        except (RuntimeError, OptimizeWarning):  # no convergence
+            return
+
+
+class Random:
+    """Q = U(0, 1)."""
+
+    describe = staticmethod(features)
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = np.random.default_rng(seed)
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return a random number for each candidate."""
+        return self._random.random(len(candidates))
+
+
+def df_ranks(df: Ints) -> Floats:
+    """Return the rank of each keyword by DF, the most frequent first, from 1, [n]."""
+    ranks = np.empty(len(df), np.float64)
+    ranks[np.argsort(-df, kind="stable")] = np.arange(1, len(df) + 1)
+    return ranks
+
+
+def zipf_mandelbrot(ranks: Floats, log_alpha: float, beta: float, gamma: float) -> Floats:
+    """Return log(alpha * (rank + beta)^-gamma), [n]."""
+    logs: Floats = log_alpha - gamma * np.log(ranks + beta)
+    return logs
+
+
+def make_selector(name: str, seed: int = 0) -> Selector:
+    """Return a selector by its name, one of SELECTORS; `seed` is that of random choices."""
+    return SELECTORS[name](seed)
+
+
+SELECTORS: Final[dict[str, Callable[[int], Selector]]] = {
+    "yield-ratio": lambda seed: YieldRatio(),
+    "paper": lambda seed: Paper(recaptured_total),
+    "gf": lambda seed: GenericFrequency(),
+    "zipf": lambda seed: Zipf(),
+    "random": Random,
+}

@@ -1,0 +1,78 @@
+"""A selector against a simulated database, and an oracle that knows every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tres_scrapy.surface.acquired import Acquired, Ints
+from tres_scrapy.surface.database import SimulatedDatabase
+from tres_scrapy.surface.feature import Floats, features
+from tres_scrapy.surface.selector import Selector
+from tres_scrapy.surface.surfacing import Surfacing
+from tres_scrapy.surface.trial import Trials
+
+PER_PAGE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a crawl acquired: records [queries] after each query, requests, empty queries."""
+
+    acquired: Ints
+    requests: int
+    empty: int
+
+
+class Oracle:
+    """Knows how many new records each keyword would return: the greedy upper mark."""
+
+    describe = staticmethod(features)
+
+    def __init__(self, answers: Mapping[str, Ints], records: int) -> None:
+        self._left = {word: len(rows) for word, rows in answers.items()}
+        self._words_of: list[list[str]] = [[] for _ in range(records)]
+        for word, rows in answers.items():
+            for row in rows.tolist():
+                self._words_of[row].append(word)
+
+    def take(self, rows: Ints) -> None:
+        """Note that records were acquired."""
+        for row in rows.tolist():
+            for word in self._words_of[row]:
+                self._left[word] -= 1
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return the new records of each candidate."""
+        words = acquired.words
+        return np.array([self._left.get(words[i], 0) for i in candidates.tolist()], np.float64)
+
+
+def surface(
+    database: SimulatedDatabase,
+    answers: Mapping[str, Ints],
+    selector: Selector,
+    queries: int,
+    *,
+    seed: int = 0,
+    seeds: int = 5,
+) -> Outcome:
+    """Ask a database `queries` keywords, the first `seeds` of them given."""
+    first = database.seeds(seeds, np.random.default_rng(seed))
+    surfacing = Surfacing(selector, first, budget=queries)
+    known = np.zeros(len(database), np.bool_)
+    counts, requests, empty = [], 0, 0
+    none = np.zeros(0, np.int64)
+    while (word := surfacing.next()) is not None:
+        found = answers.get(word, none)
+        new = found[~known[found]]
+        known[new] = True
+        surfacing.book(word, len(found), [database.records[i] for i in new.tolist()])
+        if isinstance(selector, Oracle):
+            selector.take(new)
+        counts.append(int(known.sum()))
+        requests += 1 + max(len(found) - 1, 0) // PER_PAGE + len(new)
+        empty += not len(found)
+    return Outcome(np.array(counts), requests, empty)
