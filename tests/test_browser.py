@@ -1,0 +1,62 @@
+import pytest
+
+from tres_scrapy.render.browser import context_options, find_browser, launch_options
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A machine without a browser; return the directory that its PATH names."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "own"))
+    return tmp_path
+
+
+def executable(path):
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_browser_of_the_system_is_found(bare):
+    path = executable(bare / "bin" / "chromium")
+    assert find_browser() == path
+
+
+def test_browser_that_playwright_has_installed_is_found(bare):
+    path = executable(bare / "own" / "chromium-1200" / "chrome-linux" / "chrome")
+    assert find_browser() == path
+
+
+def test_without_a_browser_it_is_said_what_to_do(bare):
+    with pytest.raises(
+        ValueError, match=r"no Chromium is installed: install Chromium .*-a browser="
+    ):
+        find_browser()
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "text"])
+def test_path_that_is_no_program_is_refused(tmp_path, kind):
+    path = tmp_path / kind
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("x", encoding="utf-8")
+    with pytest.raises(ValueError, match="must be the executable of a Chromium"):
+        find_browser(path)
+
+
+def test_browser_is_told_no_secrets_and_keeps_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "x")
+    monkeypatch.setenv("http_proxy", "http://name:password@proxy.test")
+    options = launch_options(tmp_path / "chromium", tmp_path, ("--lang=de",), sandbox=True)
+    assert not {"SECRET_KEY", "http_proxy"} & options["env"].keys()
+    assert options["env"]["HOME"] == str(tmp_path)
+    assert options["chromium_sandbox"] is True
+    assert options["args"][-1] == "--lang=de"
+
+
+def test_everything_goes_through_the_gate():
+    options = context_options(1234, "tres", "")
+    assert options["proxy"] == {"server": "http://127.0.0.1:1234"}
+    assert options["accept_downloads"] is False

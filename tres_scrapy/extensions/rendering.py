@@ -1,0 +1,200 @@
+"""The extension that says which pages are rendered, and guards what the browser can reach."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, Protocol, Self
+from urllib.parse import urlsplit
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import CloseSpider, NotConfigured
+from scrapy.http import HtmlResponse, Response
+
+from tres_scrapy.config import ALWAYS, NEVER, Config, ConfigError
+from tres_scrapy.frontier.ledger import registrable_domain
+from tres_scrapy.job.database import JobError
+from tres_scrapy.render.browser import find_browser
+from tres_scrapy.render.gate import Gate, Parent, Rule
+from tres_scrapy.render.memory import DomainMemory
+from tres_scrapy.render.shell import Content, Shell, content_of, look_at
+from tres_scrapy.request import LEASE
+from tres_scrapy.resolver import PublicResolver
+
+NO_BROWSER = "no_browser"
+MEMORY = "render.json"
+SAVED_EVERY = 100  # renderings
+REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL")
+
+logger = logging.getLogger(__name__)
+
+
+class Renderer(Protocol):
+    """What renders: the download handler, which a browser belongs to."""
+
+    async def open(self) -> None:
+        """Start the browser; OSError says why it does not run."""
+
+
+class Seen(NamedTuple):
+    """A response as the browser would be handed it; `shell` is None if it is no HTML page."""
+
+    response: Response
+    shell: Shell | None = None
+
+
+class Rendering:
+    """Decides page by page, and learns by domain, whether the browser is worth its time.
+
+    Pages of the frontier are rendered, and other requests whose meta has a true `playwright`.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config, browser: Path) -> None:
+        self.config, self.browser = config, browser
+        self.renderer: Renderer | None = None
+        self._stats = crawler.stats
+        self._gates: dict[Parent | None, tuple[Gate, int]] = {}
+        self._starting = asyncio.Lock()
+        jobdir = crawler.settings["JOBDIR"]
+        self._path = Path(jobdir, MEMORY) if jobdir else None
+        self._memory = _memory(self._path)
+        self._rendered = self._helped = 0
+        self._compression: HttpCompressionMiddleware | None = None
+        if crawler.settings.getbool("COMPRESSION_ENABLED"):
+            self._compression = HttpCompressionMiddleware.from_crawler(crawler)
+        self.home = TemporaryDirectory(prefix="tres-browser-", ignore_cleanup_errors=True)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if config.render == NEVER:
+            raise NotConfigured
+        for name in REMOTE:
+            if crawler.settings.get(name):
+                raise ConfigError(
+                    f"{name}: TRES renders in a browser of this machine only, unset it"
+                )
+        try:
+            browser = find_browser(config.browser)
+        except ValueError as error:
+            where = "TRES_BROWSER (-a browser=)" if config.browser else f"-a render={config.render}"
+            raise ConfigError(f"{where}: {error}") from None
+        extension = cls(crawler, config, browser)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        return extension
+
+    async def spider_opened(self) -> None:
+        try:
+            if self.renderer is None:
+                raise OSError("DOWNLOAD_HANDLERS names other handlers for http and https")
+            await self.renderer.open()
+        except OSError as error:
+            logger.error("-a render=%s: %s", self.config.render, error)
+            raise CloseSpider(NO_BROWSER) from None
+
+    def concerns(self, request: Request) -> bool:
+        """Return whether a request is for a page that may be rendered."""
+        wanted = LEASE in request.meta or request.meta.get("playwright")
+        return bool(wanted) and request.method == "GET"
+
+    def look(self, request: Request, response: Response) -> Seen:
+        """Unpack and measure a response, in a thread."""
+        if response.status != 200:
+            return Seen(response)
+        unpacked: Request | Response = response
+        try:
+            if self._compression is not None:
+                unpacked = self._compression.process_response(request, response)
+        except Exception:  # Scrapy's own middleware meets it again, and says so
+            return Seen(response)
+        if not isinstance(unpacked, HtmlResponse):
+            return Seen(response)
+        return Seen(unpacked, look_at(unpacked.text[: self.config.max_html]))
+
+    def wants(self, request: Request, seen: Seen) -> bool:
+        """Return whether a page is to be rendered."""
+        if seen.shell is None:
+            return False
+        if self.config.render == ALWAYS or request.meta.get("playwright"):
+            return True
+        return self._memory.wants(_domain(request), looks_empty=seen.shell.is_empty)
+
+    async def learn(self, request: Request, before: Content, html: str) -> None:
+        """Note what a rendering has brought."""
+        after = await asyncio.to_thread(content_of, html[: self.config.max_html])
+        helped = after.is_much_more_than(before)
+        self._memory.learn(_domain(request), helped=helped)
+        self._rendered += 1
+        self._helped += helped
+        self._stats.set_value("tres/rendered", self._rendered)
+        self._stats.set_value("tres/rendering_helped", self._helped)
+        if self._rendered % SAVED_EVERY == 0:
+            self._save()
+
+    async def port(self, request: Request) -> int:
+        """Return the local port of the gate to where a page came from, its proxy or the web."""
+        parent = None
+        if proxy := request.meta.get("proxy"):
+            authorization = request.headers.get("Proxy-Authorization") or b""
+            parent = Parent.parse(proxy, authorization.decode("latin-1"))
+        async with self._starting:
+            if parent not in self._gates:
+                gate = Gate(self._rule(), parent)
+                self._gates[parent] = gate, await gate.start()
+        return self._gates[parent][1]
+
+    async def engine_stopped(self) -> None:
+        for gate, _ in self._gates.values():
+            await gate.stop()
+        self.home.cleanup()
+
+    def spider_closed(self) -> None:
+        self._save()
+        refused = sum(gate.refused.total() for gate, _ in self._gates.values())
+        self._stats.set_value("tres/refused_in_browser", refused)
+        logger.info(
+            "Rendered %d pages, of which %d held much more than before; %d domains need a browser, "
+            "%d do not; %d requests of scripts to private addresses were refused",
+            *(self._rendered, self._helped, self._memory.known(to_need=True)),
+            *(self._memory.known(to_need=False), refused),
+        )
+
+    def _rule(self) -> Rule:
+        private = self.config.private_addresses
+        resolve: Callable[[str], Awaitable[list[str]]] = _addresses
+        return Rule(resolve if private else PublicResolver.installed().addresses, private)
+
+    def _save(self) -> None:
+        if self._path is None:
+            return
+        try:
+            self._memory.save(self._path)
+        except OSError as error:
+            logger.warning("JOBDIR: which domains need a browser is not written down: %s", error)
+
+
+def _memory(path: Path | None) -> DomainMemory:
+    if path is None:
+        return DomainMemory()
+    try:
+        return DomainMemory.load(path)
+    except (OSError, ValueError) as error:
+        raise JobError(f"JOBDIR: {error}; delete {path}") from None
+
+
+def _domain(request: Request) -> str:
+    return registrable_domain(urlsplit(request.url).hostname or "")
+
+
+async def _addresses(host: str) -> list[str]:
+    """Return all addresses of a host, for a crawl that may go anywhere."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]

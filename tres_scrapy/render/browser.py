@@ -1,0 +1,77 @@
+"""The browser: where it is, and how it is started so that it reaches nothing but the gate."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+OWN: Final = "chromium-*/chrome-linux*/chrome"  # where `playwright install chromium` puts it
+INSTALL: Final = (
+    "install Chromium (`apt-get install chromium` or `playwright install chromium`) or say where "
+    "it is with -a browser=PATH"
+)
+# What would go round a proxy is switched off: names are for the gate to resolve, and UDP is not
+# carried by it. A script gets half a gigabyte, then its page crashes, not the machine.
+FLAGS: Final = (
+    "--deny-permission-prompts",
+    "--disable-gpu",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--js-flags=--max-old-space-size=512",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+UNWANTED: Final = ("--disable-popup-blocking",)  # of those that Playwright adds
+KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DBUS_SESSION_BUS_ADDRESS")
+
+
+def find_browser(path: Path | None = None) -> Path:
+    """Return the browser at a path, or the first that is installed; ValueError says what to do."""
+    if path is not None:
+        if not os.access(path, os.X_OK) or path.is_dir():
+            raise ValueError(f"{str(path)!r} must be the executable of a Chromium: {INSTALL}")
+        return path
+    for name in NAMES:
+        if found := shutil.which(name):
+            return Path(found)
+    cache = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
+    for own in sorted(Path(cache).glob(OWN), reverse=True):
+        return own
+    raise ValueError(f"no Chromium is installed: {INSTALL}")
+
+
+def launch_options(
+    browser: Path, home: Path, flags: tuple[str, ...], *, sandbox: bool
+) -> dict[str, Any]:
+    """Return Playwright's options for a browser that keeps nothing but what lies in `home`.
+
+    It is told none of the secrets that programs keep in their environment.
+    """
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    return {
+        "executable_path": str(browser),
+        "args": [*FLAGS, *flags],
+        "ignore_default_args": list(UNWANTED),
+        "chromium_sandbox": sandbox,
+        "handle_sigint": False,  # Ctrl-C ends the crawl, and the crawl ends the browser
+        "handle_sigterm": False,
+        "handle_sighup": False,
+        "env": environment | {"HOME": str(home), "TMPDIR": str(home)},
+    }
+
+
+def context_options(port: int, user_agent: str, language: str) -> dict[str, Any]:
+    """Return Playwright's options for a context whose every request goes through a local port."""
+    return {
+        "proxy": {"server": f"http://127.0.0.1:{port}"},
+        "user_agent": user_agent,
+        "locale": language or "en",
+        "accept_downloads": False,
+        "service_workers": "block",
+        "ignore_https_errors": True,  # as Scrapy does: nothing secret is told to a site
+        "viewport": {"width": 1280, "height": 4000},  # what comes into view as one scrolls, is
+    }

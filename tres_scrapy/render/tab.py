@@ -1,0 +1,232 @@
+"""One page in the browser: handed its document, left to its scripts for a while, and read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64encode
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from playwright.async_api import Error as BrowserError
+from playwright.async_api import TimeoutError as BrowserTimeoutError
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page
+
+RELOADS: Final = 2  # a page may ask for itself once more, with the cookie that it has just set
+PATIENCE: Final = 5.0  # seconds for a script to be stopped
+READING: Final = 15.0  # seconds to read what is there
+# headers of the transfer, which is over, and one that would save the page as a file
+DROPPED: Final = frozenset(
+    (
+        *("connection", "content-disposition", "content-encoding", "content-length"),
+        *("content-type", "keep-alive", "trailer", "transfer-encoding"),
+    )
+)
+# A script that shows alerts without end cannot be stopped while one is shown. Playwright's own way
+# to block service workers leaves the function on the prototype.
+WITHOUT: Final = """
+  for (const name of ["alert", "confirm", "print", "prompt"]) window[name] = () => null;
+  delete Navigator.prototype.serviceWorker;
+"""
+# It runs in a world of its own, where the page cannot have put functions of its making in the place
+# of the browser's. What shadow roots hide is read too. Scripts and styles have done their work.
+READ: Final = """(limit, asked) => {
+  const root = Document.prototype.querySelector.call(document, ":root");
+  if (root === null) return "";
+  const unfold = (tree) => {
+    for (const host of tree.querySelectorAll("*")) {
+      if (host.shadowRoot === null) continue;
+      unfold(host.shadowRoot);
+      host.append(...host.shadowRoot.childNodes);
+    }
+  };
+  unfold(root);
+  for (const done of root.querySelectorAll("script:not([type*=json]), style, noscript")) {
+    done.remove();
+  }
+  const head = root.querySelector("head");
+  if (head !== null && root.baseURI !== asked && root.querySelector("base[href]") === null) {
+    const base = root.ownerDocument.createElement("base");
+    base.setAttribute("href", root.baseURI);
+    head.prepend(base);
+  }
+  const html = root.outerHTML;
+  return html.length > limit ? null : html;
+}"""
+
+
+class RenderError(Exception):
+    """Says in one line why there is no page; the beginning tells the kind."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a page is left to its scripts, in seconds, and how much of it is taken."""
+
+    timeout: float = 30.0
+    idle: float = 5.0  # after the load event, until the network has been quiet for half a second
+    longest: int = 8 * 1024 * 1024  # characters of the page in the end
+    blocked: tuple[str, ...] = ("Image", "Font", "Media")  # kinds of resources, as CDP calls them
+
+
+class Document(NamedTuple):
+    """The answer to the crawler's own request, decoded."""
+
+    url: str
+    headers: list[tuple[str, str]]
+    text: str
+
+
+class Rendered(NamedTuple):
+    """A page after its scripts have run, or where they have sent it."""
+
+    html: str
+    leads_to: str = ""
+
+
+class Tab:
+    """Renders one document in a new page of the browser; whoever made the page closes it.
+
+    The browser asks the web for the document only if the page reloads itself. It may go nowhere
+    else: where a script or a meta refresh leads is handed back, to be asked for as any other link.
+    Frames are left empty.
+    """
+
+    def __init__(self, page: Page, document: Document, patience: Patience) -> None:
+        self._page = page
+        self._document = document
+        self._patience = patience
+        self._session: CDPSession | None = None
+        self._frame = ""
+        self._asked: list[str] = []  # URLs of the document requests of the page itself
+        # where the page leads; "" if it ends by asking for what it does not get
+        self._ends: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def render(self) -> Rendered:
+        """Return the page; RenderError: it has crashed, does not answer or is too large."""
+        self._page.on("crash", lambda _: self._crash())
+        try:
+            async with asyncio.timeout(self._patience.timeout + 2 * PATIENCE + READING):
+                await self._prepare()
+                await self._settle()
+                if self._ends.done() and self._ends.result():
+                    return Rendered("", self._ends.result())
+                await self._stop_scripts()
+                return await self._read()
+        except TimeoutError:
+            raise RenderError("Rendering timed out") from None
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    async def _prepare(self) -> None:
+        self._session = await self._page.context.new_cdp_session(self._page)
+        tree = await self._session.send("Page.getFrameTree")
+        self._frame = tree["frameTree"]["frame"]["id"]
+        self._session.on("Fetch.requestPaused", self._start_answer)
+        kinds = ("Document", *self._patience.blocked)
+        await self._session.send("Page.enable")
+        await self._session.send("Page.addScriptToEvaluateOnNewDocument", {"source": WITHOUT})
+        patterns = [{"resourceType": kind} for kind in kinds]
+        await self._session.send("Fetch.enable", {"patterns": patterns})
+
+    async def _settle(self) -> None:
+        """Wait until the page is complete, as far as can be told, or leads elsewhere."""
+        loading = asyncio.create_task(self._load())
+        try:
+            waiting: set[asyncio.Future[Any]] = {loading, self._ends}
+            limit = self._patience.timeout
+            await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if self._ends.done():
+                self._ends.result()  # raises if the page has crashed
+            elif loading.done():
+                loading.result()
+        finally:
+            loading.cancel()
+            await asyncio.gather(loading, return_exceptions=True)
+
+    async def _load(self) -> None:
+        await self._page.goto(self._document.url, wait_until="load", timeout=0)
+        if self._patience.idle:
+            with suppress(BrowserTimeoutError):
+                limit = 1000 * self._patience.idle
+                await self._page.wait_for_load_state("networkidle", timeout=limit)
+
+    async def _stop_scripts(self) -> None:
+        """Let no script run any more: what is read stays as it is while it is read."""
+        await self._send("Emulation.setScriptExecutionDisabled", value=True)
+        await self._send("Runtime.terminateExecution")  # the one that runs, perhaps without end
+
+    async def _read(self) -> Rendered:
+        world = await self._send("Page.createIsolatedWorld", frameId=self._frame)
+        arguments = f"{self._patience.longest}, {json.dumps(self._asked[0])}"
+        answer = await self._send(
+            "Runtime.evaluate",
+            READING,
+            expression=f"({READ})({arguments})",
+            contextId=world["executionContextId"],
+            returnByValue=True,
+        )
+        if "exceptionDetails" in answer:
+            raise RenderError("Rendering failed: the page cannot be read")
+        html = answer["result"].get("value")
+        if html is None:
+            raise RenderError(f"Rendering made more than {self._patience.longest} characters")
+        return Rendered(html)
+
+    async def _send(
+        self, method: str, limit: float = PATIENCE, **parameters: Any
+    ) -> dict[str, Any]:
+        assert self._session is not None  # `_prepare` comes first
+        async with asyncio.timeout(limit):
+            answer: dict[str, Any] = await self._session.send(method, parameters)
+        return answer
+
+    def _crash(self) -> None:
+        if not self._ends.done():
+            self._ends.set_exception(RenderError("Rendering crashed the page"))
+
+    def _start_answer(self, event: dict[str, Any]) -> None:
+        task = asyncio.create_task(self._answer(event))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, event: dict[str, Any]) -> None:
+        with suppress(BrowserError, TimeoutError):  # the page is gone
+            if event["resourceType"] == "Document" and event["frameId"] == self._frame:
+                await self._navigate(event["requestId"], event["request"])
+            else:
+                await self._refuse(event["requestId"], "BlockedByClient")
+
+    async def _navigate(self, number: str, request: dict[str, Any]) -> None:
+        url, method = request["url"], request["method"]
+        self._asked.append(url)
+        if len(self._asked) == 1:
+            await self._hand_over(number)
+        elif url == self._asked[0] and method == "GET" and len(self._asked) <= 1 + RELOADS:
+            await self._send("Fetch.continueRequest", requestId=number)
+        else:
+            leads = url != self._asked[0] and method == "GET"
+            await self._refuse(number, "Aborted")  # which leaves the page as it is
+            if not self._ends.done():
+                self._ends.set_result(url if leads else "")
+
+    async def _hand_over(self, number: str) -> None:
+        kept = [
+            (name, value) for name, value in self._document.headers if name.lower() not in DROPPED
+        ]
+        headers = [*kept, ("Content-Type", "text/html; charset=utf-8")]
+        await self._send(
+            "Fetch.fulfillRequest",
+            requestId=number,
+            responseCode=200,
+            responseHeaders=[{"name": name, "value": value} for name, value in headers],
+            body=b64encode(self._document.text.encode("utf-8", "replace")).decode(),
+        )
+
+    async def _refuse(self, number: str, reason: str) -> None:
+        await self._send("Fetch.failRequest", requestId=number, errorReason=reason)
