@@ -1,0 +1,220 @@
+"""What can be asked of a crawl; a crawl that is really running is asked in test_dashboard.py."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scrapy import Request, Spider
+from scrapy.settings import Settings
+
+from tres_scrapy.extensions import control as module
+from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control, ControlError
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.setup import Setup
+from tres_scrapy.policies.uniform import RandomPolicy
+from tres_scrapy.scheduler import TreeFrontierScheduler
+from tres_scrapy.spiders.tres import TresSpider
+
+A, B = "http://a.org/", "http://b.org/"
+
+
+class Judge:
+    """A reward model that knows nothing."""
+
+    def action_features(self, urls, anchors):
+        return np.zeros((len(urls), 3), dtype=np.float32)
+
+
+class Engine:
+    """Scrapy's engine as far as it is asked: it pauses, schedules and wakes."""
+
+    def __init__(self, crawler):
+        self.paused, self.woken = False, 0
+        self.downloader = SimpleNamespace(slots={})
+        self._slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._wake))
+        self.scheduler = TreeFrontierScheduler(crawler, crawler.learner)
+
+    def pause(self):
+        self.paused = True
+
+    def unpause(self):
+        self.paused = False
+
+    def crawl(self, request):
+        self.scheduler.enqueue_request(request)
+
+    def _wake(self):
+        self.woken += 1
+
+
+def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
+    """A control over a crawl of the seeds `urls`; return it with its crawler."""
+    store = SampleStore(DomainLedger(cap))
+    crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
+    learner = Learner(crawl, Judge(), SimpleNamespace(set_value=lambda name, value: None))
+    crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
+    crawler.spider = spider or TresSpider()
+    crawler.engine = Engine(crawler)
+    for url in urls:
+        crawler.engine.crawl(Request(url))
+    learner.job = job
+    return Control(crawler, learner), crawler
+
+
+def book(crawler, *outlinks):
+    """Let the next sample bring a page with links; return its URL."""
+    crawl = crawler.learner.crawl
+    row = crawl.next().row
+    actions = np.zeros((len(outlinks), 3), dtype=np.float32)
+    crawl.book_page(row, 1.0, outlinks, outlinks, actions)
+    return crawl.store.url(row)
+
+
+def test_pause_and_resume_are_the_engine_s_and_resume_wakes_it():
+    control, crawler = control_of(A)
+    assert control.state == RUNNING
+    assert control.pause().startswith("Paused")
+    assert (control.state, crawler.engine.paused) == (PAUSED, True)
+    assert control.resume() == "Resumed."
+    assert (control.state, crawler.engine.paused, crawler.engine.woken) == (RUNNING, False, 1)
+
+
+def test_stop_is_that_of_ctrl_c_and_nothing_comes_after_it(monkeypatch):
+    control, crawler = control_of(A)
+    crawler.stop_async = lambda: "the coroutine"
+    started = []
+    monkeypatch.setattr(module, "deferred_from_coro", started.append)
+    assert control.stop().startswith("Stopping")
+    assert started == ["the coroutine"]
+    assert control.state == ENDING
+    for ask in (control.pause, control.resume, control.stop, lambda: control.add_seed(B)):
+        with pytest.raises(ControlError, match=r"^The crawl is ending$"):
+            ask()
+
+
+def test_crawl_that_was_stopped_by_ctrl_c_is_ending():
+    control, crawler = control_of(A)
+    crawler.crawling = False
+    assert control.state == ENDING
+
+
+def test_asking_for_what_is_so_is_refused():
+    control, _ = control_of(A)
+    with pytest.raises(ControlError, match=r"^The crawl is running$"):
+        control.resume()
+    control.pause()
+    with pytest.raises(ControlError, match=r"^The crawl is paused$"):
+        control.pause()
+
+
+def test_seed_is_fetched_next_whatever_waits():
+    control, crawler = control_of(A)
+    book(crawler, *(f"http://c.org/{i}" for i in range(20)))
+    assert control.add_seed(f" {B}x#top, HTTP://D.org") == "Next: http://b.org/x, http://d.org/."
+    assert [book(crawler), book(crawler)] == ["http://b.org/x", "http://d.org/"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "A seed must hold http(s) URLs such as https://example.org/, '' is none"),
+        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is none"),
+        ("javascript:alert(1)", "A seed must hold http(s) URLs"),
+        ("file:///etc/passwd", "A seed must hold http(s) URLs"),
+        ("@/etc/passwd", "A file of seeds is read at the start only"),
+        (" @/etc/passwd", "A file of seeds is read at the start only"),
+        (f"{B}, ftp://b.org/", "A seed must hold http(s) URLs"),
+        ("http://127.0.0.1:8080/", "127.0.0.1 is not on the public internet; to allow it, start"),
+        ("http://2130706433/", "is not on the public internet"),
+        ("http://[::1]/", "is not on the public internet"),
+        ("http://printer.local/", "printer.local is not on the public internet"),
+        (A, f"{A} has been fetched before, or is being fetched"),
+        ("http://www.full.org/more", "full.org has given MAX pages or fails"),
+        ("x" * (LONGEST + 1), "Too long: 8,000 characters at most"),
+    ],
+)
+def test_seed_that_cannot_be_fetched_is_one_clear_line(text, complaint):
+    control, crawler = control_of(A, "http://full.org/", cap=Cap(1, 1))
+    book(crawler)
+    book(crawler)
+    before = len(crawler.learner.crawl.store)
+    with pytest.raises(ControlError) as error:
+        control.add_seed(text)
+    assert str(error.value).startswith(complaint) or complaint in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(crawler.learner.crawl.store) == before
+
+
+def test_private_seed_is_taken_where_private_addresses_are():
+    control, _ = control_of(A, TRES_PRIVATE_ADDRESSES="1")
+    assert control.add_seed("http://127.0.0.1:8080/") == "Next: http://127.0.0.1:8080/."
+
+
+def test_seed_of_a_spider_that_could_not_parse_it_is_refused():
+    control, _ = control_of(A, spider=Spider("other"))
+    with pytest.raises(ControlError, match=r"^The spider 'other' has no parse\(\)"):
+        control.add_seed(B)
+
+
+def test_seed_after_the_last_page_is_refused():
+    control, crawler = control_of(A, limit=1)
+    book(crawler)
+    with pytest.raises(ControlError, match=r"^All 1 pages are fetched$"):
+        control.add_seed(B)
+
+
+def test_max_holds_from_now_on_and_raising_it_brings_links_back():
+    control, crawler = control_of(A)
+    assert control.change_max("2") == "MAX is 2 from now on."
+    book(crawler, f"{A}1", f"{A}2", f"{A}3")
+    book(crawler, f"{A}4")  # of a domain that is full: not kept
+    assert crawler.learner.crawl.next() is None
+    assert control.change_max("3") == "MAX is 3 from now on; back in the frontier: 2 links."
+    assert crawler.engine.woken == 2
+    assert book(crawler).startswith(A)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "complaint"),
+    [
+        ("ten", 9, "MAX 'ten' must be a number, two like 5_2, or none"),
+        ("2_5", 9, "MAX '2_5' must be at least 1 and must not rise"),
+        ("5_2", None, "MAX 5_2 falls with the share of pages done, and this crawl has no -a pages"),
+        ("1" * (LONGEST + 1), 9, "Too long: 8,000 characters at most"),
+    ],
+)
+def test_bad_max_is_one_clear_line_and_changes_nothing(text, limit, complaint):
+    control, crawler = control_of(A, cap=Cap(7, 7), limit=limit)
+    with pytest.raises(ControlError) as error:
+        control.change_max(text)
+    assert str(error.value).startswith(complaint)
+    assert crawler.learner.crawl.store.ledger.cap == Cap(7, 7)
+
+
+def test_adaptive_max_can_be_asked_for_and_max_taken_away():
+    control, crawler = control_of(A, limit=30)
+    assert control.change_max(" 5_2 ") == "MAX is 5_2 from now on."
+    assert crawler.learner.crawl.store.ledger.cap == Cap(5, 2)
+    assert control.change_max(f"{10**30}") == f"MAX is {10**30} from now on."
+    assert book(crawler) == A
+    assert control.change_max("none") == "MAX is none from now on."
+    assert crawler.learner.crawl.store.ledger.cap is None
+
+
+def test_what_is_asked_is_written_down_in_jobdir():
+    written = []
+    job = SimpleNamespace(
+        seed=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,
+        note_cap=lambda cap: written.append(cap) or len(written) < 3,
+        lease=lambda crawl, decision: True,
+        keep=lambda requests: None,
+    )
+    control, _ = control_of(A, job=job)
+    control.add_seed(B)
+    control.change_max("9")
+    assert written == [B, Cap(9, 9)]
+    with pytest.raises(ControlError, match=r"^JOBDIR cannot be written: the crawl stops$"):
+        control.change_max("8")

@@ -1,0 +1,105 @@
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.live.view import COST, PERIOD, RECENT, View
+from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.policies.setup import LearningOptions, Setup
+from tres_scrapy.run.database import RecordError
+from tres_scrapy.run.writer import Writer
+
+PAGES = 50
+
+
+@pytest.fixture
+def record(tmp_path):
+    """The record of a crawl of TRES over 50 pages, one of them hostile."""
+    store = SampleStore(DomainLedger())
+    setup = Setup(learning=LearningOptions(exploration_steps=5, batch_size=4))
+    crawl = Crawl(store, make_policy("tres", store, setup))
+    crawl.add_seeds(["http://h0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    writer = Writer.open(tmp_path / "a.run", crawl, {"topic": "food"}, {}, 0.0)
+    random = np.random.default_rng(0)
+    for step in range(PAGES):
+        row = crawl.next().row
+        urls = [f"http://h{step}.test/{i}" for i in range(4)]
+        actions = random.random((4, 3), dtype=np.float32)
+        anchors = ["<script>alert(1)</script>"] * 4
+        booking = crawl.book_page(row, float(step % 2), urls, anchors, actions)
+        writer.note(booking, float(step), title="</script><b>", probability=step % 2)
+    writer.flush(float(PAGES))
+    yield tmp_path / "a.run"
+    writer.close(float(PAGES), "finished")
+
+
+@pytest.fixture
+def clock():
+    return SimpleNamespace(now=100.0)
+
+
+@pytest.fixture
+def view(record, clock):
+    view = View(record, lambda: clock.now)
+    yield view
+    view.close()
+
+
+def test_state_tells_the_newest_pages_and_then_only_what_is_new(view):
+    state = json.loads(view.state({"pages": PAGES}, -1))
+    assert (state["pages"], state["step"]) == (PAGES, PAGES)
+    assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
+    assert state["recent"][0]["title"] == "</script><b>"
+    assert state["recent"][0]["why"].startswith("Its Q, ")
+    more = json.loads(view.state({}, PAGES - 2))
+    assert [page["step"] for page in more["recent"]] == [PAGES, PAGES - 1]
+    nothing = json.loads(view.state({}, PAGES))
+    assert nothing == {"recent": [], "step": PAGES}
+
+
+def test_page_tells_features_rivals_and_the_way_to_it(view):
+    page = json.loads(view.page(PAGES))
+    assert [feature["name"] for feature in page["features"]][3] == "keyword in its URL"
+    assert all(0 <= feature["value"] <= 1 for feature in page["features"])
+    assert page["rivals"][0]["anchor"] == "<script>alert(1)</script>"
+    steps = [before["step"] for before in page["trail"]]
+    assert 0 < len(steps) <= 8, "the last of the way"
+    assert steps == sorted(steps)
+    assert steps[-1] < PAGES
+    assert view.page(0) is view.page(PAGES + 1) is None
+
+
+def test_figures_are_drawn_anew_after_a_while_only(view, clock, monkeypatch):
+    drawn = []
+    draw = View._draw
+    monkeypatch.setattr(View, "_draw", lambda view: drawn.append(clock.now) or draw(view))
+    first = json.loads(view.figures(-1))
+    assert first["step"] == PAGES
+    assert {"harvest", "tree", "frontier"} <= {picture["name"] for picture in first["pictures"]}
+    assert view.figures(PAGES) is None
+    clock.now += 0.9 * PERIOD
+    view.figures(-1)
+    assert drawn == [100.0]
+    clock.now += 0.2 * PERIOD
+    view.figures(-1)
+    assert len(drawn) == 2
+
+
+def test_figures_that_take_long_are_drawn_seldom(record, monkeypatch):
+    times = iter([0.0, 0.0, 0.0, 2.0, 2.0 + COST * 2 - 1])
+    view = View(record, lambda: next(times))
+    assert view.figures(-1) is not None
+    monkeypatch.setattr(View, "_draw", lambda view: pytest.fail("drawn too soon"))
+    assert view.figures(-1) is not None
+    view.close()
+
+
+def test_record_that_cannot_be_read_is_one_clear_line(tmp_path):
+    view = View(tmp_path / "none.run")
+    with pytest.raises(RecordError, match=r"there is no record"):
+        view.state({}, -1)
+    view.close()

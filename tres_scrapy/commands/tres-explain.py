@@ -1,0 +1,60 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-explain`: why a crawl fetched a page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from textwrap import fill
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.run.database import RecordError
+from tres_scrapy.run.explanation import Explanation
+from tres_scrapy.run.place import find_record
+from tres_scrapy.run.reader import Record
+from tres_scrapy.topic.text import canonicalise
+
+
+class Command(ScrapyCommand):
+    """Say why a page was fetched."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "RUN URL [--json]"
+
+    def short_desc(self) -> str:
+        return "Say why a crawl fetched a page"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Say why the crawl RUN fetched URL: the path from the seed, the rule of its leaf, its "
+            "features, its Q, and the rivals that it was preferred to. RUN is the record of the "
+            "crawl (food-TIME.run), its JOBDIR or its JSON lines file."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 2:
+            raise UsageError(f"takes a RUN and a URL, not {args!r}")
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
+        run, url = args
+        try:
+            with Record(find_record(Path(run))) as record, record.moment():
+                explanation = Explanation(record, canonicalise(url) or url)
+        except (LookupError, RecordError) as error:
+            sys.exit(f"scrapy tres-explain: {error}")
+        try:
+            print(explanation.as_json() if opts.json else explanation, flush=True)
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = 1

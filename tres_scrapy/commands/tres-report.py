@@ -1,0 +1,53 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-report`: the page that tells how a crawl went."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from textwrap import fill
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.run.database import RecordError
+from tres_scrapy.run.place import find_record
+from tres_scrapy.run.reader import Record
+from tres_scrapy.run.report import SUFFIX, write_report
+
+
+class Command(ScrapyCommand):
+    """Write the report of a crawl, finished or not."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "RUN [-o FILE]"
+
+    def short_desc(self) -> str:
+        return "Write the report of a crawl as one HTML file"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Write the report of the crawl RUN, which is its record (food-TIME.run), its JOBDIR or "
+            "its JSON lines file. The crawl may be running still. The file needs no network; its "
+            "name is that of the record, with .html, unless -o says another."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        name = "file to write (default: beside the record)"
+        parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=name)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"takes one RUN, not {args!r}")
+        try:
+            path = find_record(Path(args[0]))
+            page: Path = opts.output or path.with_suffix(SUFFIX)
+            with Record(path) as record:
+                write_report(record, page)
+        except (OSError, RecordError) as error:
+            sys.exit(f"scrapy tres-report: {error}")
+        print(page)

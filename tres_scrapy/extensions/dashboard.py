@@ -1,0 +1,119 @@
+"""The extension that serves the live page of a crawl on this machine."""
+
+from __future__ import annotations
+
+import logging
+from socket import AF_INET, SO_REUSEADDR, SOL_SOCKET, socket
+from time import monotonic
+from typing import Any, Self
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.extensions.control import Control
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.pace import Pace
+from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.live.gate import HOSTS, Gate
+from tres_scrapy.live.site import LivePage, site
+from tres_scrapy.live.view import View
+
+logger = logging.getLogger(__name__)
+
+
+class Dashboard:
+    """Listens on this machine alone while the spider is open, and tells the address in the log."""
+
+    def __init__(self, crawler: Crawler, config: Config, listening: socket) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._socket = listening
+        self._port: Any = None
+        self._page: LivePage | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if config.dashboard is None:
+            raise NotConfigured
+        if not config.record:
+            raise ConfigError("TRES_DASHBOARD shows the record of the run: leave TRES_RECORD on")
+        dashboard = cls(crawler, config, listening(config.dashboard))
+        crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
+        return dashboard
+
+    def spider_opened(self, spider: Spider) -> None:
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
+
+        learner = self._crawler.get_extension(Learner)
+        recorder = self._crawler.get_extension(Recorder)
+        if learner is None or recorder is None:
+            return
+        gate, control = Gate(), Control(self._crawler, learner)
+        state = State(self._config, control, learner)
+        running: Any = reactor
+        self._page = LivePage(gate, control, View(recorder.path), state, running)
+        logger.info("Live page: %s", gate.address(self._socket.getsockname()[1]))
+        factory = site(self._page)
+        self._port = running.adoptStreamPort(self._socket.fileno(), AF_INET, factory)
+        self._socket.close()
+
+    def spider_closed(self, spider: Spider) -> None:
+        if self._port is not None:
+            self._port.stopListening()
+        if self._page is not None:
+            self._page.close()
+
+
+def listening(port: int) -> socket:
+    """Listen on this machine alone, 0 being any free port; ConfigError: it cannot be had.
+
+    A crawl with a port that another program has ends before it begins.
+    """
+    listener = socket()
+    try:
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listener.bind((HOSTS[0], port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"TRES_DASHBOARD (-a dashboard=) {port}: {error.strerror}") from None
+    listener.setblocking(False)
+    return listener
+
+
+class State:
+    """Tells how a crawl goes at the moment, for the page."""
+
+    def __init__(self, config: Config, control: Control, learner: Learner) -> None:
+        self._control = control
+        self._learner = learner
+        self._pace = Pace(learner.crawl.pages, monotonic())
+        self._started = monotonic()
+        self._fixed = {"topic": config.topic, "policy": config.policy}
+
+    def __call__(self) -> dict[str, Any]:
+        """Return the headline numbers by name."""
+        crawl, now = self._learner.crawl, monotonic()
+        self._pace.note(crawl.pages, now)
+        figures, cap = crawl.figures(), crawl.store.ledger.cap
+        return self._fixed | {
+            "status": self._control.state,
+            "pages": crawl.pages,
+            "limit": crawl.limit,
+            "relevant": crawl.relevant,
+            "harvest": crawl.harvest_rate,
+            "domains": figures["relevant_domains"],
+            "frontier": figures["frontier_size"],
+            "leaves": figures.get("leaves"),
+            "phase": figures.get("phase"),
+            "failures": crawl.failures.total(),
+            "under_way": crawl.leased,
+            "rate": self._pace.recent,
+            "left": self._pace.left(crawl.limit),
+            "elapsed": now - self._started,
+            "max": None if cap is None else str(cap),
+        }

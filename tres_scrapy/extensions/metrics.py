@@ -1,0 +1,137 @@
+"""The extension that tells Prometheus how the crawl goes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Final, Self
+
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+    write_to_textfile,
+)
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.extensions.archive import Archive
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.metric import CrawlCollector, Snapshot
+
+INTERVAL: Final = 1.0  # seconds between snapshots
+BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
+
+logger = logging.getLogger(__name__)
+
+
+class Metrics:
+    """Takes a snapshot of the figures every second; a thread tells it to whoever asks.
+
+    Nobody who asks holds up the crawl, and a crawl that is held up still answers: its lag shows.
+    ConfigError: the port is taken, or the file cannot be written.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        self.port: int | None = None
+        self._crawler = crawler
+        self._file = config.metrics_file
+        self._before, self._lag, self._ticks = monotonic(), 0.0, 0
+        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        labels = {"topic": str(config.topic), "policy": config.policy}
+        self._collector = CrawlCollector(labels, self.lag)
+        self._registry = CollectorRegistry()
+        self._registry.register(self._collector)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        self._stop = self._serve(config.metrics_host, config.metrics_port)
+        if self._file is not None:
+            self._write(self._file)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if config.metrics_port is None and config.metrics_file is None:
+            raise NotConfigured
+        extension = cls(crawler, config)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        return extension
+
+    def lag(self) -> float:
+        """Return by how many seconds the last snapshot was late, or the next one is by now."""
+        overdue = monotonic() - self._before - INTERVAL if self._loop is not None else 0.0
+        return max(0.0, self._lag, overdue)
+
+    def spider_opened(self) -> None:
+        self._before = monotonic() - INTERVAL
+        self._loop = loop = create_looping_call(self._tick)
+        loop.start(INTERVAL)
+
+    def engine_stopped(self) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+        self._tick()
+        if self._file is not None:
+            self._write(self._file)
+        self._stop()
+
+    def _tick(self) -> None:
+        now = monotonic()
+        self._lag, self._before = now - self._before - INTERVAL, now
+        self._collector.snapshot = self._figures()
+        self._ticks += 1
+        if self._file is not None and self._ticks % BETWEEN_FILES == 0:
+            self._write(self._file)
+
+    def _figures(self) -> Snapshot:
+        learner = self._crawler.get_extension(Learner)
+        if learner is None:
+            return {}
+        crawl, archive = learner.crawl, self._crawler.get_extension(Archive)
+        figures = {k: v for k, v in crawl.figures().items() if not isinstance(v, str)}
+        figures["leased"] = crawl.leased
+        figures["choices"] = crawl.pages + crawl.failures.total() + crawl.leased
+        figures["judge_waiting"] = learner.judge_waiting
+        if archive is not None:
+            figures["archive_waiting"] = archive.writer.waiting
+            figures["archive_size"] = archive.writer.size
+        return figures
+
+    def _serve(self, host: str, port: int | None) -> Callable[[], None]:
+        """Listen, and return what ends that."""
+        if port is None:
+            return lambda: None
+        try:
+            server, thread = start_http_server(port, host, self._registry)
+        except OSError as error:
+            raise ConfigError(
+                f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}"
+            ) from None
+        self.port = server.server_port
+        logger.info("Metrics are told at http://%s:%d/metrics", host, self.port)
+
+        def stop() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+        return stop
+
+    def _write(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_to_textfile(str(path), self._registry)
+        except OSError as error:
+            if not self._ticks:
+                raise ConfigError(f"TRES_METRICS_FILE cannot be written: {error}") from None
+            logger.warning("The metrics cannot be written: %s", error)

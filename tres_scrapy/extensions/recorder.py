@@ -1,0 +1,160 @@
+"""The extension that keeps the record of a run."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from tres_scrapy.config import PREFIX, Config
+from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.output import output_path
+from tres_scrapy.policies.crawl import Booking
+from tres_scrapy.run.database import IN_JOB, RecordError, open_to_write
+from tres_scrapy.run.place import record_path
+from tres_scrapy.run.reader import Record
+from tres_scrapy.run.writer import Writer
+
+EVERY: Final = 1.0  # seconds between two transactions
+# Settings of Scrapy's that say how a crawl goes
+SCRAPY: Final = (
+    *("USER_AGENT", "ROBOTSTXT_OBEY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN"),
+    *("DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT", "DOWNLOAD_MAXSIZE", "RETRY_TIMES", "JOBDIR"),
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Writes down each page and why it was chosen, a transaction every second.
+
+    A record that cannot be written any more is one line in the log; the crawl goes on.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
+        self._crawler = crawler
+        self._config = config
+        self._writer: Writer | None = None
+        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        self.path = Path()
+        self._reason = ""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if not config.record:
+            raise NotConfigured
+        if crawler.settings["JOBDIR"]:  # another's file there is told before the crawl begins
+            open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
+        recorder = cls(crawler, config)
+        crawler.signals.connect(recorder.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(recorder.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(recorder.engine_stopped, signal=signals.engine_stopped)
+        return recorder
+
+    def spider_opened(self, spider: Spider) -> None:
+        learner = self._crawler.get_extension(Learner)
+        if learner is None:
+            return
+        settings, config, started = self._crawler.settings, self._config, learner.started
+        output = output_path(self._crawler)
+        self.path = record_path(output, settings["JOBDIR"], started, str(config.topic))
+        meta = {
+            "topic": str(config.topic),
+            "policy": config.policy,
+            "spider": spider.name,
+            "started": started,
+            "opened": datetime.now(UTC).isoformat(timespec="seconds"),
+            "output": output.name,
+        }
+        try:
+            used = settings_of(config, settings)
+            self._writer = Writer.open(self.path, learner.crawl, meta, used, time())
+            if learner.job is not None:
+                self._writer.fill(learner.job.bookings(learner.crawl), time())
+        except (OSError, RecordError, sqlite3.Error) as error:
+            logger.error("%s: the crawl goes on without a record", error)
+            return
+        learner.listeners.append(self.booked)
+        self._loop = create_looping_call(self._flush)
+        self._loop.start(EVERY, now=False)
+
+    def booked(self, booking: Booking, visit: Visit | None) -> None:
+        """Take a booking in."""
+        if self._writer is None:
+            return
+        if visit is None:
+            self._writer.note(booking, time())
+        else:
+            page, judgement, _ = visit.judged
+            self._writer.note(
+                *(booking, time()),
+                title=page.title,
+                probability=judgement.probability,
+                is_copy=not visit.is_new,
+            )
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        self._reason = reason
+
+    def engine_stopped(self) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            writer.close(time(), self._reason)
+            if not writer.steps:
+                self.path.unlink()  # a file for nothing only makes people look into it
+            elif self._config.report:
+                self._report()
+        except (OSError, RecordError, sqlite3.Error) as error:
+            logger.error("The record %s cannot be written: %s", self.path, error)
+
+    def _report(self) -> None:
+        # The templates take a moment to import, which a crawl without a report need not pay.
+        from tres_scrapy.run.report import SUFFIX, write_report  # noqa: PLC0415
+
+        page = self.path.with_suffix(SUFFIX)
+        with Record(self.path) as record:
+            write_report(record, page)
+        logger.info("The report of the crawl is %s", page)
+
+    def _flush(self) -> None:
+        if self._writer is None:
+            return
+        try:
+            self._writer.flush(time())
+        except sqlite3.Error as error:
+            logger.error(
+                "The record %s cannot be written (%s): the crawl goes on without", self.path, error
+            )
+            self._writer = None
+
+
+def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
+    """Return the settings of a crawl that are set, as text; a key in a query is nobody's."""
+    values = {PREFIX + spec.name.upper(): getattr(config, spec.name) for spec in fields(config)} | {
+        name: settings.get(name) for name in SCRAPY
+    }
+    if config.search_url is not None:
+        parts = urlsplit(config.search_url)
+        values["TRES_SEARCH_URL"] = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,71 @@
+"""One line at the foot of a terminal that is drawn anew in place."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any, Final, TextIO
+
+from tqdm import tqdm
+
+_BETWEEN: Final = " · "
+_COLUMNS: Final = 80  # of a terminal that does not know its own
+
+
+class TerminalLine:
+    """Shows a text under the log lines of the same terminal, which pass above it whole."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._bar: tqdm[Any] = tqdm(
+            file=stream, bar_format="{desc}", leave=False, dynamic_ncols=True
+        )
+        self._handlers = [
+            handler
+            for handler in logging.getLogger().handlers
+            if isinstance(handler, logging.StreamHandler) and handler.stream is stream
+        ]
+        self._stream = stream
+        for handler in self._handlers:
+            handler.setStream(_Above(stream))
+        atexit.register(self.close)  # Ctrl-C twice ends the program without a word to anybody
+
+    @property
+    def shares_log(self) -> bool:
+        """Whether log lines come to the same terminal."""
+        return bool(self._handlers)
+
+    def show(self, *parts: str) -> None:
+        """Show as many of the parts, the most important first, as the terminal has room for."""
+        columns = os.get_terminal_size(self._stream.fileno()).columns
+        self._bar.set_description_str(fitted(parts, columns or _COLUMNS))
+
+    def close(self) -> None:
+        """Take the line away."""
+        atexit.unregister(self.close)
+        self._bar.close()
+        for handler in self._handlers:
+            handler.setStream(self._stream)
+
+
+class _Above:
+    """Writes to a stream above the lines that tqdm keeps at its foot."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with tqdm.external_write_mode(file=self._stream):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def fitted(parts: Sequence[str], columns: int) -> str:
+    """Join the first of `parts` that one line of a terminal has room for."""
+    parts = [part for part in parts if part]
+    while len(parts) > 1 and len(_BETWEEN.join(parts)) >= columns:
+        parts.pop()
+    return _BETWEEN.join(parts)

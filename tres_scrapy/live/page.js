@@ -1,0 +1,347 @@
+"use strict";
+// The live page: it asks for the state every second or so and for the figures now and then. All
+// that comes from the web is set as text, never as HTML, and only http and https are links.
+
+const POLL = 1200; // milliseconds between two questions for the state
+const FIGURES = 3000; // and for the figures
+const KEPT = 60; // recent pages on the page
+const PLACES = {
+  harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
+  tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
+};
+const byId = (id) => document.getElementById(id);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let step = -1;
+let drawn = -1;
+let pictures = [];
+let held = [];
+let status = "";
+let asking = Promise.resolve();
+
+// The token of the first visit stays in this tab: it is in no cookie and leaves the address.
+const given = new URL(location.href).searchParams.get("token");
+if (given) {
+  sessionStorage.setItem("token", given);
+  history.replaceState(null, "", "/");
+}
+const token = sessionStorage.getItem("token") || "";
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function link(url, text) {
+  const made = element("a", "", text || url);
+  let scheme = "";
+  try { scheme = new URL(url).protocol; } catch { /* it is shown, not linked */ }
+  if (scheme === "http:" || scheme === "https:") {
+    made.href = url;
+    made.target = "_blank";
+    made.rel = "noopener noreferrer";
+  }
+  return made;
+}
+
+async function ask(path, body) {
+  const options = { headers: { "X-Tres-Token": token }, cache: "no-store" };
+  if (body) {
+    options.method = "POST";
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  const response = await fetch(path, options);
+  if (response.status === 204) return null;
+  if (response.status === 403) throw new Error("closed");
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+function notice(text) {
+  byId("notice").textContent = text;
+  byId("notice").hidden = !text;
+}
+
+// Numbers and times
+
+const whole = (number) => Math.round(number).toLocaleString("en");
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+function duration(seconds) {
+  const all = Math.max(0, Math.round(seconds));
+  const [hours, minutes] = [Math.floor(all / 3600), Math.floor(all / 60) % 60];
+  if (hours) return `${hours} h ${minutes} min`;
+  return minutes ? `${minutes} min ${all % 60} s` : `${all} s`;
+}
+
+// Headline numbers
+
+function card(name, value, more) {
+  const cards = byId("cards");
+  let made = cards.querySelector(`[data-name="${name}"]`);
+  if (!made) {
+    made = element("div", "card");
+    made.dataset.name = name;
+    made.append(element("div", "name", name), element("div", "value"), element("div", "more"));
+    cards.append(made);
+  }
+  made.children[1].textContent = value;
+  made.children[2].textContent = more;
+}
+
+function showState(state) {
+  status = state.status;
+  document.title = `${whole(state.pages)} pages, ${percent(state.harvest)} – TRES ${state.topic}`;
+  byId("topic").textContent = `${state.topic} · ${state.policy}`;
+  byId("status").textContent = status;
+  byId("status").className = `pill ${status}`;
+  const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
+  byId("timing").textContent = `${duration(state.elapsed)}${left}`;
+  byId("progress").hidden = !state.limit;
+  const share = state.limit ? Math.min(1, state.pages / state.limit) : 0;
+  byId("progress").firstElementChild.style.width = `${100 * share}%`;
+  const target = state.limit ? `of ${whole(state.limit)}, ${percent(share)}` : "until links run out";
+  card("Pages", whole(state.pages), target);
+  card("Harvest rate", percent(state.harvest), `${whole(state.relevant)} relevant pages`);
+  card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
+  card("Frontier", whole(state.frontier), "links that wait");
+  if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
+  card("Pages a second", state.rate.toFixed(1), `${whole(state.under_way)} under way`);
+  card("Failed fetches", whole(state.failures), "no pages of the target");
+  byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
+  for (const button of document.querySelectorAll("header button, form button")) {
+    button.disabled = status === "ending";
+  }
+  byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
+}
+
+// Recent pages
+
+const FAILURES = { soft_404: "not found", robots: "robots.txt", not_html: "no HTML", query: "query" };
+
+function entry(page) {
+  const item = element("li", step < 0 ? "" : "fresh");
+  const head = element("button", "head");
+  head.type = "button";
+  head.setAttribute("aria-expanded", "false");
+  const isPage = ["relevant", "irrelevant", "copy"].includes(page.outcome);
+  const outcome = FAILURES[page.outcome] || page.outcome.replaceAll("_", " ");
+  head.append(
+    element("span", `mark ${isPage ? page.outcome : "failure"}`, outcome),
+    element("span", "title", page.title || page.anchor || page.url),
+    element("span", "domain", page.domain),
+  );
+  head.addEventListener("click", () => toggle(item, head, page));
+  item.append(head, element("p", "why", page.why));
+  return item;
+}
+
+async function toggle(item, head, page) {
+  const open = item.querySelector(".detail");
+  head.setAttribute("aria-expanded", String(!open));
+  if (open) {
+    open.remove();
+    showRecent([]);
+    return;
+  }
+  const detail = element("div", "detail");
+  item.append(detail);
+  try {
+    showDetail(detail, page, await ask(`page?step=${page.step}`));
+  } catch (error) {
+    detail.textContent = `It cannot be shown: ${error.message}`;
+  }
+}
+
+function showDetail(detail, page, found) {
+  const about = element("div");
+  about.append(link(page.url));
+  if (page.anchor) about.append(element("div", "", `Text of its link: “${page.anchor}”`));
+  if (page.probability !== null) {
+    about.append(element("div", "", `P(relevant) of the page: ${percent(page.probability)}`));
+  }
+  detail.append(about);
+  if (!found) return;
+  const table = element("table");
+  for (const { name, meaning, value } of found.features) {
+    const row = table.insertRow();
+    row.title = meaning;
+    const meter = element("meter");
+    meter.value = value;
+    row.insertCell().textContent = name;
+    row.insertCell().append(meter);
+    row.insertCell().textContent = value.toFixed(2);
+  }
+  const features = element("div");
+  features.append(element("h3", "", "Its features when it was chosen"), table);
+  detail.append(features);
+  const rivals = found.rivals.map((rival) => [
+    `Q ${rival.q_value.toFixed(3)}  `, link(rival.url, rival.anchor || rival.url),
+  ]);
+  list(detail, "The best links of other leaves at that choice", rivals);
+  list(detail, "The path to it", found.trail.map((before) => [
+    link(before.url, before.title || before.url),
+  ]));
+}
+
+function list(detail, title, rows) {
+  if (!rows.length) return;
+  const made = element("ul");
+  for (const row of rows) {
+    const item = element("li");
+    item.append(...row);
+    made.append(item);
+  }
+  const block = element("div");
+  block.append(element("h3", "", title), made);
+  detail.append(block);
+}
+
+function showRecent(pages) { // they wait while one is read: the list would run away from the reader
+  held = [...pages.map(entry), ...held].slice(0, KEPT);
+  const recent = byId("recent");
+  const isRead = recent.querySelector(".detail") !== null;
+  byId("held").textContent = isRead && held.length ? `${held.length} newer ones wait.` : "";
+  if (isRead) return;
+  recent.prepend(...held);
+  held = [];
+  while (recent.children.length > KEPT) recent.lastElementChild.remove();
+}
+
+// Figures
+
+function themed(picture) {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const layout = structuredClone(picture.figure.layout);
+  const axis = { gridcolor: colour("--grid"), linecolor: colour("--line") };
+  layout.xaxis = { ...axis, ...layout.xaxis };
+  layout.yaxis = { ...axis, ...layout.yaxis };
+  return {
+    ...layout,
+    uirevision: picture.name,
+    autosize: true,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: colour("--text"), family: "system-ui, sans-serif", size: 12 },
+    hoverlabel: {
+      bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--text") },
+    },
+  };
+}
+
+function draw(picture) {
+  const inDependence = picture.name.startsWith("dependence_");
+  let figure = document.querySelector(`[data-figure="${picture.name}"]`);
+  if (!figure) {
+    figure = element("article", "figure");
+    figure.dataset.figure = picture.name;
+    const title = element("h2", "", picture.title);
+    const note = element("p", "note", picture.note);
+    figure.append(title, note, element("div", "plot"));
+    byId(inDependence ? "dependence" : PLACES[picture.name] || "totals").append(figure);
+    if (inDependence) byId("learned").hidden = false;
+  }
+  Plotly.react(figure.lastElementChild, picture.figure.data, themed(picture), {
+    displayModeBar: false, responsive: true,
+  });
+}
+
+function drawAll() {
+  for (const picture of pictures) draw(picture);
+}
+
+// Questions, one after the other
+
+async function poll() {
+  try {
+    const state = await ask(`state?step=${step}`);
+    notice("");
+    showRecent(state.recent);
+    step = state.step;
+    showState(state);
+  } catch (error) {
+    lost(error);
+  }
+}
+
+async function pollFigures() {
+  try {
+    const found = await ask(`figures?step=${drawn}`);
+    if (!found) return;
+    ({ pictures, step: drawn } = found);
+    drawAll();
+  } catch (error) {
+    if (error.message !== "Failed to fetch") console.warn(error.message);
+  }
+}
+
+function lost(error) {
+  byId("status").className = "pill lost";
+  if (error.message === "closed") {
+    byId("status").textContent = "closed";
+    notice("This tab does not know the token. Open the address that the crawl's log tells.");
+  } else if (error instanceof TypeError) { // nobody listens any more
+    byId("status").textContent = "ended";
+    byId("timing").textContent = "";
+    notice("The crawl has ended, or its machine cannot be reached: these are the last figures. "
+      + "Its report lies beside its output.");
+  } else {
+    notice(error.message);
+  }
+  for (const button of document.querySelectorAll("header button, form button")) {
+    button.disabled = true;
+  }
+}
+
+function repeat(question, every) {
+  const again = async () => {
+    if (!document.hidden) {
+      asking = asking.then(question);
+      await asking;
+    }
+    setTimeout(again, every);
+  };
+  again();
+}
+
+async function steer(wish, value) {
+  const said = byId("said");
+  try {
+    const answer = await ask("control", { do: wish, value });
+    said.className = "";
+    said.textContent = answer.said;
+    await poll();
+    return true;
+  } catch (error) {
+    said.className = "error";
+    said.textContent = error instanceof TypeError ? "The crawl does not answer." : error.message;
+    return false;
+  }
+}
+
+byId("pause").addEventListener("click", () => steer(status === "paused" ? "resume" : "pause"));
+byId("stop").addEventListener("click", (event) => {
+  const button = event.currentTarget;
+  if (!button.dataset.sure) { // a second click within a few seconds means it
+    button.dataset.sure = "yes";
+    button.textContent = "Stop: sure?";
+    setTimeout(() => { delete button.dataset.sure; button.textContent = "Stop"; }, 4000);
+    return;
+  }
+  steer("stop");
+});
+for (const wish of ["seed", "max"]) {
+  byId(wish).addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const field = event.target.elements.value;
+    if (await steer(wish, field.value)) field.value = "";
+  });
+}
+dark.addEventListener("change", drawAll);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+repeat(poll, POLL);
+repeat(pollFigures, FIGURES);
