@@ -1,0 +1,187 @@
+import asyncio
+import errno
+import gzip
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
+from scrapy.statscollectors import MemoryStatsCollector
+from warcio.archiveiterator import ArchiveIterator
+
+from tres_scrapy.config import ConfigError
+from tres_scrapy.extensions.archive import FIELDS, Archive
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.middlewares.archive import exchange_of
+from tres_scrapy.policies.crawl import PAGE
+
+ANSWER = HtmlResponse(
+    "http://a.test/",
+    headers={"Content-Encoding": "gzip", "Set-Cookie": ["a=1", "b=2"]},
+    body=gzip.compress(b"soup"),
+    flags=["dataloss"],
+    ip_address="192.0.2.1",
+    protocol="HTTP/1.0",
+)
+
+
+class Crawler:
+    """What an archive asks of a crawler."""
+
+    def __init__(self, **settings):
+        self.settings = Settings({"TRES_TOPIC": "food", "USER_AGENT": "tres", **settings})
+        self.stats = MemoryStatsCollector(SimpleNamespace(settings=self.settings))
+        self.learner = SimpleNamespace(started="now", listeners=[])
+        self.closed = []
+        self.engine = SimpleNamespace(close_spider_async=self.close)
+
+    def get_extension(self, cls):
+        return self.learner if cls is Learner else None
+
+    async def close(self, reason):
+        self.closed.append(reason)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Open an archive of what is relevant or of everything."""
+
+    def open_(kind, name="a.warc.gz"):
+        crawler = Crawler(TRES_WARC=kind, TRES_WARC_FILE=str(tmp_path / name))
+        archive = Archive(crawler)
+        archive.open()
+        return archive, crawler
+
+    return open_
+
+
+def booking(row, kind=PAGE, *, relevant=False):
+    return SimpleNamespace(
+        experience=SimpleNamespace(row=row),
+        lease=SimpleNamespace(url=f"http://a.test/{row}"),
+        kind=kind,
+        relevant=relevant,
+    )
+
+
+def visit(*, relevant):
+    judgement = SimpleNamespace(probability=0.75, relevant=relevant)
+    page = SimpleNamespace(language="")
+    judged = SimpleNamespace(judgement=judgement, page=page)
+    return SimpleNamespace(relevant=relevant, is_new=True, depth=0, path=["x"], judged=judged)
+
+
+def fill(archive):
+    """Archive a relevant page, an irrelevant one, a missing one, and robots.txt."""
+    for row in (0, 1, 2, None):
+        response = ANSWER.replace(url=f"http://a.test/{row}")
+        asyncio.run(archive.add(row, exchange_of(Request(response.url), response)))
+    archive.booked(booking(0, relevant=True), visit(relevant=True))
+    archive.booked(booking(1), visit(relevant=False))
+    archive.booked(booking(2, "http_404"), None)
+    archive.booked(booking(3, "robots"), None)
+    archive.engine_stopped()
+
+
+def rows_of(path):
+    with path.open("rb") as file:
+        return [
+            (record.rec_type, (record.rec_headers["WARC-Target-URI"] or "").rpartition("/")[2])
+            for record in ArchiveIterator(file)
+        ]
+
+
+def test_everything_is_archived_at_once_and_noted_when_it_is_booked(opened, tmp_path):
+    archive, crawler = opened("all")
+    fill(archive)
+    answers = [(kind, row) for row in ("0", "1", "2", "None") for kind in ("response", "request")]
+    notes = [("metadata", row) for row in ("0", "1", "2", "3")]
+    assert rows_of(tmp_path / "a.warc.gz") == [("warcinfo", ""), *answers, *notes]
+    assert crawler.stats.get_value("tres/warc/responses") == 4
+    assert crawler.stats.get_value("tres/warc/bytes") == (tmp_path / "a.warc.gz").stat().st_size
+
+
+def test_every_field_of_a_note_is_documented(opened, tmp_path):
+    archive, _ = opened("all")
+    fill(archive)
+    with (tmp_path / "a.warc.gz").open("rb") as file:
+        notes = [
+            r.content_stream().read() for r in ArchiveIterator(file) if r.rec_type == "metadata"
+        ]
+    names = {line.partition(b":")[0].decode() for note in notes for line in note.splitlines()}
+    assert {"relevant", "probability", "failure"} <= names <= set(FIELDS)
+
+
+def test_what_is_relevant_is_archived_when_it_is_known_to_be(opened, tmp_path):
+    archive, _ = opened("relevant")
+    fill(archive)
+    kinds = ["response", "request", "metadata"]
+    assert rows_of(tmp_path / "a.warc.gz") == [("warcinfo", ""), *((kind, "0") for kind in kinds)]
+    assert not archive._open, "nothing is kept of what is booked"
+
+
+def test_exchange_is_what_was_received():
+    request = Request("http://a.test/", headers={"Accept": "*/*"}, body=b"q")
+    one = exchange_of(request, ANSWER)
+    assert (one.body, one.protocol, one.truncated) == (ANSWER.body, "HTTP/1.0", "disconnect")
+    assert one.headers == [
+        ("Content-Encoding", "gzip"),
+        ("Set-Cookie", "a=1"),
+        ("Set-Cookie", "b=2"),
+    ]
+    assert (one.asked, one.sent, one.ip) == ([("Accept", "*/*")], b"q", "192.0.2.1")
+
+
+def test_address_of_a_proxy_is_not_that_of_the_server():
+    assert exchange_of(Request("http://a.test/", meta={"proxy": "http://p"}), ANSWER).ip is None
+
+
+def test_archive_that_cannot_be_written_stops_the_crawl_with_one_line(opened, monkeypatch, caplog):
+    archive, crawler = opened("all")
+    archive.writer.error = OSError(errno.ENOSPC, "No space left on device")
+
+    async def crawl():
+        fill_ = [archive.add(row, exchange_of(Request(ANSWER.url), ANSWER)) for row in range(3)]
+        await asyncio.gather(*fill_)
+
+    monkeypatch.setattr("tres_scrapy.extensions.archive.deferred_from_coro", asyncio.ensure_future)
+    asyncio.run(crawl())
+    archive.engine_stopped()
+    assert crawler.closed == ["archive_failed"]
+    assert caplog.text.count("cannot be written ([Errno 28] No space left on device)") == 1
+
+
+def test_crawl_waits_for_a_writer_that_has_fallen_behind(opened, monkeypatch):
+    archive, _ = opened("all")
+    looks = iter([True, True, False])
+    monkeypatch.setattr(type(archive.writer), "full", property(lambda _: next(looks)))
+    asyncio.run(archive.add(1, exchange_of(Request(ANSWER.url), ANSWER)))
+    archive.writer.close()
+    assert next(looks, "asked three times") == "asked three times"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("thesis.warc.gz", "it is no WARC"), ("x/y.warc.gz", "File exists")]
+)
+def test_archive_that_cannot_be_begun_is_one_clear_line(opened, tmp_path, name, reason):
+    (tmp_path / "thesis.warc.gz").write_bytes(b"thesis")
+    (tmp_path / "x").touch()
+    with pytest.raises(
+        ConfigError, match=f"TRES_WARC_FILE '.*{name}' cannot be written: .*{reason}"
+    ):
+        opened("all", name)
+    assert (tmp_path / "thesis.warc.gz").read_bytes() == b"thesis"
+
+
+def test_archive_lies_beside_the_items_unless_it_is_told_otherwise(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for settings, path in (
+        ({}, "output/food-now.warc.gz"),
+        ({"TRES_OUTPUT": "soups.jsonl"}, "soups.warc.gz"),
+        ({"TRES_OUTPUT": "soups"}, "soups.warc.gz"),
+    ):
+        archive = Archive(Crawler(TRES_WARC="all", **settings))
+        archive.open()
+        archive.writer.close()
+        assert (tmp_path / path).stat().st_size

@@ -1,0 +1,46 @@
+"""One request of the crawl and what came of it, as it went over the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import uuid4
+
+Headers = list[tuple[str, str]]
+
+
+def new_id() -> str:
+    """Return a new identifier of a record."""
+    return f"<urn:uuid:{uuid4()}>"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request and its response, headers decoded as latin-1.
+
+    `body` has its content coding still; `ip` is the server's address where it is known;
+    `truncated` says why the body is not whole: "disconnect", "length" or "".
+    """
+
+    url: str
+    method: str
+    asked: Headers
+    sent: bytes
+    status: int
+    headers: Headers
+    body: bytes
+    ip: str | None = None
+    protocol: str = "HTTP/1.1"
+    truncated: str = ""
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What is known of a URL beside its exchange: `about` is the record of the response."""
+
+    url: str
+    fields: dict[str, str]
+    about: str | None = None
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))

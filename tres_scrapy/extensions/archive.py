@@ -1,0 +1,145 @@
+"""The extension that archives the crawl in a WARC file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import Final, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from tres_scrapy.archive.exchange import Exchange, Note
+from tres_scrapy.archive.record import exchange_records, info_record, note_record
+from tres_scrapy.archive.writer import ArchiveWriter
+from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.output import beside, output_path
+from tres_scrapy.policies.crawl import Booking
+
+ARCHIVE_FAILED: Final = "archive_failed"
+ENDING: Final = ".warc.gz"
+PAUSE: Final = 0.05  # seconds between two looks whether the writer has room again
+MOST_SEEDS: Final = 1000  # of a list, noted in the file
+FIELDS: Final = {  # of metadata records, and what they say
+    "relevant": "whether the page was judged relevant",
+    "probability": "P(relevant)",
+    "duplicate": "whether it has nearly the words of an earlier page; it is no item then",
+    "language": "ISO 639-1",
+    "depth": "links from the seed",
+    "via": "the page that led there",
+    "failure": "why there is no page: robots, http_404, soft_404, DownloadTimeoutError, ...",
+}
+
+logger = logging.getLogger(__name__)
+
+
+class Archive:
+    """Writes what was asked and answered, and beside each page what it was judged to be.
+
+    With TRES_WARC=all, each exchange is written at once, and each failure. Otherwise one is kept
+    until its page is known to be relevant.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._config = Config.from_settings(crawler.settings)
+        self._everything = self._config.warc == "all"
+        self._failed = False
+        self._open: dict[int, Exchange] = {}  # by row, those of samples that are leased
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if Config.from_settings(crawler.settings).warc == "none":
+            raise NotConfigured
+        archive = cls(crawler)
+        crawler.signals.connect(archive.engine_stopped, signal=signals.engine_stopped)
+        return archive
+
+    def open(self) -> None:
+        """Begin the file, when all extensions are there; raise ConfigError if that fails."""
+        path = self._config.warc_file or beside(output_path(self._crawler), ENDING)
+        try:
+            self.writer = ArchiveWriter(path)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"TRES_WARC_FILE {str(path)!r} cannot be written: {error}") from None
+        self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
+        learner = self._crawler.get_extension(Learner)
+        assert learner is not None  # the add-on installs both
+        learner.listeners.append(self.booked)
+
+    async def add(self, row: int | None, exchange: Exchange) -> None:
+        """Take an exchange; wait, while others go on, if too much is waiting to be written."""
+        if row is not None:
+            self._open[row] = exchange
+        if self._everything:
+            self._put(exchange)
+            while self.writer.full and self.writer.error is None:
+                await asyncio.sleep(PAUSE)
+
+    def booked(self, booking: Booking, visit: Visit | None) -> None:
+        """Say what came of a sample."""
+        exchange = self._open.pop(booking.experience.row, None)
+        if not (self._everything or (exchange is not None and booking.relevant)):
+            return
+        url = booking.lease.url if exchange is None else exchange.url
+        fields = {"failure": booking.kind} if visit is None else _verdict(visit)
+        if exchange is not None and not self._everything:
+            self._put(exchange)
+        note = Note(url, fields, None if exchange is None else exchange.id)
+        self.writer.put(partial(note_record, note))
+
+    def engine_stopped(self) -> None:
+        self.writer.close()
+        self._check()
+        stats = self._crawler.stats
+        stats.set_value("tres/warc/bytes", self.writer.size)
+        stats.set_value("tres/warc/left_out", self.writer.left_out)
+        logger.info("Archived %.1f MB in %s", self.writer.size / 1e6, self.writer.path)
+
+    def _put(self, exchange: Exchange) -> None:
+        self._check()
+        self.writer.put(partial(exchange_records, exchange), len(exchange.body))
+        self._crawler.stats.inc_value("tres/warc/responses")
+
+    def _check(self) -> None:
+        if self.writer.error is None or self._failed:
+            return
+        self._failed = True
+        logger.error(
+            "%s cannot be written (%s): the crawl stops; what was written can be read",
+            *(self.writer.path, self.writer.error),
+        )
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason=ARCHIVE_FAILED))
+
+
+def _verdict(visit: Visit) -> dict[str, str]:
+    judgement = visit.judged.judgement
+    fields = {
+        "relevant": str(judgement.relevant).lower(),
+        "probability": f"{judgement.probability:.4f}",
+        "duplicate": str(not visit.is_new).lower(),
+        "language": visit.judged.page.language,
+        "depth": str(visit.depth),
+        "via": visit.path[-2] if len(visit.path) > 1 else "",
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _facts(crawler: Crawler, config: Config) -> dict[str, str]:
+    """Return what the file says of itself."""
+    offline_web = crawler.get_extension(OfflineWeb)
+    seeds = config.seed or (offline_web.seeds if offline_web is not None else ())
+    return {
+        "software": "tres-scrapy",
+        "format": "WARC File Format 1.1",
+        "http-header-user-agent": str(crawler.settings["USER_AGENT"]),
+        "robots": "obeyed" if crawler.settings.getbool("ROBOTSTXT_OBEY") else "ignored",
+        "topic": str(config.topic),
+        "policy": config.policy,
+        "seeds": " ".join(seeds[:MOST_SEEDS]),
+    }
