@@ -1,0 +1,43 @@
+"""How fast a crawl goes, and how long it has to go."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+WINDOW: Final = 60.0  # seconds; a crawl of an hour ago says little of the next minute
+
+
+class Pace:
+    """Counts pages a second over the last WINDOW, from the marks that it is given."""
+
+    def __init__(self, pages: int, now: float) -> None:
+        self._first = now, pages  # pages of an interrupted crawl among them
+        self._marks = deque([self._first])
+
+    def note(self, pages: int, now: float) -> None:
+        """Mark the number of pages at a time, in seconds of any clock that goes forward."""
+        self._marks.append((now, pages))
+        while len(self._marks) > 2 and self._marks[1][0] <= now - WINDOW:
+            self._marks.popleft()
+
+    @property
+    def recent(self) -> float:
+        """Pages a second over the last WINDOW."""
+        return _rate(self._marks[0], self._marks[-1])
+
+    @property
+    def overall(self) -> float:
+        """Pages a second from the beginning."""
+        return _rate(self._first, self._marks[-1])
+
+    def left(self, limit: int | None) -> float | None:
+        """Return the seconds until `limit` pages as it goes now; None if nobody can say."""
+        if limit is None or not self.recent:
+            return None
+        return max(0, limit - self._marks[-1][1]) / self.recent
+
+
+def _rate(since: tuple[float, int], until: tuple[float, int]) -> float:
+    seconds = until[0] - since[0]
+    return (until[1] - since[1]) / seconds if seconds > 0 else 0.0
