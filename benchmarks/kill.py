@@ -17,7 +17,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -112,36 +112,34 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         seconds_to_recover=round(seconds, 2),
         losses={
             "fetched twice without a kill": sum(n - 1 > under_way[url] for url, n in urls.items()),
-            **losses(recovered.store, urls, links, booked_pages(job), most),
+            "discovered and lost": lost(recovered.store, web, links, booked_pages(job), most),
+            "domains over MAX": sum(n > most for n in Counter(map(domain, urls)).values()),
             **item_losses(job, items),
         },
     )
 
 
-def losses(
-    store: SampleStore, urls: Counter[str], links: set[str], booked: Iterable[str], most: int
-) -> dict[str, int]:
-    """Count links that are neither fetched nor waiting though MAX allows it, and broken caps.
+def lost(
+    store: SampleStore, web: SyntheticWeb, links: Iterable[str], booked: Iterable[str], most: int
+) -> int:
+    """Count links that are neither fetched nor waiting though MAX allows it; print them.
 
-    The web does not count a page that says "not found" with status 200, the crawl does where it
-    does not see it: what it has `booked` is what MAX allows.
+    A link that is redirected is fetched with where it leads. What the crawl has `booked` counts
+    for MAX: a page that says "not found" with status 200, where the crawl does not see it, too.
     """
     waiting = {store.url(row) for row in store.pending_rows().tolist()}
-    pages, served_pages = Counter(map(domain, booked)), Counter(map(domain, urls))
-    lost = [
+    pages = Counter(map(domain, booked))
+    found = [
         url
         for url in links
-        if not store.is_closed(url)
-        and url not in waiting
+        if url not in waiting
         and pages[domain(url)] < most
         and not given_up(store, url)
+        and not any(map(store.is_closed, (url, *deque(chain(web, url), maxlen=1))))
     ]
-    for url in lost:
-        print(f"lost: {url}: {pages[domain(url)]} pages booked, {served_pages[domain(url)]} served")
-    return {
-        "discovered and lost": len(lost),
-        "domains over MAX": sum(count > most for count in served_pages.values()),
-    }
+    for url in found:
+        print(f"lost: {url}: {pages[domain(url)]} pages booked")
+    return len(found)
 
 
 def booked_pages(job: Path) -> list[str]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,15 +21,19 @@ PROJECT = Path(__file__).parents[1]
 
 @dataclass
 class Pages:
-    """A tiny web: what each URL answers, and the requests it got.
+    """A tiny web: what each URL answers, the requests it got and the files that were put there.
 
-    After `lasts` requests, if it is set, it hangs up on whoever asks.
+    After `lasts` requests, if it is set, it hangs up on whoever asks. Who asks for a URL of
+    `silent` waits until `over`.
     """
 
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
     requests: list[tuple[float, str]] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
     port: int = 0
     lasts: int | None = None
+    silent: set[str] = field(default_factory=set)
+    over: threading.Event = field(default_factory=threading.Event)
 
     def add(self, url, html="", status=200, **headers):
         headers = {"Content-Type": "text/html; charset=utf-8"} | {
@@ -44,6 +49,12 @@ class Pages:
 @pytest.fixture
 def pages() -> Iterator[Pages]:
     """Serve a Pages web as an HTTP proxy."""
+    with served() as web:
+        yield web
+
+
+@contextmanager
+def served() -> Iterator[Pages]:
     web = Pages()
 
     class Handler(BaseHTTPRequestHandler):
@@ -54,6 +65,10 @@ def pages() -> Iterator[Pages]:
             if web.lasts is not None and len(web.requests) > web.lasts:
                 self.close_connection = True
                 return
+            if self.path in web.silent:
+                web.over.wait()
+                self.close_connection = True
+                return
             status, headers, body = web.answers.get(self.path, (404, {}, b""))
             self.send_response(status)
             for name, value in headers.items():
@@ -61,6 +76,12 @@ def pages() -> Iterator[Pages]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_PUT(self):
+            web.files[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def log_message(self, *args):
             pass
@@ -71,6 +92,7 @@ def pages() -> Iterator[Pages]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield web
+    web.over.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -80,7 +102,7 @@ def pages() -> Iterator[Pages]:
 def scrapy(tmp_path):
     """Run `scrapy` in the project as a user would; output files land in a temporary directory."""
 
-    def run(*arguments, pages=None, project=PROJECT, program=("-m", "scrapy"), timeout=120):
+    def run(*arguments, pages=None, project=PROJECT, program=("-m", "scrapy"), timeout=300):
         environment = dict(os.environ)
         if pages is not None:
             environment["http_proxy"] = f"http://127.0.0.1:{pages.port}"

@@ -3,11 +3,15 @@
 import json
 
 import pytest
+from scrapy.core.scheduler import Scheduler
 from scrapy.extensions.spiderstate import SpiderState
 from scrapy.settings import Settings
 from scrapy.utils.conf import build_component_list
 
-from tres_scrapy.addon import TresAddon
+from tres_scrapy import settings as ours
+from tres_scrapy.addon import LIMITS, TresAddon
+from tres_scrapy.config import ConfigError
+from tres_scrapy.scheduler import TreeFrontierScheduler
 
 SETTINGS = """
 SPIDER_MODULES = ["theirs.spiders"]
@@ -103,3 +107,26 @@ def test_what_runs_code_of_others_is_off_unless_their_project_wants_it(wanted):
     assert [settings.getbool(name) for name in names] == [wanted, wanted]
     extensions = settings.get_component_priority_dict_with_base("EXTENSIONS")
     assert (SpiderState in build_component_list(extensions)) == wanted
+
+
+def test_limits_of_ours_hold_where_the_project_has_none_of_its_own():
+    settings = Settings()
+    TresAddon().update_settings(settings)
+    assert {name: settings[name] for name in LIMITS} == LIMITS
+    assert settings.getdict("DOWNLOAD_HANDLERS") == ours.DOWNLOAD_HANDLERS
+    own = {"DOWNLOAD_TIMEOUT": 7, "DOWNLOAD_HANDLERS": {"https": "theirs.Handler", "ftp": None}}
+    settings = Settings(own)
+    TresAddon().update_settings(settings)
+    assert settings["DOWNLOAD_TIMEOUT"] == 7
+    assert settings.getdict("DOWNLOAD_HANDLERS") == own["DOWNLOAD_HANDLERS"] | {
+        "http": ours.DOWNLOAD_HANDLERS["http"]
+    }
+
+
+@pytest.mark.parametrize("scheduler", [Scheduler, "scrapy.core.scheduler.Scheduler"])
+def test_scheduler_of_the_projects_own_is_refused(scheduler):
+    with pytest.raises(ConfigError, match=r"SCHEDULER .* is a scheduler itself; unset it"):
+        TresAddon().update_settings(Settings({"SCHEDULER": scheduler}))
+    settings = Settings({"SCHEDULER": TreeFrontierScheduler})
+    TresAddon().update_settings(settings)
+    assert settings["SCHEDULER"] is TreeFrontierScheduler

@@ -95,6 +95,8 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
         (["--topics", "food-svm", "--policies", "tres"], "'food-svm' has no synthetic web"),
         (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
         (["--web", "corpus"], "--data FILE"),
+        (["--web", "recorded"], "--data FILE"),
+        (["--web", "recorded", "--data", "missing.warc"], "no WARC file at 'missing.warc'"),
         (["--web", "corpus", "--data", "missing.jsonl"], "missing.jsonl"),
         (["-s", "TRES_GAMMA=2"], "TRES_GAMMA"),
         (["-s", "TRES_GAMA=0"], "did you mean TRES_GAMMA"),

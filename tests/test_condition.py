@@ -64,6 +64,18 @@ def test_a_corpus_is_known_by_its_content_not_its_folder(tmp_path: Path) -> None
         corpus[2].note(tmp_path)
 
 
+def test_a_recording_is_known_by_the_files_in_its_folder(tmp_path: Path) -> None:
+    for folder, files in (("a", "12"), ("b", "12"), ("c", "13")):
+        (tmp_path / folder / "web").mkdir(parents=True)
+        for name in files:
+            (tmp_path / folder / "web" / f"{name}.warc").write_text(name)
+    webs = [replace(CONDITIONS, web="recorded", data=tmp_path / n / "web") for n in "abc"]
+    webs[0].note(tmp_path)
+    webs[1].note(tmp_path)
+    with pytest.raises(ValueError, match="the data"):
+        webs[2].note(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps({"web": "corpus"})])
 def test_conditions_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)

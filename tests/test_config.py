@@ -53,6 +53,10 @@ def test_value_is_read(name, text, value):
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
+        ("known", "a,,b", "one comma between two"),
+        ("metrics_file", "a", "end in .prom"),
+        ("warc", "some", "one of none, relevant, all"),
+        ("warc_file", "a.warc", "end in .warc.gz"),
         ("max_per_domain", "many", "a number, two like 5_2, or none"),
     ],
 )
@@ -62,6 +66,15 @@ def test_bad_value_names_setting_value_and_rule(name, text, rule):
     message = str(error.value)
     assert f"TRES_{name.upper()} (-a {name}=) {text!r}: must" in message
     assert rule in message
+
+
+@pytest.mark.parametrize(
+    ("settings", "hint"),
+    [({"policy": "best-first"}, "best_first"), ({"web": "sintetic"}, "synthetic")],
+)
+def test_choice_that_is_misspelt_is_refused_with_a_suggestion(settings, hint):
+    with pytest.raises(ConfigError, match=f"must be one of .*; did you mean {hint}[?]$"):
+        config(**settings)
 
 
 def test_limits_of_reading_are_settings():
@@ -129,6 +142,7 @@ def test_adaptive_cap_needs_the_number_of_pages():
         config(max_per_domain="5_2")
 
 
-def test_corpus_web_needs_its_documents():
+@pytest.mark.parametrize("web", ["corpus", "recorded"])
+def test_web_of_files_needs_its_files(web):
     with pytest.raises(ConfigError, match="TRES_WEB_DATA"):
-        config(web="corpus").require_seed()
+        config(web=web).require_seed()

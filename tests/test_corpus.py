@@ -97,15 +97,29 @@ def test_a_line_that_is_no_document_is_named(tmp_path: Path, line: str) -> None:
         CorpusWeb(path, "food")
 
 
-def test_an_unknown_topic_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"topic='opera'.*food, sports, hardware"):
-        CorpusWeb(tmp_path / "none.jsonl", "opera")
+def test_topic_without_marks_is_found_by_its_name_in_the_categories(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    rows = [
+        {
+            "id": "A",
+            "title": "Aria",
+            "categories": ["Music.Opera_and_song"],
+            "links": [],
+            "text": "",
+        },
+        {"id": "B", "title": "Tosca", "categories": ["Opera"], "links": ["A", "C"], "text": ""},
+        {"id": "C", "title": "Rock", "categories": ["Science.Geology"], "links": ["A"], "text": ""},
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    web = CorpusWeb(path, "opera")
+    assert [document.relevant for document in web.documents.values()] == [True, True, False]
+    assert web.seeds == (web.documents["B"].url,)
 
 
 def test_a_corpus_without_the_topic_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_text(json.dumps(ROWS[2]), encoding="utf-8")
-    with pytest.raises(ValueError, match="no relevant document"):
+    with pytest.raises(ValueError, match=r"no category .* holds topic='food'"):
         CorpusWeb(path, "food")
 
 

@@ -26,6 +26,9 @@ class Queue:
         self.told.append(("expand", experience.row, outlinks.tolist(), state))
         self.rows.extend(outlinks.tolist())
 
+    def readmit(self, rows):
+        self.rows.extend(rows.tolist())
+
     def learn(self):
         self.told.append(("learn",))
         return 0.5
@@ -64,6 +67,16 @@ def test_order_of_algorithm_3():
         ("select",),
     ]
     assert crawl.loss == 0.5
+
+
+def test_booking_tells_how_its_sample_was_chosen_and_the_url_it_had_then():
+    crawl = crawl_of(A, B)
+    decision = crawl.next()
+    assert crawl.redirect(decision.row, C)
+    booking = crawl.book_page(decision.row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
+    assert (booking.lease.decision, booking.lease.url) == (decision, A)
+    failure = crawl.book_failure(crawl.next().row, "kind")
+    assert (failure.lease.url, failure.kind) == (B, "kind")
 
 
 def test_seeds_come_first_and_earn_reward_1_whatever_they_are():
@@ -144,6 +157,34 @@ def test_redirect_into_a_full_domain_is_refused(allowed):
     assert crawl.redirect(row, "http://b.test/2") is allowed
 
 
+def test_seed_of_a_full_domain_comes_back_first_when_max_is_raised():
+    crawl = crawl_of(A, A + "2", cap=Cap(1, 1))
+    book(crawl, crawl.next().row, 1.0, B)
+    assert crawl.store.url(crawl.next().row) == B
+    assert crawl.next() is None
+    assert [crawl.store.url(row) for row in crawl.change_cap(Cap(2, 2)).tolist()] == [A + "2"]
+    assert crawl.next().row == 1
+    assert crawl.next() is None
+
+
+def test_raised_max_brings_nothing_back_but_what_full_domains_have_lost():
+    crawl = crawl_of(A, B, cap=Cap(1, 1))
+    ledger = crawl.store.ledger
+    for _ in range(ledger.limits.failures):
+        ledger.book_failure(ledger.id_of("b.test"))  # it is given up
+    crawl.store.drop(book(crawl, crawl.next().row, 1.0, C))  # for a reason of its policy's
+    crawl.policy.rows.clear()
+    assert crawl.next() is None
+    assert not len(crawl.change_cap(None))
+
+
+def test_samples_whose_own_request_is_lost_stay_dropped_when_max_is_raised():
+    crawl = crawl_of(A, A + "2", A + "3", cap=Cap(1, 1))
+    book(crawl, crawl.next().row, 1.0)
+    assert crawl.next() is None
+    assert crawl.change_cap(None, own={2}).tolist() == [2]
+
+
 def test_seed_of_a_busy_host_waits():
     crawl = crawl_of(A, B)
     busy = [crawl.store.hosts.index("a.test")]
@@ -168,3 +209,13 @@ def test_figures_name_what_is_worth_watching():
         "q_loss": 0.5,
         "own": 1,
     }
+
+
+def test_links_that_a_seed_led_to_later_are_its_outlinks():
+    crawl = crawl_of(A)
+    seed = crawl.next().row
+    book(crawl, seed, 1.0)
+    rows = crawl.add_outlinks(seed, [B, A], ["b", "a"], np.zeros((2, 3), dtype=np.float32))
+    assert [crawl.store.url(row) for row in rows.tolist()] == [B]
+    assert crawl.policy.told[-1] == ("expand", seed, rows.tolist(), State.DONE)
+    assert crawl.store.trail(crawl.next().row) == [A, B]

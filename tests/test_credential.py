@@ -1,10 +1,12 @@
 """User names and passwords in URLs, in a real crawl."""
 
+import logging
+
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from tres_scrapy.middlewares.credential import CredentialMiddleware
+from tres_scrapy.middlewares.credential import CredentialFilter, CredentialMiddleware
 
 SECRET = "s3cret"  # noqa: S105 - of nobody
 RECIPE = (
@@ -40,6 +42,21 @@ def test_a_request_loses_its_credentials_and_nothing_else():
     assert middleware.process_request(replaced) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (f"to <GET http://me:{SECRET}@a.test/x>", "to <GET http://a.test/x>"),
+        (f"{{'seed': 'https://me@x.test:{SECRET}@a.test'}}", "{'seed': 'https://a.test'}"),
+        ("http://a.test/ is of me@b.test", "http://a.test/ is of me@b.test"),
+        ("http://a.test/@me and http://b.test", "http://a.test/@me and http://b.test"),
+    ],
+)
+def test_a_log_record_loses_credentials(said, told):
+    record = logging.LogRecord("scrapy", logging.DEBUG, "", 0, "%s, 100 %%", (said,), None)
+    assert CredentialFilter().filter(record)
+    assert record.getMessage() == f"{told}, 100 %"
+
+
 def test_credentials_reach_no_item_and_no_log(scrapy, tmp_path, pages):
     place = f"me:{SECRET}@"
     pages.add("http://a.test/", f'<a href="http://{place}b.test/1">x</a> <a href="/2">x</a>')
@@ -52,11 +69,12 @@ def test_credentials_reach_no_item_and_no_log(scrapy, tmp_path, pages):
     output = tmp_path / "o.jsonl"
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food", "-a", f"seed=http://{place}a.test/"),
-        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0"),
+        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=DEBUG"),
         pages=pages,
     )
     assert process.returncode == 0, process.stderr
     assert {f"http://b.test/{i}" for i in (1, 3, 4)} < set(pages.fetched())
     assert len(output.read_text().splitlines()) == 2
+    assert "Redirecting (meta refresh) to <GET http://b.test/4>" in process.stderr
     assert SECRET not in output.read_text() + process.stderr + process.stdout
     assert SECRET not in str(pages.requests)

@@ -57,6 +57,15 @@ def test_tables_that_were_changed_are_refused(tmp_path):
     assert "tables that TRES has not made" in refused(tmp_path)
 
 
+def test_schema_that_is_no_text_is_told_in_one_line(tmp_path):
+    open_database(tmp_path).close()
+    file = tmp_path / NAME
+    schema = file.read_bytes()
+    assert b"CREATE TABLE lease" in schema
+    file.write_bytes(schema.replace(b"CREATE TABLE lease", b"CREATE TABLE leas\xff"))
+    assert refused(tmp_path).isprintable()
+
+
 def test_crawl_of_scrapys_own_scheduler_is_refused(tmp_path):
     (tmp_path / "requests.queue").mkdir()
     assert "Scrapy's own scheduler" in refused(tmp_path)
@@ -73,6 +82,11 @@ def test_link_that_leads_elsewhere_is_not_followed(tmp_path, suffix):
     assert elsewhere.read_bytes() == b"precious"
 
 
+def test_file_in_the_place_of_the_directory_is_said(tmp_path):
+    (tmp_path / "job").write_text("")
+    assert "is a file: give a directory" in refused(tmp_path / "job")
+
+
 def test_directory_that_cannot_be_made_is_said(tmp_path):
     (tmp_path / "file").write_text("")
     assert "cannot be used" in refused(tmp_path / "file" / "job")
@@ -81,7 +95,7 @@ def test_directory_that_cannot_be_made_is_said(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
 def test_directory_that_is_read_only_is_said(tmp_path):
     tmp_path.chmod(0o500)
-    assert "unable to open" in refused(tmp_path)
+    assert "may you write there?" in refused(tmp_path)
 
 
 def test_crawl_of_another_topic_is_refused(tmp_path):

@@ -115,7 +115,7 @@ def test_restored_agent_learns_on_as_the_one_it_was():
     np.testing.assert_array_equal(restored.q_values(x), agent.q_values(x))
 
 
-@pytest.mark.parametrize("state", [[], [0.0] * 7, [np.nan] * 3004])
+@pytest.mark.parametrize("state", [[], [0.0] * 7, [np.nan] * 3004, [1e7] * 3004, [-1.0] * 3004])
 def test_what_is_no_state_is_refused(state):
     with pytest.raises(ValueError, match="no state"):
         DoubleDQN(AgentOptions(target_period=5), seed=0).restore(

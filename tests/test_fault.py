@@ -1,8 +1,12 @@
 """Faults around a crawl: it goes on, or it stops with one line of reason and goes on later."""
 
 import json
+import os
+import re
+import sys
 
 import pytest
+from conftest import PROJECT
 
 FOOD = (
     "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
@@ -24,15 +28,14 @@ Learner.note_answer = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """
 ONE_BAD_PAGE = """
-import runpy
+import os
 from tres_scrapy.topic import judge
 read_page = judge.read_page
 def fail(html, url, *limits, **options):
     if "leek" in url:
-        raise {0}("a bad page")
+        {0}
     return read_page(html, url, *limits, **options)
 judge.read_page = fail
-runpy.run_module("scrapy", run_name="__main__")
 """
 
 
@@ -102,9 +105,37 @@ def test_hosts_that_are_gone_do_not_stop_a_crawl_that_reaches_others(crawl, soup
     assert items == sorted(["http://seed.test/", *HOSTS[2:]])
 
 
-@pytest.mark.parametrize("error", ["ValueError", "MemoryError", "SystemExit"])
-def test_page_that_cannot_be_judged_costs_itself_only(crawl, error):
-    process, items = crawl(program=("-c", ONE_BAD_PAGE.format(error)))
+@pytest.mark.parametrize(
+    "fault", ["raise ValueError('a bad page')", "raise MemoryError", "os.kill(os.getpid(), 11)"]
+)
+def test_page_that_cannot_be_judged_costs_itself_only(crawl, tmp_path, monkeypatch, fault):
+    (tmp_path / "sitecustomize.py").write_text(ONE_BAD_PAGE.format(fault), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    process, items = crawl()
     assert process.returncode == 0, process.stderr
     assert "'tres/failures/judge_error': 1" in process.stderr
     assert items == sorted(["http://seed.test/", *(url for url in HOSTS if "leek" not in url)])
+
+
+def test_each_row_of_the_table_of_faults_names_tests_that_are_there():
+    faults = (PROJECT / "docs" / "resume.md").read_text(encoding="utf-8").partition("## Faults")[2]
+    rows = [row for row in faults.splitlines() if row.startswith("| ")][1:]
+    assert len(rows) > 10
+    for row in rows:
+        files = re.findall(r"`(test_\w+\.py)`((?:[:,] `[a-z]\w+…?`)*)", row.rpartition(" | ")[2])
+        assert files, row
+        for file, named in files:
+            source = (PROJECT / "tests" / file).read_text(encoding="utf-8")
+            for name in re.findall(r"`(\w+)…?`", named):
+                assert f"def test_{name}" in source, f"{file}: {name}"
+
+
+def test_each_trap_of_the_table_names_a_test_that_is_there():
+    traps = (PROJECT / "docs" / "hostile.md").read_text(encoding="utf-8")
+    files = [PROJECT / "tests" / name for name in ("test_hostile.py", "test_text.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    rows = [row for row in traps.splitlines() if row.startswith("| ")][1:]
+    names = [name for row in rows for name in re.findall(r"`(\w+)` \|$", row)]
+    assert len(names) > 20
+    for name in names:
+        assert f"def test_{name}(" in source

@@ -28,6 +28,21 @@ def fail(self, *arguments):
 Journal.book = fail
 runpy.run_module("scrapy", run_name="__main__")
 """
+FULL_DISK = """
+import resource, runpy, signal
+from tres_scrapy.pipelines import JsonLinesPipeline
+process_item = JsonLinesPipeline.process_item
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+def fill(self, item):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if self._written == 2:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self._file.tell() + 9, limits[1]))
+    process_item(self, item)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    return item
+JsonLinesPipeline.process_item = fill
+runpy.run_module("scrapy", run_name="__main__")
+"""
 KILLED_BEFORE_THE_ITEM = """
 import os, runpy
 from tres_scrapy.pipelines import JsonLinesPipeline
@@ -95,6 +110,7 @@ def test_crawl_that_is_done_says_so(crawl, soups):
     process = crawl("-a", "pages=2")
     assert process.returncode == 0, process.stderr
     assert "All 2 pages were fetched before: -a pages= asks for more" in process.stderr
+    assert "'tres/relevant_pages': 2" in process.stderr
     assert len(soups.fetched()) == 2
 
 
@@ -155,6 +171,17 @@ def test_job_that_cannot_be_written_any_more_stops_with_one_line_and_goes_on_lat
     assert items_of(tmp_path) == all_soups()
 
 
+def test_items_that_cannot_be_written_stop_the_crawl_and_come_later(crawl, tmp_path):
+    failed = crawl(program=("-c", FULL_DISK))
+    assert failed.returncode == 1, failed.stderr
+    assert failed.stderr.count("items.jsonl cannot be written") == 1, failed.stderr
+    assert "'finish_reason': 'output_failed'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    process = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -184,6 +211,7 @@ def test_policy_that_cannot_be_resumed_says_so(crawl, tmp_path):
         "UPDATE step SET mark = x'00'",
         "INSERT INTO item VALUES (1, '{\"url\": 1}')",
         "INSERT INTO item VALUES (1, '[')",
+        'INSERT INTO item VALUES (1, \'{"url": "\\ud800"}\')',
         "INSERT INTO request VALUES (1, '{}')",
         "UPDATE step SET host = 77",
     ],

@@ -1,19 +1,22 @@
 """A crawl that is broken off and recovered from its journal is the crawl it was."""
 
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tres_scrapy.config import ConfigError
+from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job.database import NAME, JobError
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import items, marks, recover
-from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.job.recovery import bookings, items, marks, recover
+from tres_scrapy.policies.crawl import PAGE, Crawl
 from tres_scrapy.policies.registry import POLICIES, make_policy
 from tres_scrapy.policies.resumption import Resumable
 from tres_scrapy.policies.setup import LearningOptions, Setup
@@ -33,7 +36,10 @@ def seed(crawl):
 
 
 class Web:
-    """A web of twenty hosts where every third page is relevant, every seventh dead."""
+    """A web of twenty hosts where every third page is relevant, every seventh none.
+
+    Every other of those leads on, as a sitemap does.
+    """
 
     def __init__(self, crawl, journal):
         self.crawl, self.journal = crawl, journal
@@ -53,14 +59,18 @@ class Web:
         row = self.leased.pop(0)
         url = self.crawl.store.url(row)
         number = int(url.rpartition("/")[2])
-        if number % 7 == 6:
-            booking, note = self.crawl.book_failure(row, "http_404"), ()
+        links = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
+        actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
+        if number % 14 == 6:
+            kind = "robots" if number % 4 == 2 else "http_404"
+            booking, note = self.crawl.book_failure(row, kind), ()
+        elif number % 14 == 13:
+            booking, note = self.crawl.book_failure(row, "not_html", links, [""] * 4, actions), ()
         else:
             if number % 5 == 4:
                 self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
-            links = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
-            actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
             reward = float(number % 3 == 0)
+            self.crawl.counts["duplicates"] += number % 3 == 1
             booking = self.crawl.book_page(row, reward, links, ["an\0chor"] * 4, actions)
             note = str(number).encode(), str(row)
         self.journal.book(self.crawl, booking, *note)
@@ -76,12 +86,12 @@ def state_of(crawl):
     known = {
         "urls": [store.url(row) for row in rows.tolist()],
         "trails": [store.trail(row) for row in rows.tolist()],
-        "anchors": store.anchors,
+        "anchors": list(store.anchors),
         "features": store.features(rows).tolist(),
         "alive": alive.tolist(),
         "closed": [store.is_closed(url) for url in store.urls],
         "ledger": visits_of(store.ledger),
-        "counts": (crawl.pages, crawl.relevant, crawl.failures),
+        "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
         "rules": list(policy.rules),
         "state": policy.state(),
     }
@@ -173,6 +183,18 @@ def test_marks_come_back_in_their_order(tmp_path):
     journal.close()
 
 
+def test_bookings_come_back_in_their_order(tmp_path):
+    journal, crawl = a_job(tmp_path)
+    found = bookings(journal, crawl)
+    pages = [booking for booking in found if booking.kind == PAGE]
+    assert (len(pages), sum(booking.relevant for booking in pages)) == (crawl.pages, crawl.relevant)
+    assert len(found) == journal.steps == crawl.pages + sum(crawl.failures.values())
+    assert crawl.store.is_seed(found[0].experience.row)
+    assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
+    assert found[0].experience.x.shape == (8,)
+    journal.close()
+
+
 def test_rows_of_a_lease_that_was_rolled_back_are_written_with_the_next(tmp_path):
     journal, crawl = a_job(tmp_path, steps=5)
     journal.connection.execute("PRAGMA query_only = ON")
@@ -253,7 +275,30 @@ def damaged(statement):
         "UPDATE state SET value = zeroblob(length(value)) WHERE name = 'random'",
         "UPDATE state SET value = '{}' WHERE name = 'counts'",
         "DELETE FROM state",
+        "UPDATE state SET value = '{\"duplicates\": \"many\"}' WHERE name = 'counts of the crawl'",
+        "UPDATE state SET value = '[]' WHERE name = 'counts of the crawl'",
+        "UPDATE state SET value = 7 WHERE name = 'counts of the crawl'",
         "INSERT OR REPLACE INTO lease VALUES (100000, 0, 0, 0)",
+        "INSERT OR REPLACE INTO lease VALUES (9, 1e300, 0, 0)",
+        "INSERT OR REPLACE INTO lease VALUES (9, 0, 'high', 0)",
+        "UPDATE batch SET urls = replace(urls, '.test/', '.test/\u00e9')",
+        "UPDATE batch SET hosts = replace(hosts, 'h0', '\\ud800')",
+        "UPDATE batch SET anchors = replace(hex(zeroblob(30000)), '00', '[')",
+        "UPDATE batch SET samples = CAST(x'0000c07f' || substr(samples, 5) AS BLOB)",
+        "UPDATE step SET row = 0.5 WHERE number > 3",
+        "UPDATE step SET row = (SELECT row FROM step WHERE number = 2) WHERE number = 4",
+        "DELETE FROM step WHERE number = 2",
+        "UPDATE step SET kind = hex(zeroblob(2000000)) WHERE kind = 'http_404'",
+        "UPDATE step SET kind = char(10) WHERE kind = 'http_404'",
+        "UPDATE step SET reward = 1e999",
+        "UPDATE step SET x = CAST(x'0000807f' || substr(x, 5) AS BLOB)",
+        "UPDATE rule SET leaf = 1e300",
+        "UPDATE rule SET threshold = zeroblob(2000000)",
+        "UPDATE state SET value = 2000000000 WHERE name = 'agent'",
+        "UPDATE state SET value = CAST(substr(value, 1, length(value) - 4) || x'000080bf' AS BLOB)"
+        " WHERE name = 'agent'",
+        "UPDATE state SET value = CAST(x'0000c07f' || substr(value, 5) AS BLOB)"
+        " WHERE name = 'agent'",
     ],
 )
 def test_damage_is_told_in_one_line(tmp_path, statement):
@@ -261,7 +306,76 @@ def test_damage_is_told_in_one_line(tmp_path, statement):
     journal = Journal.open(tmp_path, {})
     with pytest.raises(JobError, match="damaged") as error:
         recover(journal, new_crawl())
-    assert "\n" not in str(error.value)
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE meta SET value = hex(zeroblob(2000000)) WHERE name = 'topic'",
+        "UPDATE meta SET value = CAST(x'ff0a' AS TEXT) WHERE name = 'topic'",
+        "UPDATE meta SET value = '/../../elsewhere' WHERE name = 'started'",
+        "UPDATE meta SET value = 5 WHERE name = 'started'",
+    ],
+)
+def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
+    damaged(statement)(tmp_path)
+    with pytest.raises(JobError) as error:
+        Journal.open(tmp_path, {"topic": "food"})
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300 + len(str(tmp_path))
+
+
+def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
+    damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
+    journal = Journal.open(tmp_path, {})
+    with pytest.raises(TypeError, match="no bytes"):
+        marks(journal)
+    journal.close()
+
+
+def test_link_to_where_a_redirect_led_outlives_a_kill(tmp_path):
+    """The redirect may lead elsewhere, or nowhere, when its URL is fetched again."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls, target = ["http://h0.test/0", "http://h1.test/1"], "http://h2.test/target"
+    crawl.add_seeds(urls, ["", ""], np.zeros((2, 3), dtype=np.float32))
+    web = Web(crawl, journal)
+    web.lease()
+    web.lease()
+    redirected, page = web.leased
+    assert crawl.redirect(redirected, target)
+    booking = crawl.book_page(page, 1.0, [target], [""], np.zeros((1, 3), dtype=np.float32))
+    journal.book(crawl, booking)
+    journal.connection.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    again = resumed.next().row
+    assert resumed.store.url(again) == urls[0]
+    resumed.book_failure(again, "http_503")
+    assert resumed.store.url(resumed.next().row) == target
+    journal.close()
+
+
+def test_seed_whose_domain_is_full_is_dropped_once(tmp_path):
+    """It was counted out of the frontier at the recovery, and again when its turn came."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls = [f"http://h0.test/{number}" for number in (0, 3, 5, 8, 10)]
+    crawl.add_seeds(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32))
+    web = Web(crawl, journal)
+    for _ in range(3):  # MAX
+        web.lease()
+        web.book()
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    assert not resumed.store.seeds().tolist()
+    pending = len(resumed.store.pending_rows())
+    assert pending
+    for _ in range(3):
+        assert resumed.next() is not None
+    assert resumed.store.pending == len(resumed.store.pending_rows()) == pending - 3
     journal.close()
 
 
@@ -278,3 +392,63 @@ def test_sample_whose_own_request_is_lost_is_dropped_even_if_it_was_leased(tmp_p
     assert leased.row not in rows
     assert set(rows) <= set(kept)
     journal.close()
+
+
+def test_seeds_and_notes_that_no_fetch_comes_with_are_written_at_once(tmp_path):
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    journal.seed(crawl)
+    for value in ("5", "5_2"):
+        journal.note("max", value)
+    journal.connection.close()  # the kill
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, crawl)
+    assert (journal.noted("max"), journal.noted("min")) == ("5_2", None)
+    assert crawl.store.url(crawl.next().row) == "http://h0.test/0"
+    journal.close()
+
+
+def job_of(directory, cap):
+    """A job of a crawl that is started with a MAX; its crawl brought back."""
+    job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
+    crawl = new_crawl(limit=None)
+    crawl.store.ledger.cap = cap
+    job.recover(crawl)
+    return job, crawl
+
+
+def test_max_that_was_changed_holds_until_another_is_asked_for(tmp_path):
+    """Each of these is a start of the crawl: with which MAX, and which one holds."""
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    assert job.note_cap(Cap(4, 4))
+    job.engine_stopped()
+    for asked, holds in ((2, 4), (2, 4), (5, 5), (2, 2)):
+        job, crawl = job_of(tmp_path, Cap(asked, asked))
+        assert crawl.store.ledger.cap == Cap(holds, holds)
+        job.engine_stopped()
+
+
+def test_changed_max_may_be_none_and_one_that_falls_needs_pages(tmp_path):
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    job.note_cap(None)
+    assert job_of_another_start(job, tmp_path).store.ledger.cap is None
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    job.note_cap(Cap(5, 2))
+    with pytest.raises(ConfigError, match=r"^JOBDIR: MAX 5_2 falls with the pages done: add -a"):
+        job_of_another_start(job, tmp_path)
+
+
+def job_of_another_start(job, directory):
+    job.engine_stopped()
+    job, crawl = job_of(directory, Cap(2, 2))
+    job.engine_stopped()
+    return crawl
+
+
+@pytest.mark.parametrize("text", ["", "5", '["2"]', '["2", "x"]', '["2", 7]', "{}"])
+def test_damaged_max_is_told_in_one_line(tmp_path, text):
+    journal = Journal.open(tmp_path, {}, now())
+    journal.note("max_per_domain", text)
+    journal.close()
+    with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged: "):
+        job_of(tmp_path, Cap(2, 2))

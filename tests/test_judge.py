@@ -1,9 +1,10 @@
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.judge import Judge
+from tres_scrapy.topic.judge import Judge, judge_pages
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.topic.text import ReadingLimits
 
@@ -33,9 +34,13 @@ def pack():
     return Pack()
 
 
+def judge_by(pack):
+    return Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)))
+
+
 @pytest.fixture
 def judge(pack):
-    judge = Judge(pack, ReadingLimits(links=10))
+    judge = judge_by(pack)
     yield judge
     pack.go_on.set()
     judge.close()
@@ -77,7 +82,7 @@ def test_verdict_that_nobody_wants_any_more_harms_nobody(pack, judge):
 
 
 def test_close_waits_for_what_was_submitted(pack):
-    judge = Judge(pack, ReadingLimits(links=10))
+    judge = judge_by(pack)
     pack.go_on.set()
     futures = [judge.submit("<p>good</p>", "http://a.test/") for _ in range(20)]
     judge.close()

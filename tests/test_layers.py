@@ -7,10 +7,15 @@ PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 MAY_IMPORT = {
     "topic": {"topic"},
     "frontier": {"frontier"},
-    "agent": {"agent", "frontier"},
+    "agent": {"agent", "frontier", "topic"},
     "policies": {"policies", "agent", "frontier", "topic"},
-    "job": {"job", "policies", "agent", "frontier"},
+    "job": {"job", "policies", "agent", "frontier", "topic"},
+    "refresh": {"refresh", "topic"},
+    "run": {"run", "policies", "frontier", "topic"},
+    "surface": {"surface", "topic"},
     "webs": {"webs"},
+    "render": {"render", "topic", "address"},
+    "archive": {"archive"},
 }
 FILES = [file for layer in MAY_IMPORT for file in sorted((PACKAGE / layer).glob("*.py"))]
 

@@ -23,12 +23,12 @@ def test_registrable_domain(host, domain):
     assert registrable_domain(host) == domain
 
 
-@pytest.mark.parametrize("text", ["none", "", "0", " None "])
+@pytest.mark.parametrize("text", ["none", "", " None "])
 def test_no_cap(text):
     assert Cap.parse(text) is None
 
 
-@pytest.mark.parametrize("text", ["ten", "-1", "2_5", "5_0", "5_2_1", "50_2_1", "1.5"])
+@pytest.mark.parametrize("text", ["ten", "-1", "0", "2_5", "5_0", "5_2_1", "50_2_1", "1.5"])
 def test_bad_cap_is_refused(text):
     with pytest.raises(ValueError, match="must"):
         Cap.parse(text)
@@ -90,19 +90,48 @@ def test_a_domain_that_fails_too_often_in_a_row_is_given_up_for_good():
     assert ledger.domains_given_up == 1
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None]))))
+@pytest.mark.parametrize("pages", [0, 1])
+def test_blameless_failures_end_only_a_domain_without_pages(pages):
+    ledger = DomainLedger(limits=FrontierLimits(failures=2))
+    domain = np.array([ledger.id_of("a.test")])
+    for _ in range(pages):
+        ledger.book_page(domain[0], 0.0)
+    for _ in range(3):
+        ledger.book_failure(domain[0], blameless=True)
+    assert ledger.exhausted(domain)[0] == (pages == 0)
+
+
+def test_blameless_failures_hide_no_others():
+    ledger = DomainLedger(limits=FrontierLimits(failures=2))
+    domain = np.array([ledger.id_of("a.test")])
+    ledger.book_page(domain[0], 0.0)
+    for blameless in (False, True, True, False):
+        ledger.book_failure(domain[0], blameless=blameless)
+    assert ledger.exhausted(domain)[0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None, "blameless"]))))
 def test_restored_ledger_is_the_one_that_was_kept(visits):
     kept, restored = (DomainLedger(limits=FrontierLimits(failures=2)) for _ in range(2))
     for ledger in (kept, restored):
         for name in "abc":
             ledger.id_of(name)
     for domain, reward in visits:
-        if reward is None:
-            kept.book_failure(domain)
-        else:
+        if isinstance(reward, float):
             kept.book_page(domain, reward)
+        else:
+            kept.book_failure(domain, blameless=reward == "blameless")
     domains = np.array([domain for domain, _ in visits], dtype=np.int32)
-    rewards = np.array([-1 if reward is None else reward for _, reward in visits])
-    restored.restore(domains, rewards >= 0, rewards > 0)
+    rewards = np.array([reward if isinstance(reward, float) else -1 for _, reward in visits])
+    blameless = np.array([reward == "blameless" for _, reward in visits], dtype=np.bool_)
+    restored.restore(domains, rewards >= 0, rewards > 0, blameless)
     for column in ("visits", "pages", "relevant", "failures"):
         assert restored._records[column].tolist() == kept._records[column].tolist()
+
+
+def test_pages_of_a_domain_are_told_by_its_name():
+    ledger = DomainLedger()
+    ledger.book_page(ledger.id_of("a.test"), 0.0)
+    ledger.book_failure(ledger.id_of("a.test"))
+    assert (ledger.pages_of("a.test"), ledger.pages_of("b.test")) == (1, 0)
+    assert len(ledger) == 1, "who asks adds nothing"

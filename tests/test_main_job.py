@@ -98,7 +98,8 @@ def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
     process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0, process.stderr
     seed, page = items
-    assert page | {"probability": None, "text": None, "fetched_at": None, "leaf": None} == {
+    unknown = dict.fromkeys(("probability", "text", "fetched_at", "leaf"))
+    assert page | unknown == {
         "url": "http://a.test/old",
         "final_url": "http://b.test/new",
         "title": "pea soup recipe",
@@ -112,9 +113,15 @@ def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
         "leaf": None,
         "fetched_at": None,
         "status": 200,
+        "why": "Drawn at random, first a leaf, then a link of it. Its leaf: any link: the tree has "
+        "not split.",
+        "domain": "b.test",
+        "new": True,
+        "new_domain": True,
+        "rendered": False,
     }
     assert "onions" in page["text"]
-    assert seed["path"] == ["http://a.test/"]
+    assert (seed["path"], seed["why"]) == (["http://a.test/"], "It is a seed.")
 
 
 def test_pages_in_another_language_are_said_to_be(scrapy, tmp_path, pages):

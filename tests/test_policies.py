@@ -29,13 +29,21 @@ def is_relevant(url):
     return url.rpartition("/")[2] in {"0", "1"}
 
 
-def crawl_all(name, seed=0, cap=None, busy=lambda store: ()):
-    """Crawl a web whose every page links to pages of three hosts; return the URLs in order."""
+def crawl_of(name, seed=0, cap=None):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, make_policy(name, store, setup(seed)))
     crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
-    random = np.random.default_rng(5)
-    order = []
+    return crawl
+
+
+def crawl_all(name, seed=0, cap=None, busy=lambda store: ()):
+    """Crawl a web whose every page links to pages of three hosts; return the URLs in order."""
+    return go_on(crawl_of(name, seed, cap), busy)
+
+
+def go_on(crawl, busy=lambda store: ()):
+    """Crawl until nothing is left; return the URLs in order."""
+    store, random, order = crawl.store, np.random.default_rng(5), []
     while (decision := crawl.next(busy(store))) is not None:
         url = store.url(decision.row)
         order.append(url)
@@ -61,6 +69,33 @@ def test_no_domain_gives_more_than_its_cap(name):
     domains = [url.split("/")[2] for url in order]
     assert max(map(domains.count, domains)) == 3
     assert len(order) == 3 * HOSTS
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_samples_of_full_domains_come_back_when_max_is_raised(name):
+    crawl = crawl_of(name, cap=Cap(2, 2))
+    first = go_on(crawl)
+    assert crawl.store.pending == 0
+    known = {url for url in crawl.store.urls if "search" not in url}
+    assert set(first) < known
+    rows = crawl.change_cap(None)
+    assert {crawl.store.url(row) for row in rows.tolist()} == known - set(first)
+    assert crawl.store.pending == len(rows)
+    then = set(go_on(crawl))
+    assert known - set(first) <= then
+    assert not then & set(first), "no URL is fetched twice"
+    assert crawl.store.pending == 0
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_lowered_max_holds_from_the_next_choice(name):
+    crawl = crawl_of(name)
+    booked = crawl.next().row
+    urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
+    crawl.book_page(booked, 1.0, urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    assert not len(crawl.change_cap(Cap(1, 1)))
+    order = go_on(crawl)
+    assert sum(url.startswith("http://h1.test/") for url in order) == 1
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -19,6 +19,7 @@ from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.topic.text import Link, Page
+from tres_scrapy.topic.worker import WorkerError
 
 SEED = "http://a.test/"
 LINKS = tuple(Link(f"http://{name}.test/", f"about {name}") for name in "bcd")
@@ -49,13 +50,16 @@ def crawl_over():
     return Crawl(store, make_policy("tres", store, Setup()))
 
 
-def leased_page(follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse):
+def leased_page(
+    follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse, **options
+):
     """A middleware and the response to a leased seed."""
     crawl = crawl_over()
     learner = Learner(
         crawl,
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
+        **options,
     )
     assert learner.add_seed(url, Request(url))
     row = crawl.next().row
@@ -158,6 +162,119 @@ def test_what_is_no_page_is_booked_as_a_failure(options, kind):
     assert process(middleware, response, no_output) == []
     assert crawl.failures == {kind: 1}
     assert (crawl.pages, crawl.leased) == (0, 0)
+
+
+def test_judge_that_is_gone_stops_the_crawl_and_books_nothing(caplog):
+    error = WorkerError("the process that judges pages does not start: too many open files")
+    stopped = []
+    middleware, crawl, response = leased_page(
+        follow_every_link=True, judge=Judge(error), stop=stopped.append
+    )
+    assert process(middleware, response, no_output) == []
+    assert process(middleware, response, no_output) == []
+    assert stopped == ["no_judge"]
+    assert [record.message for record in caplog.records] == [f"The crawl stops: {error}"]
+    assert (crawl.failures, crawl.leased) == ({}, 1)
+
+
+def test_pages_judged_together_are_booked_in_different_rounds_of_the_loop():
+    middleware, crawl, response = leased_page(follow_every_link=True)
+    responses = [response]
+    for number in range(2):
+        url = f"http://{number}.test/"
+        (row,) = crawl.add_seeds([url], [""], np.zeros((1, 3), dtype=np.float32)).tolist()
+        assert crawl.next().row == row
+        responses.append(HtmlResponse(url, body=b"text", request=Request(url, meta={LEASE: row})))
+    counts = []
+
+    async def watch():
+        while crawl.pages < len(responses):
+            counts.append(crawl.pages)
+            await asyncio.sleep(0)
+
+    async def book(response):
+        async for _ in middleware.process_spider_output(response, no_output()):
+            pass
+
+    async def crawl_all():
+        await asyncio.gather(watch(), *map(book, responses))
+
+    asyncio.run(crawl_all())
+    assert set(counts) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("options", [{"status": 404}, {"response_class": Response}])
+def test_what_is_no_page_may_lead_on(options):
+    """The URLs of a sitemap are links, no seeds: they are not fetched first, nor rewarded."""
+    middleware, crawl, response = leased_page(follow_every_link=False, **options)
+
+    async def requests():
+        yield "an item"
+        yield Request("http://y.test/")
+        yield Request("http://z.test/")
+
+    output = process(middleware, response, requests)
+    assert output[0] == "an item"
+    assert [request.meta[SAMPLE] for request in output[1:]] == [1, 2]
+    assert [crawl.store.is_seed(row) for row in range(3)] == [True, False, False]
+    assert (crawl.pages, crawl.leased, sum(crawl.failures.values())) == (0, 0, 1)
+    assert crawl.next().leaf is not None  # chosen by the tree
+
+
+def test_links_of_what_is_no_page_are_samples_even_if_the_callback_raises():
+    middleware, crawl, response = leased_page(follow_every_link=False, response_class=Response)
+
+    async def requests():
+        yield Request("http://y.test/")
+        middleware.process_spider_exception(response, RuntimeError("a bug of the spider's"))
+        raise RuntimeError("a bug of the spider's")
+
+    with pytest.raises(RuntimeError):
+        process(middleware, response, requests)
+    assert crawl.failures == {"not_html": 1}
+    assert not crawl.store.is_seed(1)
+
+
+class SeenByHeart:
+    """A filter of duplicates that takes all URLs of a host for one."""
+
+    def __init__(self):
+        self.seen = {"b.test"}
+
+    def drops(self, request):
+        host = request.url.split("/")[2]
+        return not request.dont_filter and (host in self.seen or self.seen.add(host) is not None)
+
+
+def test_projects_own_filter_of_duplicates_is_asked_once_for_each_url():
+    middleware, _, response = leased_page(follow_every_link=False)
+    middleware._learner.dupefilter = SeenByHeart()
+
+    async def requests():
+        for url in ("http://b.test/", "http://c.test/1", "http://c.test/2", "http://a.test/2"):
+            yield Request(url)
+
+    output = process(middleware, response, requests)
+    assert [request.url for request in output] == ["http://c.test/1", "http://a.test/2"]
+    assert not seed(middleware, "http://c.test/3")
+    assert seed(middleware, "http://c.test/4", dont_filter=True)
+
+
+def test_link_met_again_on_a_page_that_was_no_sample_is_no_seed():
+    middleware, _, response = leased_page(follow_every_link=False)
+
+    async def requests():
+        yield Request("http://c.test/1")
+
+    process(middleware, response, requests)
+    assert not seed(middleware, "http://c.test/1")
+    assert seed(middleware, "http://c.test/1", meta={"is_start_request": True})
+    assert seed(middleware, "http://c.test/2")
+
+
+def seed(middleware, url, **options):
+    """Let a request that was found on no sample's page reach the frontier."""
+    return middleware._learner.add_seed(url, Request(url, **options))
 
 
 def test_page_is_booked_once_if_the_callback_raises_within_the_chain():

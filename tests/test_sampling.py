@@ -1,7 +1,10 @@
 from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.pool import LeafPool
@@ -77,3 +80,28 @@ def test_every_leaf_gives_as_many_as_are_asked_for(each):
     drawn = draw(store, pool, each=each)
     assert Counter(drawn.leaves.tolist()) == dict.fromkeys(range(5), each)
     assert all(row in pool.rows(leaf) for leaf, row in zip(*drawn, strict=True))
+
+
+@given(
+    dead=st.lists(st.lists(st.booleans(), max_size=9), max_size=4),
+    each=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_what_is_dropped_is_what_was_dead_and_nothing_is_lost(dead, each, seed):
+    urls = [[f"http://a.test/{leaf}/{i}" for i in range(len(d))] for leaf, d in enumerate(dead)]
+    store, pool = frontier(urls)
+    flat = np.array([flag for flags in dead for flag in flags], dtype=bool)
+    closed = [url for url, flag in zip(chain.from_iterable(urls), flat, strict=True) if flag]
+    others = store.add(NO_PARENT, closed, closed, np.zeros((len(closed), 3), dtype=np.float32))
+    for row in others.tolist():
+        store.lease(row)  # closes the URL of the row that is in the pool
+    drawn = draw(store, pool, seed=seed, each=each)
+    held = [row for leaf in range(len(dead)) for row in pool.rows(leaf).tolist()]
+    assert len(held) == len(set(held)) == store.pending
+    assert set(np.flatnonzero(~flat)) <= set(held)
+    assert not flat[drawn.rows].any()
+    alive = {leaf: each for leaf, flags in enumerate(dead) if not all(flags)}
+    assert Counter(drawn.leaves.tolist()) == alive
+    for leaf, flags in enumerate(dead):
+        if all(flags):
+            assert not len(pool.rows(leaf))

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
@@ -13,7 +14,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.setup import Setup
 from tres_scrapy.policies.uniform import RandomPolicy
-from tres_scrapy.request import LEASE, SAMPLE
+from tres_scrapy.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 
@@ -94,6 +95,16 @@ def test_host_rests_for_its_delay_after_its_last_transfer(clock):
         assert bool(urls_of(scheduler)) is ready
 
 
+def test_host_need_not_rest_after_a_request_that_was_never_sent(clock):
+    slots = {"a.test": slot(delay=2.0, lastseen=97.0)}
+    scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
+    request = scheduler.next_request()
+    assert scheduler.next_request() is None
+    request.errback(Failure(IgnoreRequest("Forbidden by robots.txt")))
+    assert crawl.failures == {"robots": 1}
+    assert scheduler.next_request().url == "http://a.test/2"
+
+
 def test_jitter_is_waited_out_in_the_frontier(clock):
     slots = {"a.test": slot(delay=2.0, jitter=0.5, lastseen=100.0)}
     scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
@@ -169,7 +180,12 @@ def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
 
 
 @pytest.mark.parametrize(
-    "request_", [Request("http://a.test/", method="POST"), Request("data:,text")]
+    "request_",
+    [
+        Request("http://a.test/", method="POST"),
+        Request("data:,text"),
+        Request("http://a.test/?q=a", meta={ASIDE: True}),
+    ],
 )
 def test_what_is_no_frontier_sample_passes_through(clock, request_):
     scheduler, crawl = scheduler_of()

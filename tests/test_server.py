@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import signal
+import ssl
 import subprocess
 import sys
 from argparse import Namespace
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from scrapy.exceptions import UsageError
+from test_warc import record
 
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.proxy import Proxy
@@ -29,6 +32,8 @@ class TinyWeb:
     name = "tiny"
     seeds: tuple[str, ...] = ("http://a.test/",)
     search = "http://search.test/?q={query}"
+    https = False
+    notes: tuple[str, ...] = ()
 
     def answer(self, url: str) -> Answer:
         if url.startswith("http://slow.test"):
@@ -240,6 +245,8 @@ def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
     [
         (["corpus"], "--data FILE"),
         (["corpus", "--data", "none.jsonl"], "none.jsonl"),
+        (["recorded"], "--data FILE, a WARC"),
+        (["recorded", "--data", "none.warc"], "no WARC file at 'none.warc'"),
         (["synthetic", "--topic", "opera"], "food, sports, hardware"),
         (["synthetic", "--port", "70000"], "port 70000"),
         (["synthetic", "--log", "no/such/folder/log"], "no/such/folder/log"),
@@ -262,6 +269,87 @@ def test_the_command_refuses_bad_input_as_scrapy_does(
     args: list[str], topic: str, words: str
 ) -> None:
     command = import_module("tres_scrapy.commands.tres-web").Command()
-    options = Namespace(topic=topic, seed=0, data=None, port=0, log=None)
+    options = Namespace(topic=topic, seed=0, data=None, labels=None, port=0, log=None)
+    options.pages, options.day, options.collection = 10, 1.0, None
     with pytest.raises((UsageError, SystemExit), match=words):
         command.run(args, options)
+
+
+class SecureWeb(TinyWeb):
+    """A web whose answers name the URL that was asked for."""
+
+    https = True
+
+    def answer(self, url: str) -> Answer:
+        return Answer(200, url.encode(), HTML, "page")
+
+
+def test_secure_urls_are_answered_through_a_tunnel_by_any_host() -> None:
+    async def hold() -> list[bytes]:
+        port = await proxy.start(0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        await writer.start_tls(trusting, server_hostname="a.test")
+        names = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        client = Client(reader, writer)
+        bodies = [(await client.ask(f"GET /{n} HTTP/1.1\nHost: a.test"))[1] for n in "12"]
+        bodies.append((await client.ask("CONNECT b.test:443 HTTP/1.1"))[1])
+        writer.close()
+        await proxy.stop()
+        return [*bodies, names]
+
+    proxy = Proxy(SecureWeb(), Count())
+    first, second, nested, certificate = asyncio.run(hold())
+    assert (first, second) == (b"https://a.test/1", b"https://a.test/2")
+    assert b"no https" in nested
+    assert b"a.test" in certificate
+    assert proxy.count.by_kind["page"] == 2
+
+
+@pytest.mark.parametrize(
+    "place", ["127.0.0.1:443", "[::1]:443", "nowhere", "a" * 300, "é:443", ":"]
+)
+def test_tunnel_to_an_odd_place_ends_without_a_fault(place: str) -> None:
+    async def hold() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        port = await proxy.start(0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"CONNECT {place} HTTP/1.1\r\n\r\nno TLS at all\r\n\r\n".encode())
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+        await proxy.stop()
+        gc.collect()  # of a task that failed, the loop is told when it is forgotten
+
+    faults: list[object] = []
+    proxy = Proxy(SecureWeb(), Count())
+    asyncio.run(hold())
+    assert not faults
+    assert proxy.count.fetches == 0
+
+
+@pytest.mark.parametrize("status", [204, 299, 304, 999])
+def test_any_status_is_served_in_its_frame(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Answer(status, b"body", HTML, "other")
+    monkeypatch.setattr(TinyWeb, "answer", lambda self, url: answer)
+
+    async def conversation(client: Client, _: Client, proxy: Proxy) -> None:
+        for _ in "12":
+            bodiless = status in {204, 304}
+            got, _ = await client.ask("GET http://a.test/ HTTP/1.1", empty=bodiless)
+            assert got == status
+
+    talk(conversation)
+
+
+def test_a_server_of_a_recording_says_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.warc").write_bytes(record("https://a.test/"))
+    with start("recorded", "--data", str(tmp_path / "a.warc")) as server:
+        assert server.stdout is not None
+        first = json.loads(server.stdout.readline())
+        server.terminate()
+    assert first["seeds"] == ["https://a.test/"]
+    assert first["notes"][0] == "1 recorded URLs, 1 pages of 1 hosts"

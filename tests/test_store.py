@@ -27,6 +27,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.rows = []
         self.left_out = 0
         self.closed = set()
+        self.passing = {}  # the row that was redirected there last
         self.pages = []  # (domain, reward); reward None: a visit that brought no page
 
     def count(self, domain):
@@ -63,7 +64,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         alive = [
             (url, action)
             for url, action in zip(urls, actions, strict=True)
-            if url not in self.closed
+            if url not in self.closed or url in self.passing
         ]
         room = max(0, LIMITS.pending - len(self.with_state(State.PENDING)))
         self.left_out += len(alive[room:])
@@ -109,6 +110,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(self.with_state(State.LEASED)))
         self.store.redirect(number, url)
         self.closed.add(url)
+        self.passing[url] = number
         self.rows[number] |= {"url": url}
         self.rows[number] |= {"host": host_of(url), "domain": registrable_domain(host_of(url))}
 
@@ -119,6 +121,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         row = self.rows[number]
         self.pages.append((row["domain"], reward))
         row["state"] = State.DONE
+        self.passing = {url: by for url, by in self.passing.items() if by != number}
         domain = self.store.domain(number)
         if reward is None:
             self.store.ledger.book_failure(domain)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from conftest import PROJECT
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
@@ -186,5 +187,7 @@ def test_the_command_names_a_missing_file_in_one_line(tmp_path: Path) -> None:
     arguments = ["--keywords", tmp_path / "keywords.txt", "--irrelevant", "x", "--relevant", "x"]
     with pytest.raises(SystemExit, match="documents 'x' must be a file"):
         command("tres-train", "food", *arguments)
+    vectors = PROJECT / "models" / "vectors" / "english.npz"
     with pytest.raises(SystemExit, match=r"must lie in .* or a folder there"):
-        command("tres-train", "food", *arguments, "--output", tmp_path)
+        command("tres-train", "food", *arguments, "--output", tmp_path, "--vectors", vectors)
+    assert not (tmp_path / "vectors").exists()

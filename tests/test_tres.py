@@ -3,8 +3,9 @@ import pytest
 
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies import tres
 from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import Experience
+from tres_scrapy.policies.policy import Experience, Valuing
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.policies.setup import LearningOptions, Setup
 
@@ -67,6 +68,21 @@ def test_theorem_2_bounds_the_evaluations_of_q(finished):
     assert finished.policy.evaluations < finished.store.pending * steps / 10
 
 
+@pytest.mark.parametrize(("most", "drawn"), [(10_000, 8), (5, 4), (1, 2)])
+def test_fewer_samples_of_a_leaf_are_drawn_where_there_are_many_leaves(monkeypatch, most, drawn):
+    monkeypatch.setattr(tres, "MOST_DRAWN", most)
+    store = SampleStore(DomainLedger())
+    policy = policy_over(store, exploration_steps=0, representatives=4)
+    actions = np.array([[0, 0, 0], [1, 1, 1]], dtype="f4").repeat(9, axis=0)
+    rows = store.add(-1, [f"http://{i}.test/" for i in range(18)], [""] * 18, actions)
+    policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
+    for i in range(6):
+        policy.observe(Experience(0, store.features(rows[3 * i : 3 * i + 1])[0], float(i > 2)))
+    assert len(policy.tree) == 2
+    policy.select()
+    assert policy.evaluations == drawn
+
+
 @pytest.mark.parametrize("each", [1, 4])
 def test_one_evaluation_a_leaf_and_representative(each):
     store = SampleStore(DomainLedger())
@@ -81,6 +97,10 @@ def test_one_evaluation_a_leaf_and_representative(each):
     decision = policy.select()
     assert policy.evaluations == each * occupied > each
     assert decision.q_value is not None
+    choice = decision.choice
+    assert (choice.splits, len(choice.rows)) == (policy.tree.splits, each * occupied)
+    chosen = choice.rows.tolist().index(decision.row)
+    assert (choice.leaves[chosen], choice.q_values[chosen]) == (decision.leaf, decision.q_value)
     assert len(policy.tree.pool) == 8, "the chosen sample has left, the others stay"
 
 
@@ -89,6 +109,14 @@ def test_exploration_draws_the_leaf_uniformly_and_asks_for_no_q(finished):
     assert crawl.policy.evaluations == 0
     assert crawl.policy.figures()["phase"] == "exploration"
     assert finished.policy.figures()["phase"] == "exploitation"
+
+
+def test_worth_of_anything_can_be_asked_and_counts_as_no_choice(finished):
+    policy, x = finished.policy, np.random.default_rng(0).random((5, 8), dtype=np.float32)
+    before = policy.evaluations
+    assert policy.value(x).shape == (5,)
+    assert isinstance(policy, Valuing)
+    assert policy.evaluations == before
 
 
 def test_the_sample_taken_next_joins_the_candidates_of_the_last_experience():
@@ -123,6 +151,9 @@ def test_nh_does_not_see_the_neighbourhood_of_a_sample():
     assert crawl.store.features(rows)[:, 6:].any()
     assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()
     assert crawl.policy._learner.options.new_domains == 0
+    known, unknown = np.full((2, 1, 8), 0.5, dtype=np.float32)
+    known[:, 6:] = 1
+    assert crawl.policy.value(known) == crawl.policy.value(unknown)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

@@ -5,12 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from scrapy.extensions.spiderstate import SpiderState
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
 
+from tres_scrapy import settings as ours
+from tres_scrapy.config import NEVER, ConfigError
+from tres_scrapy.extensions.archive import Archive
+from tres_scrapy.extensions.clock import SteadyClock
+from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.metrics import Metrics
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
+from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.rendering import Rendering
 from tres_scrapy.extensions.robots import Robots
+from tres_scrapy.finding import CsvPipeline, NewnessPipeline
+from tres_scrapy.middlewares.archive import ArchiveMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.private_address import PrivateAddressMiddleware
@@ -23,35 +34,71 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
     "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
+        ArchiveMiddleware: 740,  # it sees bodies as they were received, URLs as they are told
         CredentialMiddleware: 755,  # behind HttpProxy, which says who resolves names
         PrivateAddressMiddleware: 760,
     },
-    "ITEM_PIPELINES": {JsonLinesPipeline: 900},
+    "ITEM_PIPELINES": {NewnessPipeline: 880, CsvPipeline: 890, JsonLinesPipeline: 900},
     "EXTENSIONS": {
+        SteadyClock: 90,
         OfflineWeb: 100,
         Learner: 110,
         Progress: 120,
         Robots: 130,
+        Archive: 140,
+        Metrics: 145,
+        Recorder: 150,
+        Rendering: 160,
+        Dashboard: 170,
         SpiderState: None,  # it unpickles a file of JOBDIR: who wrote that could run code
     },
+}
+# What protects a crawl whose links lead anywhere, and what a project may have set for itself.
+LIMITS: dict[str, Any] = {
+    name: getattr(ours, name)
+    for name in ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE")
 }
 # Nothing listens for commands on the crawling machine, unless the project says so.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
 # A web on this machine needs no manners.
 OFFLINE: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+# By its name: who renders nothing loads no browser's driver.
+BROWSER: dict[str, Any] = dict.fromkeys(("http", "https"), "tres_scrapy.renderer.RenderHandler")
 
 
 class TresAddon:
     """Installs the scheduler, the reward middleware, the extensions and the pipeline."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        settings.set("SCHEDULER", TreeFrontierScheduler, "addon")
+        _set_scheduler(settings)
         for name, components in COMPONENTS.items():
             for component, order in components.items():
                 settings.setdefault_in_component_priority_dict(name, component, order)
-        for name, value in CLOSED.items():
+        for name, value in (LIMITS | CLOSED).items():
             settings.set(name, value, "addon")
+        _bound_headers(settings)
         wait_for_robots(settings)
         if settings.get("TRES_WEB"):
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s
+        if settings.get("TRES_RENDER", NEVER) != NEVER:
+            handlers = settings.getdict("DOWNLOAD_HANDLERS") | BROWSER
+            settings.set("DOWNLOAD_HANDLERS", handlers, "project")
+
+
+def _set_scheduler(settings: BaseSettings) -> None:
+    """Put the frontier in charge; ConfigError: the project wants another scheduler."""
+    own = (settings.getpriority("SCHEDULER") or 0) > SETTINGS_PRIORITIES["addon"]
+    if own and load_object(settings["SCHEDULER"]) is not TreeFrontierScheduler:
+        raise ConfigError(
+            f"SCHEDULER {settings['SCHEDULER']!r}: the frontier of TRES is a scheduler itself; "
+            "unset it, or set ADDONS in the custom_settings of the spiders that TRES is to lead"
+        )
+    settings.set("SCHEDULER", TreeFrontierScheduler, "addon")
+
+
+def _bound_headers(settings: BaseSettings) -> None:
+    """Let headers end for each scheme that the project has no handler of its own for."""
+    for scheme, handler in ours.DOWNLOAD_HANDLERS.items():
+        if scheme not in settings.getdict("DOWNLOAD_HANDLERS"):
+            settings["DOWNLOAD_HANDLERS"].set(scheme, handler, "addon")

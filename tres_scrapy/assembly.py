@@ -17,7 +17,7 @@ from tres_scrapy.webs.server import open_web
 
 def load_pack(config: Config) -> Pack:
     """Load the pack that judges for the policy; raise PackError if it is no pack."""
-    return Pack.load(config.models / config.pack)
+    return Pack.load(config.packs()[config.pack])
 
 
 def make_crawl(config: Config, pack: Pack) -> Crawl:
@@ -58,4 +58,6 @@ def _labels(config: Config) -> Labels | None:
         return None
     if config.web is None:
         raise ValueError("it reads the labels of an offline web: add -a web=synthetic")
-    return open_web(config.web, str(config.topic), config.web_seed, config.web_data).labels
+    return open_web(
+        config.web, str(config.topic), config.web_seed, config.web_data, config.web_labels
+    ).labels

@@ -16,11 +16,31 @@ from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.tree import TreeOptions
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.policies.setup import LearningOptions
-from tres_scrapy.setting import flag, identifier, number, one_of, query_url, seeds, whole
+from tres_scrapy.setting import (
+    flag,
+    identifier,
+    number,
+    one_of,
+    options,
+    packed_warc,
+    paths,
+    port,
+    query_url,
+    seeds,
+    some_of,
+    textfile,
+    whole,
+)
+from tres_scrapy.shipped import shipped_models
+from tres_scrapy.surface.selector import SELECTORS
+from tres_scrapy.topic.pack import TOPIC_FILE
 from tres_scrapy.topic.text import ReadingLimits
 
 PREFIX = "TRES_"
-WEBS = ("synthetic", "corpus")
+REFRESH_PREFIX = "TRES_REFRESH_"  # see refresh_config.py
+HERE = Path("models")  # where tres-train writes
+WEBS = ("synthetic", "corpus", "recorded", "deep", "changing")
+NEVER, AUTO, ALWAYS = "never", "auto", "always"
 
 
 class ConfigError(ValueError):
@@ -54,10 +74,29 @@ class Config:
         query_url, None, "search endpoint with {query} in it, for policies that ask one"
     )
     random_seed: int = _setting(whole(0, 2**31 - 1), 0, "seed of every random choice")
-    models: Path = _setting(
-        Path, Path(__file__).parent.parent / "models", "directory of the topic packs"
+    models: Path | None = _setting(
+        Path, None, "directory of the topic packs; unset: models/ here, and those that ship"
     )
     output: Path | None = _setting(Path, None, "JSON lines file of relevant pages")
+    csv: bool = _setting(
+        flag, False, "write tables of relevant pages and of their domains beside the JSON lines"
+    )
+    known: tuple[Path, ...] = _setting(
+        paths, (), "files, comma between two, of URLs or domains that are not new"
+    )
+    warc: str = _setting(
+        one_of("none", "relevant", "all"), "none", "which fetches are archived as WARC"
+    )
+    warc_file: Path | None = _setting(
+        packed_warc, None, "that archive; unset: beside the JSON lines, as .warc.gz"
+    )
+    metrics_port: int | None = _setting(
+        whole(0, 65535), None, "where Prometheus may ask for metrics, 0: any that is free"
+    )
+    metrics_host: str = _setting(str, "127.0.0.1", "address of this machine that it may ask at")
+    metrics_file: Path | None = _setting(
+        textfile, None, "the same metrics as a file for the textfile collector of node_exporter"
+    )
     max_failures: int = _setting(
         whole(1), FrontierLimits.failures, "failures in a row that end a domain"
     )
@@ -81,8 +120,40 @@ class Config:
     private_addresses: bool = _setting(
         flag, False, "whether links may lead to this machine, its network and files"
     )
+
+    render: str = _setting(
+        one_of(NEVER, AUTO, ALWAYS), NEVER, "which pages are run in a browser; auto: empty ones"
+    )
+    browser: Path | None = _setting(Path, None, "Chromium to render with; unset: it is looked for")
+    browser_options: tuple[str, ...] = _setting(options, (), "options to start it with, --NAME=X")
+    browser_sandbox: bool | None = _setting(
+        flag,
+        None,
+        "whether Chromium's sandbox is on; unset: unless run as root, where it cannot be",
+    )
+    render_timeout: float = _setting(
+        number(1, 600), 30.0, "seconds in which a page must load; then what is there is read"
+    )
+    render_idle: float = _setting(
+        number(0, 60), 5.0, "seconds more for its network to fall quiet; 0: it is read once loaded"
+    )
+    render_pages: int = _setting(whole(1, 100), 4, "pages in the browser at once")
+    render_block: tuple[str, ...] = _setting(
+        some_of("image", "font", "media", "style"),
+        ("image", "font", "media"),
+        "what is not loaded for a page, comma between two, or none",
+    )
+
     torch_threads: int = _setting(whole(1), 1, "threads PyTorch computes with")
+    record: bool = _setting(flag, True, "keep a record of the run: docs/report.md")
+    report: bool = _setting(flag, True, "write the report of the record when the crawl ends")
     progress_interval: float = _setting(number(0, 3600), 10.0, "seconds between progress lines")
+    dashboard: int | None = _setting(
+        port, None, "live page on this machine: 1, any free port, or a port; docs/live.md"
+    )
+    progress_line: bool = _setting(
+        flag, True, "whether a terminal shows one live line instead of them"
+    )
 
     tree_max_depth: int = _setting(whole(1), TreeOptions.max_depth, "depth of the tree")
     tree_min_samples: int = _setting(
@@ -130,10 +201,32 @@ class Config:
         "share of the choices kept for domains never visited; 0: the paper's",
     )
 
+    surface_selector: str = _setting(
+        one_of(*SELECTORS), "yield-ratio", "who chooses what a search box is asked next"
+    )
+    surface_queries: int = _setting(whole(1), 100, "queries to a site at most")
+    surface_pages: int = _setting(whole(1), 10, "pages of results read of a query at most")
+    surface_min_yield: float = _setting(
+        number(0, 1000), 1.0, "new records a query, the mean of ten, below which a site is left"
+    )
+    surface_post: bool = _setting(flag, False, "whether a search box may be asked by POST")
+    surface_follow: bool = _setting(
+        flag, True, "whether records join the frontier; 0: their links are the items, unread"
+    )
+
     web: str | None = _setting(one_of(*WEBS), None, "offline web to start and crawl")
     web_seed: int = _setting(whole(0, 2**31 - 1), 0, "which synthetic web")
-    web_data: Path | None = _setting(Path, None, "documents of the corpus web")
+    web_data: Path | None = _setting(
+        Path, None, "documents of the corpus web; WARC file or folder of the recorded web"
+    )
+    web_labels: Path | None = _setting(
+        Path, None, "relevant pages of the recorded web: URLs, or JSON lines of another crawl"
+    )
     web_port: int = _setting(whole(0, 65535), 0, "port of the offline web, 0: any that is free")
+    web_pages: int = _setting(whole(1, 10**6), 2_000, "pages of the changing web")
+    web_day: float = _setting(
+        number(1e-3, 1e9), 86_400.0, "seconds that a day of the changing web lasts"
+    )
     web_log: Path | None = _setting(Path, None, "the offline web's log of fetches, JSON lines")
 
     @classmethod
@@ -141,6 +234,8 @@ class Config:
         """Read the TRES_* settings; raise ConfigError at the first that is wrong."""
         known = {PREFIX + spec.name.upper(): spec for spec in fields(cls)}
         for name in settings:
+            if str(name).startswith(REFRESH_PREFIX):
+                continue
             if str(name).startswith(PREFIX) and name not in known:
                 raise ConfigError(f"unknown setting {name}{_suggestion(str(name), known)}")
         values = {}
@@ -156,20 +251,27 @@ class Config:
         classifier = POLICIES[self.policy].classifier
         return f"{self.topic}-{classifier}" if classifier else str(self.topic)
 
+    def packs(self) -> dict[str, Path]:
+        """Return the directories of all packs by name: one of models/ here hides one that ships."""
+        places = [shipped_models(), HERE] if self.models is None else [self.models]
+        found = (path.parent for place in places for path in place.glob(f"*/{TOPIC_FILE}"))
+        return {directory.name: directory for directory in found}
+
     def require_topic(self) -> None:
         """Raise ConfigError if it is not said what to look for, or no pack knows it."""
-        packs = sorted(path.parent.name for path in self.models.glob("*/topic.toml"))
+        packs = self.packs()
+        place = f"{'models' if self.models is None else self.models.name}/"
         if self.topic is None:
-            raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(packs)}")
+            raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(sorted(packs))}")
         if self.topic not in packs:
             raise ConfigError(
-                f"unknown topic {self.topic!r}: the packs in {self.models.name}/ are "
-                f"{', '.join(packs)}; train one with `scrapy tres-train`"
+                f"unknown topic {self.topic!r}: the packs in {place} are "
+                f"{', '.join(sorted(packs))}; train one with `scrapy tres-train`"
             )
         if self.pack not in packs:
             raise ConfigError(
                 f"policy {self.policy!r} judges pages by the pack {self.pack!r}, which is not in "
-                f"{self.models.name}/: train it with `scrapy tres-train {self.pack} --classifier "
+                f"{place}: train it with `scrapy tres-train {self.pack} --classifier "
                 f"{POLICIES[self.policy].classifier}`"
             )
 
@@ -179,8 +281,9 @@ class Config:
             raise ConfigError(
                 "no seed: add -a seed=URL, where to start, or -a web=synthetic, to try it offline"
             )
-        if self.web == "corpus" and self.web_data is None:
-            raise ConfigError("TRES_WEB=corpus needs TRES_WEB_DATA, its file of documents")
+        what = {"corpus": "its file of documents", "recorded": "a WARC file or a folder of them"}
+        if self.web in what and self.web_data is None:
+            raise ConfigError(f"TRES_WEB={self.web} needs TRES_WEB_DATA, {what[self.web]}")
 
     def __post_init__(self) -> None:
         """Refuse values that do not go together."""
@@ -243,7 +346,7 @@ def _parsed(name: str, raw: str, parse: Callable[[str], Any]) -> Any:
     try:
         return parse(raw)
     except ValueError as error:
-        argument = name.removeprefix(PREFIX).lower()
+        argument = name.removeprefix(REFRESH_PREFIX).removeprefix(PREFIX).lower()
         raise ConfigError(f"{name} (-a {argument}=) {raw!r}: {error}") from None
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Final, Self, TextIO
 
 from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config import Config, ConfigError
-from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.output import output_path
+
+OUTPUT_FAILED: Final = "output_failed"
 
 logger = logging.getLogger(__name__)
 
@@ -25,19 +32,29 @@ class JsonLinesPipeline:
     Other items pass untouched; so do relevant pages, on to Scrapy's own feeds.
     """
 
-    def __init__(self, path: Path, job: Job | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        job: Job | None = None,
+        stop: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         self.path = path
         self._job = job
+        self._stop = stop
         self._file: TextIO | None = None
         self._written = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
+        if config.output is None and not getattr(crawler.spider, "follow_every_link", False):
+            raise NotConfigured  # a spider of another project has items of its own
         learner = crawler.get_extension(Learner)
-        job = None if learner is None else learner.job
-        started = now() if job is None else job.started
-        return cls(config.output or Path("output", f"{config.topic}-{started}.jsonl"), job)
+
+        def stop(reason: str) -> None:
+            deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+
+        return cls(output_path(crawler), None if learner is None else learner.job, stop)
 
     def open_spider(self) -> None:
         try:
@@ -65,16 +82,30 @@ class JsonLinesPipeline:
         self._file.close()
         if self._written:
             logger.info("Wrote %d relevant pages to %s", self._written, self.path)
-        if empty:
+        if empty and self.path.is_file():  # a device such as /dev/null is left alone
             logger.info("No relevant page: %s is not written", self.path)
-            self.path.unlink(missing_ok=True)  # a file for nothing only makes people look into it
+            self.path.unlink()  # a file for nothing only makes people look into it
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None:
-            self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
-            self._file.flush()
-            self._written += 1
+            try:
+                self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
+                self._file.flush()
+                self._written += 1
+            except OSError as error:
+                self._fail(error)
         return item
+
+    def _fail(self, error: OSError) -> None:
+        """Stop the crawl; a job exports what is not written when it is gone on with."""
+        assert self._file is not None
+        with suppress(OSError):  # what it could not write it tries to write once more
+            self._file.close()
+        self._file = None
+        if self._job is not None:
+            self._job.hold_items()
+        logger.error("%s cannot be written (%s): the crawl stops", self.path, error)
+        self._stop(OUTPUT_FAILED)
 
 
 def mend(path: Path) -> None:

@@ -15,6 +15,9 @@ from tres_scrapy.topic.text import canonicalise
 # Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
 # one that was sent, VISIT the Visit of its response.
 SAMPLE, LEASE, VISIT = "tres_sample", "tres_lease", "tres_visit"
+RENDERED = "rendered"  # among Response.flags: its scripts have run in a browser
+RECEIVED = "tres_received"  # key of Request.meta: the response before that, for the archive
+ASIDE = "tres_aside"  # says of a request that it is no sample: a query, say
 
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
 _BYTES = "latin-1"  # maps every byte to a character

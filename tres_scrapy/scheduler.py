@@ -14,21 +14,27 @@ from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.asyncio import CallLaterResult, call_later
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
-from tres_scrapy.request import LEASE, SAMPLE
+from tres_scrapy.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.topic.text import canonicalise
 
 logger = logging.getLogger(__name__)
 
-# How the messages of IgnoreRequest begin that Scrapy itself raises
+# How the messages of IgnoreRequest begin that Scrapy itself and the browser raise
 _IGNORED = {
     "Forbidden by robots.txt": "robots",
     "max redirections reached": "redirect_limit",
     "Ignored response": "too_large",
+    "Rendering timed out": "render_timeout",
+    "Rendering crashed": "render_crash",
+    "Rendering made": "render_too_large",
+    "Rendering failed": "render_error",
 }
 
 
@@ -65,9 +71,15 @@ class TreeFrontierScheduler(BaseScheduler):
         )
         return scheduler
 
-    def close(self, reason: str) -> None:
+    def open(self, spider: Spider) -> Deferred[None] | None:
+        own = self._learner.dupefilter
+        return own.open() if own is not None else None
+
+    def close(self, reason: str) -> Deferred[None] | None:
         if self._waking is not None:
             self._waking.cancel()
+        own = self._learner.dupefilter
+        return own.close(reason) if own is not None else None
 
     def has_pending_requests(self) -> bool:
         if self._again:
@@ -83,7 +95,8 @@ class TreeFrontierScheduler(BaseScheduler):
         request.meta.pop(LEASE, None)  # a copy of a request whose sample is done
         url = canonicalise(request.url)
         repeats = url is not None and request.dont_filter and self._crawl.store.is_closed(url)
-        if url is None or request.method != "GET" or repeats:
+        aside = ASIDE in request.meta
+        if url is None or request.method != "GET" or repeats or aside:
             self._again.append(request)
             return True
         return self._learner.add_seed(url, request)
@@ -106,8 +119,8 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
         host = self._out.pop(request.meta.get(LEASE, NO_PARENT), None)
-        if host is not None and (slot := self._slot(host)) is not None:
-            self._rest(host, since=slot.lastseen)
+        if host is not None:
+            self._recover(host)
 
     def _take_back(self, row: int, request: Request) -> bool:
         """Queue a redirect or a retry of a leased row, if where it leads may be fetched."""
@@ -164,6 +177,12 @@ class TreeFrontierScheduler(BaseScheduler):
         if delay > 0:
             self._resting[host] = since + delay
 
+    def _recover(self, host: int) -> None:
+        """Let a host rest since the last request that it was sent, if any."""
+        self._resting.pop(host, None)
+        if (slot := self._slot(host)) is not None:
+            self._rest(host, since=slot.lastseen)
+
     def _slot(self, host: int) -> Any:
         return self._crawler.engine.downloader.slots.get(self._crawl.store.hosts[host])
 
@@ -178,9 +197,10 @@ class TreeFrontierScheduler(BaseScheduler):
             self._waking = None
         if self._resting:
             delay = max(0.0, min(self._resting.values()) - monotonic())
-            self._waking = call_later(delay, self._wake)
+            self._waking = call_later(delay, self.wake)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the engine ask for requests now."""
         self._waking = None
         slot = self._crawler.engine._slot  # the one private attribute of Scrapy that is touched
         if slot is not None:
@@ -189,7 +209,9 @@ class TreeFrontierScheduler(BaseScheduler):
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Book a fetch that raised; the request's own errback still has its say."""
         ignored = isinstance(failure.value, IgnoreRequest)
-        self._learner.book_failure(row, _kind(failure.value), reached=ignored)
+        if (host := self._out.pop(row, None)) is not None:
+            self._recover(host)  # it was never sent: its host need not rest
+        self._learner.book_failure(row, failure_kind(failure.value), reached=ignored)
         if errback is not None:
             return errback(failure)
         level = logging.DEBUG if ignored else logging.INFO
@@ -199,8 +221,10 @@ class TreeFrontierScheduler(BaseScheduler):
         return None
 
 
-def _kind(error: BaseException | None) -> str:
+def failure_kind(error: BaseException | None) -> str:
     """Return the name by which a failure is counted."""
+    if isinstance(error, HttpError):
+        return f"http_{error.response.status}"
     if type(error) is not IgnoreRequest:
         return type(error).__name__
     return next((kind for said, kind in _IGNORED.items() if str(error).startswith(said)), "ignored")

@@ -12,6 +12,7 @@ DOWNLOAD_DELAY = 1.0
 DOWNLOAD_DELAY_JITTER = 0.0  # the frontier hands out a request when its host is free, to the moment
 CONCURRENT_REQUESTS = 16
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
+CONCURRENT_ITEMS = 1  # a page is one item at most, and Scrapy starts as many tasks for each page
 COOKIES_ENABLED = False
 
 # Limits: a page is text, and one slow host must not hold a request for minutes

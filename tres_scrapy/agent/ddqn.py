@@ -14,6 +14,7 @@ from torch.nn.utils import clip_grad_norm_, parameters_to_vector
 from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
 
+_LARGEST = 1e6  # of a weight: no sum of their products overflows
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
 Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
@@ -64,7 +65,8 @@ class DoubleDQN:
         """Take over the state [4 P] of an agent after `updates`; ValueError: it is none."""
         parameters = list(self.online.parameters())
         size = sum(parameter.numel() for parameter in parameters)
-        if len(state) != 4 * size or updates < 0 or not np.isfinite(state).all():
+        known = len(state) == 4 * size and updates >= 0 and (np.abs(state) <= _LARGEST).all()
+        if not known or (state[3 * size :] < 0).any():  # the last are means of squares
             raise ValueError("no state of this agent")
         online, target, *moments = torch.from_numpy(state).chunk(4)
         _fill(parameters, online)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -87,7 +88,7 @@ class Conditions:
                 )
 
     def _facts(self) -> dict[str, Any]:
-        data = self.data and f"{self.data.name}, SHA-256 {sha256(self.data)}"
+        data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"
         mode = "HTTP" if self.http else "in one process"
         config = Config.from_settings(BaseSettings(dict(self.settings)))
         every = {spec.name: str(getattr(config, spec.name)) for spec in fields(config)}
@@ -104,3 +105,11 @@ class Conditions:
         mode = "crawled over HTTP" if self.http else "crawled in one process, without HTTP"
         settings = "".join(f", {name}={value}" for name, value in sorted(self.settings.items()))
         return f"{self.web} web, {mode}{settings}"
+
+
+def _hash(data: Path) -> str:
+    """Return the SHA-256 of a file, or of those of the files in a folder."""
+    if data.is_file():
+        return sha256(data)
+    parts = [f"{path.name} {sha256(path)}" for path in sorted(data.glob("*")) if path.is_file()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def crawl_served(run: Run, settings: Mapping[str, str], progress: Callable[[int]
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
+                env=os.environ | _environment(),
             )
         try:
             while _runs(process):
@@ -53,6 +55,14 @@ def _command(settings: Mapping[str, object]) -> list[str]:
     for name, value in settings.items():
         command += ["-s", f"{name}={value}"]
     return command
+
+
+def _environment() -> dict[str, str]:
+    """Return what lets a crawl by TRES start in any folder, another's project included."""
+    return {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "SCRAPY_SETTINGS_MODULE": "tres_scrapy.settings",
+    }
 
 
 def _runs(process: subprocess.Popen[bytes]) -> bool:

@@ -34,7 +34,9 @@ class World:
 
     def __init__(self, config: Config, *, user_agent: str) -> None:
         assert config.web is not None
-        self.web = open_web(config.web, str(config.topic), config.web_seed, config.web_data)
+        self.web = open_web(
+            config.web, str(config.topic), config.web_seed, config.web_data, config.web_labels
+        )
         self.pack = load_pack(config)
         self.library = Library(self.web, self.pack, config.reading)
         self.user_agent = user_agent
@@ -130,13 +132,10 @@ class Simulation:
         return "" if self.crawl.redirect(row, target) else "redirect_closed"
 
     def _book(self, row: int, fetched: Fetched) -> None:
-        if fetched.failure and not fetched.mark:
-            self.crawl.book_failure(row, fetched.failure)
-            return
-        is_new = self._texts.add(fetched.mark)
         if fetched.failure:
             self.crawl.book_failure(row, fetched.failure)
             return
+        is_new = self._texts.add(fetched.mark)
         reward = float(fetched.relevant and is_new)
         self.crawl.book_page(
             row, reward, fetched.urls, fetched.anchors, fetched.actions, text=fetched.text

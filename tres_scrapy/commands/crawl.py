@@ -10,13 +10,24 @@ from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config import ConfigError
+from tres_scrapy.extensions.archive import ARCHIVE_FAILED
 from tres_scrapy.extensions.job import JOB_FAILED
-from tres_scrapy.extensions.learner import NO_PAGE, UNREACHABLE
+from tres_scrapy.extensions.learner import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.offline_web import OfflineWebError
+from tres_scrapy.extensions.rendering import NO_BROWSER
 from tres_scrapy.job.database import JobError
+from tres_scrapy.pipelines import OUTPUT_FAILED
+from tres_scrapy.refresh.collection import CollectionError
+from tres_scrapy.refresh.store import StoreError
+from tres_scrapy.run.database import RecordError
+from tres_scrapy.spiders.surface import NO_SEARCH
 from tres_scrapy.topic.pack import PackError
+from tres_scrapy.topic.worker import WorkerError
 
-_SAID_IN_ONE_LINE = (ConfigError, JobError, PackError, OfflineWebError)
+SAID_IN_ONE_LINE = (
+    *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),
+    *(CollectionError, StoreError),
+)
 
 
 class Command(crawl.Command):
@@ -36,10 +47,14 @@ class Command(crawl.Command):
         error = None
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             error = crawling.exception()
-        if isinstance(error, _SAID_IN_ONE_LINE):
+        if isinstance(error, SAID_IN_ONE_LINE):
             sys.exit(f"scrapy crawl {args[0]}: {error}")
         if error is not None:
             raise error
         reason = crawler.stats.get_value("finish_reason")
-        if self.crawler_process.bootstrap_failed or reason in {NO_PAGE, JOB_FAILED, UNREACHABLE}:
+        failed = {
+            *(NO_PAGE, NO_SEARCH, NO_JUDGE, NO_BROWSER, UNREACHABLE),
+            *(JOB_FAILED, ARCHIVE_FAILED, OUTPUT_FAILED),
+        }
+        if self.crawler_process.bootstrap_failed or reason in failed:
             self.exitcode = 1

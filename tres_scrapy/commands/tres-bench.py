@@ -7,7 +7,6 @@ import argparse
 import os
 import sys
 from contextlib import closing
-from difflib import get_close_matches
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -25,10 +24,10 @@ from tres_scrapy.config import PREFIX, WEBS
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.setting import identifier, one_of, whole
-from tres_scrapy.webs.server import open_web
+from tres_scrapy.webs.server import DATA, open_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import Settings
 
@@ -91,7 +90,7 @@ class Command(ScrapyCommand):
         grid = parser.add_argument_group("grid")
         web = f"{' or '.join(WEBS)} (default: %(default)s)"
         grid.add_argument("--web", metavar="WEB", default=WEBS[0], help=web)
-        grid.add_argument("--data", metavar="FILE", type=Path, help="documents of the corpus web")
+        grid.add_argument("--data", metavar="FILE", type=Path, help=DATA)
         topics = "topic packs (default: food)"
         grid.add_argument("--topics", metavar="NAME", nargs="+", default=["food"], help=topics)
         standard = [name for name in POLICIES if name not in VARIANTS]
@@ -139,30 +138,26 @@ def _grid(opts: argparse.Namespace) -> list[Run]:
     policies = list(POLICIES) if opts.policies == [ALL] else opts.policies
     caps = [_value("--max", text, Cap.parse) for text in opts.max]
     return make_grid(
-        _value("--web", opts.web, one_of(*WEBS), WEBS),
+        _value("--web", opts.web, one_of(*WEBS)),
         _value("--pages", opts.pages, whole(1)),
         topics=[_value("--topics", text, identifier) for text in opts.topics],
-        policies=[_value("--policies", text, one_of(*POLICIES), POLICIES) for text in policies],
+        policies=[_value("--policies", text, one_of(*POLICIES)) for text in policies],
         caps=["none" if cap is None else str(cap) for cap in caps],
         seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in opts.seeds],
     )
 
 
-def _value(
-    option: str, text: str, parse: Callable[[str], Value], known: Iterable[str] = ()
-) -> Value:
+def _value(option: str, text: str, parse: Callable[[str], Value]) -> Value:
     try:
         return parse(text)
     except ValueError as error:
-        close = get_close_matches(text, list(known), n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{option} {text!r} {error}{hint}") from None
+        raise ValueError(f"{option} {text!r} {error}") from None
 
 
 def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
     """Return what holds for every run; raise ValueError for what cannot."""
-    if (opts.web == "corpus") != (opts.data is not None):
-        raise ValueError("--web corpus and --data FILE, its documents, go together")
+    if (opts.web in {"corpus", "recorded"}) != (opts.data is not None):
+        raise ValueError("--web corpus or recorded and --data FILE, what it serves, go together")
     given = arglist_to_dict(opts.set)
     for name in given:
         if name in TAKEN:

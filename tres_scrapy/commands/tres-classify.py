@@ -73,7 +73,7 @@ class Command(ScrapyCommand):
         form.add_argument("--brief", action="store_true", help=brief)
         words = "explain by N words (default: %(default)s); 0 is several times as fast"
         parser.add_argument("--words", metavar="N", type=int, default=8, help=words)
-        models = "directory of the packs (default: the setting TRES_MODELS)"
+        models = "directory of the packs (default: models/ here, and the packs that ship)"
         parser.add_argument("--models", metavar="DIR", type=Path, help=models)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ class Classification:
         config = Config.from_settings(settings)
         config.require_topic()
         torch.set_num_threads(config.torch_threads)
-        pack = Pack.load(config.models / topic)
+        pack = Pack.load(config.packs()[topic])
         return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
 
     def run(self, found: Iterable[Document | Fault]) -> int:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
+from tres_scrapy.config import HERE
+from tres_scrapy.shipped import VECTORS, shipped_models
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.document import read_documents
+from tres_scrapy.topic.file import whole_file
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
 from tres_scrapy.topic.selection import Selection
@@ -62,21 +65,19 @@ class Command(ScrapyCommand):
         hosts = f"documents of {STRIPES} hosts or more"
         parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True, help=hosts)
         parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True, help=hosts)
-        models = Path("models")
         parser.add_argument(
             "--output",
             metavar="DIR",
             type=Path,
-            default=models,
+            default=HERE,
             help="holds packs and, in a folder beside them, vectors, default: %(default)s",
         )
-        vectors = models / "vectors" / "english.npz"
         parser.add_argument(
             "--vectors",
             metavar="FILE",
             type=Path,
-            default=vectors,
-            help="made by tres-vectors, in a folder of --output, default: %(default)s",
+            help=f"made by tres-vectors, in a folder of --output, default: {VECTORS} there, which "
+            "is copied from those that ship if it is missing",
         )
         parser.add_argument(
             "--classifier",
@@ -112,7 +113,9 @@ class Command(ScrapyCommand):
 
     def _train(self, opts: argparse.Namespace) -> None:
         directory = opts.output / _checked(opts.topic, opts.language)
-        vectors = WordVectors.load(check_place(opts.vectors, directory))
+        place = check_place(opts.vectors or opts.output / VECTORS, directory)
+        ships = opts.vectors is None and not place.exists()
+        vectors = WordVectors.load(shipped_models() / VECTORS if ships else place)
         keywords = KeywordSet.read(opts.keywords)
         assert self.settings is not None
         paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings)
@@ -122,6 +125,8 @@ class Command(ScrapyCommand):
         print(census, flush=True)
         for note in _notes(directory, documents, keywords, vectors):
             print(note, flush=True)
+        if ships:
+            _copy_vectors(place)
         # two seconds of scikit-learn and matplotlib that no other command should pay
         from tres_scrapy.topic.report import write_report  # noqa: PLC0415
         from tres_scrapy.topic.training import train_pack  # noqa: PLC0415
@@ -130,7 +135,7 @@ class Command(ScrapyCommand):
             directory,
             keywords,
             documents,
-            opts.vectors,
+            place,
             kind=opts.classifier,
             beside=opts.beside,
             language=opts.language,
@@ -156,6 +161,14 @@ def _notes(
         )
     if (directory / TOPIC_FILE).exists():
         yield f"the pack in {directory} will be replaced"
+
+
+def _copy_vectors(place: Path) -> None:
+    """Copy the vectors that ship to where the packs of a folder can name them."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(place) as file:
+        file.write((shipped_models() / VECTORS).read_bytes())
+    print(f"the word vectors that ship are copied to {place}", flush=True)
 
 
 def _checked(topic: str, language: str) -> str:

@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-web synthetic|corpus`: serve an offline web to any crawler."""
+"""`scrapy tres-web synthetic|corpus|recorded`: serve an offline web to any crawler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.webs.server import KINDS, open_web, serve
+from tres_scrapy.topic.text import read_page
+from tres_scrapy.webs.changing import DAY, ChangingWeb
+from tres_scrapy.webs.server import DATA, KINDS, LABELS, open_web, serve
 from tres_scrapy.webs.web import Web
 
 
@@ -23,7 +25,8 @@ class Command(ScrapyCommand):
 
     def syntax(self) -> str:
         return (
-            f"<{'|'.join(KINDS)}> [--port N] [--topic TOPIC] [--seed N] [--data FILE] [--log FILE]"
+            f"<{'|'.join(KINDS)}> [--port N] [--topic TOPIC] [--seed N] [--data FILE] "
+            "[--labels FILE] [--log FILE]"
         )
 
     def short_desc(self) -> str:
@@ -34,24 +37,56 @@ class Command(ScrapyCommand):
         parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
         parser.add_argument("--topic", default="food", help="what is relevant, default: food")
         parser.add_argument("--seed", type=int, default=0, help="which synthetic web, default: 0")
-        parser.add_argument("--data", type=Path, help="JSON lines of the corpus web, xz or plain")
+        parser.add_argument("--data", type=Path, help=DATA)
+        parser.add_argument("--labels", type=Path, help=LABELS)
+        parser.add_argument("--pages", type=int, default=2_000, help="of the changing web: 2000")
+        parser.add_argument(
+            "--day", type=float, default=DAY, help="seconds that a day of the changing web lasts"
+        )
+        parser.add_argument(
+            "--collection", type=Path, help="write the pages of the changing web, as a crawl would"
+        )
         parser.add_argument("--log", type=Path, help="write one JSON line per fetch")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"tres-web takes one web, {' or '.join(KINDS)}, not {args!r}")
         try:
-            web = open_web(args[0], opts.topic, opts.seed, opts.data)
+            web = open_web(
+                *(args[0], opts.topic, opts.seed, opts.data, opts.labels),
+                pages=opts.pages,
+                day=opts.day,
+            )
+            if opts.collection is not None:
+                sys.exit(_write_collection(web, opts.collection))
             count = serve(web, opts.port, opts.log, lambda port: _explain(web, opts.topic, port))
         except (OSError, ValueError, OverflowError) as error:
             sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
         print(json.dumps(count.summary(), indent=2))
 
 
+def _write_collection(web: Web, path: Path) -> str | None:
+    """Write the pages as they are at first to a JSON lines file; return what is wrong."""
+    if not isinstance(web, ChangingWeb):
+        return "scrapy tres-web: --collection needs the changing web"
+    with path.open("w", encoding="utf-8") as file:
+        for number, url in enumerate(web.shelf.urls):
+            page = read_page(web.html(number, 0, number), url, language=False)
+            row = {"url": url, "title": page.title, "text": page.text}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    print(f"{len(web.shelf.urls)} pages are in {path}")
+    return None
+
+
 def _explain(web: Web, topic: str, port: int) -> None:
     proxy = f"http_proxy=http://127.0.0.1:{port}"
+    for note in web.notes:
+        print(note)
     print(f"{web.name} is served at port {port}; Ctrl-C stops it and prints the count. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
+    if isinstance(web, ChangingWeb):
+        print(f"    {proxy} scrapy crawl refresh -a collection=FILE", flush=True)
+        return
     print(f"    {proxy} curl '{web.search.format(query=topic)}'")
     print(
         f"    {proxy} scrapy crawl tres -a topic={topic} -a seed={web.seeds[0]} -a pages=50",

@@ -18,10 +18,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.database import reading
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import items, marks, recover, requests
+from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
 from tres_scrapy.policies.crawl import Booking, Crawl
 from tres_scrapy.policies.policy import Decision
 from tres_scrapy.policies.resumption import Resumable
@@ -30,6 +31,7 @@ from tres_scrapy.topic.duplicate import Duplicates
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
+_CAP = "max_per_domain"
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +42,15 @@ class Job:
     When that fails, the crawl stops: what is written down can be gone on with.
     """
 
-    def __init__(self, journal: Journal, spider: Spider, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        spider: Spider,
+        stop: Callable[[str], None],
+        cap: Cap | None = None,
+    ) -> None:
         self.failed = False
+        self._asked = str(cap)  # the MAX of the settings
         self.started = journal.started
         with reading():
             # Items whose export is not certain, by row: they are to be exported again.
@@ -51,6 +60,7 @@ class Job:
         self._keeps_requests = not getattr(spider, "follow_every_link", False)
         self._stop = stop
         self._uncertain: list[Booking] = []
+        self._holds_items = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, crawl: Crawl, stop: Callable[[str], None]) -> Self:
@@ -62,7 +72,7 @@ class Job:
             )
         assert crawler.spider is not None
         journal = Journal.open(Path(crawler.settings["JOBDIR"]), _identity(config), now())
-        job = cls(journal, crawler.spider, stop)
+        job = cls(journal, crawler.spider, stop, config.max_per_domain)
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(job.item_left, signal=signal)
         crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
@@ -70,6 +80,7 @@ class Job:
 
     def recover(self, crawl: Crawl) -> dict[int, Request]:
         """Bring a new crawl to where the job ends; return the spider's own requests by row."""
+        self._recover_cap(crawl)
         with reading():
             kept = requests(self._journal)
             waiting = {row: load_request(text, self._spider) for row, text in kept.items()}
@@ -88,6 +99,11 @@ class Job:
         with reading():
             for mark in marks(self._journal):
                 texts.add(mark)
+
+    def bookings(self, crawl: Crawl) -> list[Booking]:
+        """Return what was booked before, in its order."""
+        with reading():
+            return bookings(self._journal, crawl)
 
     def lease(self, crawl: Crawl, decision: Decision) -> bool:
         """Write down that a sample is going to be fetched; False if that failed."""
@@ -115,6 +131,15 @@ class Job:
         self._uncertain.clear()
         return self._write(partial(self._journal.book, crawl, booking, mark, text))
 
+    def seed(self, crawl: Crawl) -> bool:
+        """Write down seeds that have come while the crawl runs; False if that failed."""
+        return self._write(partial(self._journal.seed, crawl))
+
+    def note_cap(self, cap: Cap | None) -> bool:
+        """Write down that MAX is another until the settings ask for another; False if it failed."""
+        changed = json.dumps([self._asked, str(cap)])
+        return self._write(partial(self._journal.note, _CAP, changed))
+
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Write requests of the spider's own, by row, down with what comes next."""
         if not self._keeps_requests:
@@ -127,6 +152,8 @@ class Job:
 
     def item_left(self, item: Any, response: Response | None) -> None:
         """Note that an item has passed the pipelines, wherever it went."""
+        if self._holds_items:
+            return
         if response is not None:
             row = getattr(response, "meta", {}).get(LEASE)
         else:  # it was to be exported again
@@ -134,6 +161,10 @@ class Job:
             row = next((row for row, kept in self.unexported.items() if kept.url == url), None)
         if row is not None:
             self.exported(row)
+
+    def hold_items(self) -> None:
+        """Take no item for exported any more: where they go to cannot be written."""
+        self._holds_items = True
 
     def exported(self, row: int) -> None:
         """Note that the item of a row need not be exported again."""
@@ -145,6 +176,20 @@ class Job:
             self._journal.close(write=not self.failed)
         except sqlite3.Error as error:
             logger.error("JOBDIR cannot be written: %s", error)
+
+    def _recover_cap(self, crawl: Crawl) -> None:
+        """Let the MAX to which it was changed hold, unless the settings ask for another by now."""
+        with reading():
+            noted = self._journal.noted(_CAP)
+            asked, changed = [self._asked] * 2 if noted is None else json.loads(noted)
+            cap = Cap.parse(changed)
+            if asked != self._asked:
+                self._journal.note(_CAP, json.dumps([self._asked, self._asked]))
+        if asked == self._asked != changed:
+            if cap is not None and cap.first != cap.last and crawl.limit is None:
+                raise ConfigError(f"JOBDIR: MAX {cap} falls with the pages done: add -a pages=N")
+            crawl.store.ledger.cap = cap
+            logger.info("MAX is %s, to which it was changed while the crawl ran", cap)
 
     def _write(self, write: Callable[[], None]) -> bool:
         if self.failed:
@@ -163,8 +208,10 @@ class Job:
 
 
 def item_of(text: str) -> RelevantPage:
-    """Return an item from the text that a job has kept of it."""
-    return RelevantPage(**json.loads(text))
+    """Return an item from the text that a job has kept of it; ValueError: it cannot be written."""
+    fields = json.loads(text)
+    json.dumps(fields, ensure_ascii=False).encode()
+    return RelevantPage(**fields)
 
 
 def now() -> str:
@@ -174,7 +221,7 @@ def now() -> str:
 
 def _identity(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the one that it goes on with."""
-    pack = config.models / config.pack / TOPIC_FILE
+    pack = config.packs()[config.pack] / TOPIC_FILE
     identity = {
         "topic": str(config.topic),
         "policy": config.policy,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import subprocess
 import sys
 import tempfile
@@ -37,17 +38,22 @@ class OfflineWeb:
             stderr=self._errors,
             text=True,
             start_new_session=True,
+            # it imports what this process does, from wherever: an egg is in no environment
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
         started = self._read()
         self.proxy = f"http://127.0.0.1:{started['port']}"
         self.seeds: tuple[str, ...] = tuple(started["seeds"])
+        for note in started["notes"]:
+            logger.info("The offline web: %s", note)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.from_settings(crawler.settings)
         if config.web is None:
             raise NotConfigured
-        config.require_topic()
+        if config.web != "changing":
+            config.require_topic()
         web = cls(_command(config), crawler.stats)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
@@ -60,6 +66,9 @@ class OfflineWeb:
         self._server.wait()
         for name in ("pages", "relevant", "harvest", "domains"):
             self._stats.set_value(f"tres/web/{name}", count[name])
+        if unrecorded := count["by_kind"].get("unrecorded"):
+            self._stats.set_value("tres/web/unrecorded", unrecorded)
+            logger.info("The recording does not hold %d of the URLs asked for", unrecorded)
         logger.info(
             "The web's own count: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
             count["pages"],
@@ -83,11 +92,17 @@ class OfflineWeb:
 
 def _command(config: Config) -> list[str]:
     """Return the arguments of the web server that the settings ask for."""
-    command = [str(config.web), "--topic", str(config.topic), "--port", str(config.web_port)]
-    if config.web == "synthetic":
+    command = [str(config.web), "--port", str(config.web_port)]
+    if config.topic is not None:
+        command += ["--topic", config.topic]
+    if config.web in {"synthetic", "deep", "changing"}:
         command += ["--seed", str(config.web_seed)]
+    if config.web == "changing":
+        command += ["--pages", str(config.web_pages), "--day", str(config.web_day)]
     if config.web_data is not None:
         command += ["--data", str(config.web_data)]
+    if config.web_labels is not None:
+        command += ["--labels", str(config.web_labels)]
     if config.web_log is not None:
         command += ["--log", str(config.web_log)]
     return command

@@ -3,59 +3,79 @@
 from __future__ import annotations
 
 import logging
+import sys
 from time import monotonic
-from typing import Self
+from typing import Final, Self
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from tqdm import tqdm
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config import Config
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.pace import Pace
+from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.policies.crawl import Crawl
+
+_REDRAW: Final = 1.0  # seconds
 
 logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Logs a line every TRES_PROGRESS_INTERVAL seconds and one at the end; 0 means only that."""
+    """Logs a line every TRES_PROGRESS_INTERVAL seconds and one at the end; 0 means only that.
 
-    def __init__(self, crawler: Crawler, interval: float) -> None:
+    In a terminal one line, drawn anew every second, stands for those that would come to the same
+    terminal; TRES_PROGRESS_LINE=0 turns it off.
+    """
+
+    def __init__(self, crawler: Crawler, interval: float, *, live: bool) -> None:
         self._crawler = crawler
         self._interval = interval
-        self._started, self._before = monotonic(), 0  # pages of an interrupted crawl
-        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        self._pace = Pace(0, monotonic())
+        self._live = live
+        self._line: TerminalLine | None = None
+        self._loops: list[AsyncioLoopingCall | LoopingCall] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler, Config.from_settings(crawler.settings).progress_interval)
+        config = Config.from_settings(crawler.settings)
+        live = config.progress_line and sys.stderr.isatty()
+        extension = cls(crawler, config.progress_interval, live=live)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        self._started = monotonic()
-        if (learner := self._crawler.get_extension(Learner)) is not None:
-            self._before = learner.crawl.pages
-        if self._interval:
-            self._loop = loop = create_looping_call(self._log)
-            loop.start(self._interval, now=False)
-
-    def spider_closed(self, spider: Spider) -> None:
-        if self._loop is not None:
-            self._loop.stop()
-        self._log(closing=True)
-
-    def _log(self, *, closing: bool = False) -> None:
         learner = self._crawler.get_extension(Learner)
         if learner is None:
             return
-        crawl, figures = learner.crawl, learner.crawl.figures()
-        rate = (crawl.pages - self._before) / max(monotonic() - self._started, 1e-9)
+        self._pace = Pace(learner.crawl.pages, monotonic())
+        intervals = []
+        if self._live:  # not before, for Scrapy opens its log more than once
+            self._line = TerminalLine(sys.stderr)
+            intervals.append((self._draw, _REDRAW))
+        if self._interval and not (self._line and self._line.shares_log):
+            intervals.append((self._log, self._interval))
+        for call, interval in intervals:
+            self._loops.append(create_looping_call(call, learner.crawl))
+            self._loops[-1].start(interval, now=False)
+
+    def spider_closed(self, spider: Spider) -> None:
+        for loop in self._loops:
+            loop.stop()
+        if self._line is not None:
+            self._line.close()
+        if (learner := self._crawler.get_extension(Learner)) is not None:
+            self._log(learner.crawl, closing=True)
+
+    def _log(self, crawl: Crawl, *, closing: bool = False) -> None:
+        figures = crawl.figures()
+        self._pace.note(crawl.pages, monotonic())
         of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
-        left = ""
-        if crawl.limit is not None and rate and not closing:
-            left = f", {(crawl.limit - crawl.pages) / rate:.0f} s left"
+        left = None if closing else self._pace.left(crawl.limit)
         logger.info(
             "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %.1f pages/s%s",
             crawl.pages,
@@ -64,6 +84,27 @@ class Progress:
             figures["relevant_domains"],
             figures["frontier_size"],
             f" in {figures['leaves']} leaves ({figures['phase']})" if "leaves" in figures else "",
-            rate,
-            left,
+            self._pace.overall if closing else self._pace.recent,
+            "" if left is None else f", {left:.0f} s left",
         )
+
+    def _draw(self, crawl: Crawl) -> None:
+        self._pace.note(crawl.pages, monotonic())
+        engine, parts = self._crawler.engine, described(crawl, self._pace)
+        if self._line is not None:
+            self._line.show("paused" if engine is not None and engine.paused else "", *parts)
+
+
+def described(crawl: Crawl, pace: Pace) -> list[str]:
+    """Return how a crawl goes in few words, the most important first."""
+    figures, left = crawl.figures(), pace.left(crawl.limit)
+    of_limit = "" if crawl.limit is None else f"/{crawl.limit:,}"
+    leaves = f" in {figures['leaves']:,} leaves" if "leaves" in figures else ""
+    return [
+        f"{crawl.pages:,}{of_limit} pages",
+        "" if left is None else f"{tqdm.format_interval(left)} left",
+        f"harvest {100 * crawl.harvest_rate:.1f} %",
+        f"domains {figures['relevant_domains']:,}",
+        f"{pace.recent:.1f} pages/s",
+        f"frontier {figures['frontier_size']:,}{leaves}",
+    ]

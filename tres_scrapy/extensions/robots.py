@@ -26,6 +26,7 @@ class Robots:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._asked: dict[str, float] = {}  # seconds, by slot
         settings = crawler.settings
         self._max_delay = Config.from_settings(settings).max_crawl_delay
         self._user_agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
@@ -36,6 +37,7 @@ class Robots:
             raise NotConfigured
         extension = cls(crawler)
         crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
+        crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
         robotstxt.logger.addFilter(_without_traceback)
         return extension
 
@@ -55,9 +57,16 @@ class Robots:
         settings = downloader.per_slot_settings.setdefault(key, {})
         delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
         # Scrapy forgets an idle slot after a minute; a new one is made from these settings.
-        settings["delay"] = delay
+        settings["delay"] = self._asked[key] = delay
         if slot is not None:
             slot.delay = delay
+
+    def response_downloaded(self, request: Request) -> None:
+        """Keep AutoThrottle, which has had its say by now, from a shorter delay than was asked."""
+        key = request.meta.get("download_slot", "")
+        slot = self._crawler.engine.downloader.slots.get(key)
+        if slot is not None and key in self._asked:
+            slot.delay = max(slot.delay, self._asked[key])
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import tldextract
@@ -22,6 +23,7 @@ _RECORD = np.dtype(
 _suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
 
 
+@lru_cache(maxsize=1_000)  # a new host is asked for twice
 def registrable_domain(host: str) -> str:
     """Return the domain one registers to own `host`; an address or a single label is its own."""
     if ":" in host or host[-1:].isdecimal():
@@ -47,14 +49,14 @@ class Cap:
     @classmethod
     def parse(cls, text: str) -> Cap | None:
         """Read "10", "5_2" or "none"; raise ValueError for anything else."""
-        if text.strip().lower() in {"", "none", "0"}:
+        if text.strip().lower() in {"", "none"}:
             return None
         numbers = re.fullmatch(r"(\d+)(?:_(\d+))?", text.strip())
         if numbers is None:
             raise ValueError("must be a number, two like 5_2, or none")
         cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
         if not cap.first >= cap.last >= 1:
-            raise ValueError("must be at least 1 and must not rise")
+            raise ValueError("must be at least 1 and must not rise; none is no limit")
         return cap
 
     def __str__(self) -> str:
@@ -95,6 +97,11 @@ class DomainLedger:
             self._records.extend(1)
         return number
 
+    def pages_of(self, domain: str) -> int:
+        """Return the pages fetched of a registrable domain so far."""
+        number = self._ids.get(domain)
+        return 0 if number is None else int(self._records["pages"][number])
+
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that is under way (`change` 1) or over (-1)."""
         self._records["leased"][domain] += change
@@ -111,54 +118,69 @@ class DomainLedger:
         if self._records["failures"][domain] < self.limits.failures:  # else it is given up
             self._records["failures"][domain] = 0
 
-    def book_failure(self, domain: int) -> None:
-        """Count a visit that brought no page: it moves features 7 and 8, not the cap."""
+    def book_failure(self, domain: int, *, blameless: bool = False) -> None:
+        """Count a visit that brought no page: it moves features 7 and 8, not the cap.
+
+        A `blameless` one does not let a domain be given up that has given pages.
+        """
         self._records["visits"][domain] += 1
-        self._records["failures"][domain] += 1
+        if not (blameless and self._records["pages"][domain]):
+            self._records["failures"][domain] += 1
 
     def restore(
-        self, domains: NDArray[np.int32], pages: NDArray[np.bool_], relevant: NDArray[np.bool_]
+        self,
+        domains: NDArray[np.int32],
+        pages: NDArray[np.bool_],
+        relevant: NDArray[np.bool_],
+        blameless: NDArray[np.bool_],
     ) -> None:
-        """Count past visits [n] in their order: of which domain, which brought a page, relevant."""
+        """Count past visits [n] in their order: of which domain, which brought a page, relevant.
+
+        Of the others, say which were `blameless`.
+        """
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
         np.add.at(self._records["relevant"], domains[relevant], 1)
-        failures = [0] * len(self)
-        for domain, is_page in zip(domains.tolist(), pages.tolist(), strict=True):
+        failures, given = [0] * len(self), [False] * len(self)
+        columns = (domains.tolist(), pages.tolist(), blameless.tolist())
+        for domain, is_page, is_blameless in zip(*columns, strict=True):
+            given[domain] |= is_page
             if not is_page:
-                failures[domain] += 1
+                failures[domain] += not (is_blameless and given[domain])
             elif failures[domain] < self.limits.failures:
                 failures[domain] = 0
         self._records["failures"][:] = failures
 
     def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2]."""
-        visits = self._records["visits"][domains]
+        visits = self._records["visits"].take(domains)
         known = visits > 0
-        relevant = self._records["relevant"][domains] + 0.5 * self.prior
-        ratio = np.where(known, relevant / np.maximum(visits + self.prior, 1), 0.5)
-        return np.stack([ratio, np.where(known, 1.0, 0.5)], axis=1).astype(np.float32)
+        relevant = self._records["relevant"].take(domains) + 0.5 * self.prior
+        x = np.empty((len(domains), 2), dtype=np.float32)
+        x[:, 0] = np.where(known, relevant / np.maximum(visits + self.prior, 1), 0.5)
+        x[:, 1] = np.where(known, 1.0, 0.5)
+        return x
 
     def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have had no fetch, and have none under way."""
-        fetches = self._records["visits"][domains] + self._records["leased"][domains]
+        fetches = self._records["visits"].take(domains) + self._records["leased"].take(domains)
         return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have given MAX pages or are given up: nothing more is fetched."""
-        return self._reaches_cap(self._records["pages"][domains]) | self._given_up(domains)
+        return self._reaches_cap(self._records["pages"].take(domains)) | self._given_up(domains)
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains are given up or would pass MAX if one more fetch began now."""
-        fetches = self._records["pages"][domains] + self._records["leased"][domains]
+        fetches = self._records["pages"].take(domains) + self._records["leased"].take(domains)
         return self._reaches_cap(fetches) | self._given_up(domains)
 
     def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more samples of domains may become PENDING."""
-        return self.limits.pending_per_domain - self._records["pending"][domains]
+        return self.limits.pending_per_domain - self._records["pending"].take(domains)
 
     def _given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        return np.asarray(self._records["failures"][domains] >= self.limits.failures)
+        return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
 
     def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
         if self.cap is None:

@@ -14,8 +14,8 @@ _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
 class LeafPool:
     """Gives each leaf a segment of one array, so that one row of each can be drawn at once.
 
-    A segment that is full moves to the end of the array with twice the room; what it leaves
-    behind is reclaimed when the array itself is full.
+    A segment that is full moves to the end of the array with half as much room again; what it
+    leaves behind is reclaimed when the array itself is full.
     """
 
     def __init__(self, capacity: int = 1024) -> None:
@@ -40,7 +40,7 @@ class LeafPool:
         """Add rows to a leaf."""
         start, size, capacity = self._segment(leaf)
         if size + len(rows) > capacity:
-            start = self._move(leaf, 2 * (size + len(rows)))
+            start = self._move(leaf, (size + len(rows)) * 3 // 2)
         self._rows[start + size : start + size + len(rows)] = rows
         self._segments["size"][leaf] = size + len(rows)
 
@@ -63,6 +63,10 @@ class LeafPool:
         rows = self._rows[start : start + size][kept]
         self._rows[start : start + len(rows)] = rows
         self._segments["size"][leaf] = len(rows)
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Return how many rows each leaf holds."""
+        return self._segments["size"].copy()
 
     def occupied(self) -> NDArray[np.int64]:
         """Return the leaves that hold rows."""
@@ -92,13 +96,20 @@ class LeafPool:
         return start
 
     def _repack(self, needed: int) -> None:
-        """Copy every segment to a new array with room for as much again and `needed` rows."""
+        """Copy every segment to a new array, with slack for each and room for `needed` rows.
+
+        Were the segments packed tightly, those that grow with every page would all have to move
+        at once, and fill the array again.
+        """
         starts, sizes = self._segments["start"], self._segments["size"]
-        packed = np.zeros(2 * int(sizes.sum()) + needed, dtype=np.int32)
-        new_starts = np.cumsum(sizes) - sizes
-        for old, new, size in zip(starts, new_starts, sizes, strict=True):
+        capacities = sizes * 3 // 2
+        self._used = int(capacities.sum())
+        packed = np.zeros(self._used * 3 // 2 + needed, dtype=np.int32)
+        new_starts = np.cumsum(capacities) - capacities
+        for old, new, size in zip(
+            starts.tolist(), new_starts.tolist(), sizes.tolist(), strict=True
+        ):
             packed[new : new + size] = self._rows[old : old + size]
-        self._used = int(sizes.sum())
         self._rows = packed
         self._segments["start"][:] = new_starts
-        self._segments["capacity"][:] = sizes
+        self._segments["capacity"][:] = capacities

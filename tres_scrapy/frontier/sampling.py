@@ -32,22 +32,19 @@ def representatives(
 ) -> Representatives:
     """Draw `each` samples of every leaf, uniformly among those that can be requested now.
 
-    Samples that no longer can be taken are dropped when met, each once. A leaf whose draws meet
-    only busy hosts is passed over for now, unless all are: then every sample is looked at, so
-    that none that is ready is missed.
+    Samples that no longer can be taken are dropped when met, each once. A draw that only meets
+    busy hosts is passed over for now, unless all are: then every sample is looked at, so that none
+    that is ready is missed.
     """
     found: list[Representatives] = []
-    busy = pool.occupied()
-    for _ in range(each):
-        waiting = pool.occupied()
-        for _ in range(_ROUNDS):
-            drawn, waiting = _draw(pool, store, random, waiting, busy_hosts)
-            found.append(drawn)
-            if not len(waiting):
-                break
-        busy = waiting
-    if len(busy) and not any(len(drawn.rows) for drawn in found):
-        found = [_search(pool, store, random, busy, busy_hosts)]
+    waiting = np.repeat(pool.occupied(), each)
+    for _ in range(_ROUNDS):
+        drawn, waiting = _draw(pool, store, random, waiting, busy_hosts)
+        found.append(drawn)
+        if not len(waiting):
+            break
+    if len(waiting) and not any(len(drawn.rows) for drawn in found):
+        found = [_search(pool, store, random, np.unique(waiting), busy_hosts)]
     return _joined(found)
 
 
@@ -58,7 +55,10 @@ def _draw(
     leaves: NDArray[np.int64],
     busy_hosts: Sequence[int],
 ) -> tuple[Representatives, NDArray[np.int64]]:
-    """Draw once from each leaf, again where the draw was dead; return those drawn, those busy."""
+    """Draw once for each of `leaves`, which may repeat, again where the draw was dead.
+
+    Return the samples drawn, and the leaves of those that were busy.
+    """
     ready, busy = [], [_NONE]
     while len(leaves):
         positions, rows = pool.draw(leaves, random)
@@ -66,11 +66,18 @@ def _draw(
         taken, dead = standing == Standing.READY, standing == Standing.DEAD
         ready.append(Representatives(leaves[taken], rows[taken]))
         busy.append(leaves[standing == Standing.BUSY])
-        for leaf, position in zip(leaves[dead].tolist(), positions[dead].tolist(), strict=True):
-            pool.remove(leaf, position)
-        store.drop(rows[dead])
-        leaves = np.intersect1d(leaves[dead], pool.occupied(), assume_unique=True)
+        leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
+        gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
+        store.drop(gone)
+        _remove(pool, leaves[first], positions[first])
+        leaves = leaves[pool.sizes()[leaves] > 0]
     return _joined(ready), np.concatenate(busy)
+
+
+def _remove(pool: LeafPool, leaves: NDArray[np.int64], positions: NDArray[np.int64]) -> None:
+    """Take rows out of leaves, the last of a leaf first: its last row fills the gap."""
+    for i in np.argsort(-positions).tolist():
+        pool.remove(int(leaves[i]), int(positions[i]))
 
 
 def _search(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from enum import IntEnum
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier import feature
+from tres_scrapy.frontier.anchor import Anchors
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.ledger import DomainLedger, registrable_domain
 from tres_scrapy.frontier.table import Table
@@ -31,7 +32,7 @@ _SAMPLE = np.dtype(
 SAVED = np.dtype(
     [("static", "<f4", (feature.STATIC,)), ("url", "<i4"), ("host", "<i4"), ("parent", "<i4")]
 )
-_HOST = np.dtype([("domain", "i4"), ("pending", "i4")])
+_HOST = np.dtype([("domain", "i4"), ("pending", "i4"), ("busy", "?")])
 
 
 class State(IntEnum):
@@ -60,10 +61,12 @@ class SampleStore:
     def __init__(self, ledger: DomainLedger) -> None:
         self.ledger = ledger
         self.urls: list[str] = []
-        self.anchors: list[str] = []
+        self.anchors = Anchors()
         self.hosts: list[str] = []
+        self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
         self._url_ids: dict[str, int] = {}
+        self._passing: dict[str, int] = {}  # where LEASED rows were redirected to, and which
         self._host_ids: dict[str, int] = {}
         self._paths: dict[int, Path] = {}
         self._samples = Table(_SAMPLE)
@@ -85,13 +88,14 @@ class SampleStore:
         `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` they are seeds, x(s_-1, a). Of
         links that do not fit into the frontier, the first are kept.
         """
-        kept = self._admitted(urls)
+        names = [_host_of(url) for url in urls]
+        kept = self._admitted(urls, names)
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
         static[:, feature.STATE] = self._state_features(parent)
         static[:, feature.ACTION] = actions[kept]
         self._samples["url"][where] = [self._url_id(urls[i]) for i in kept]
-        self._samples["host"][where] = [self._host_id(urls[i]) for i in kept]
+        self._samples["host"][where] = [self._host_id(names[i]) for i in kept]
         self._samples["domain"][where] = self._hosts["domain"][self._samples["host"][where]]
         self._samples["parent"][where] = parent
         self._wait(self._samples["host"][where])
@@ -101,33 +105,30 @@ class SampleStore:
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) of `rows` as [n, 8], features 7 and 8 as they are now."""
         x = np.empty((len(rows), len(feature.FEATURES)), dtype=np.float32)
-        x[:, : feature.STATIC] = self._samples["static"][rows]
-        x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"][rows])
+        x[:, : feature.STATIC] = self._samples["static"].take(rows, axis=0)
+        x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"].take(rows))
         return x
 
     def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
         """Say of which of `rows` the domain has not been fetched from, nor is now."""
-        return self.ledger.never_visited(self._samples["domain"][rows])
+        return self.ledger.never_visited(self._samples["domain"].take(rows))
 
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of each of `rows`, no request being possible to `busy_hosts`."""
-        busy = np.zeros(len(self.hosts), dtype=np.bool_)
+        busy = self._hosts["busy"]  # a column, for there may be a million hosts
         busy[list(busy_hosts)] = True
-        domains = self._samples["domain"][rows]
-        waits = busy[self._samples["host"][rows]] | self.ledger.full(domains)
-        dead = self._closed["closed"][self._samples["url"][rows]] | self.ledger.exhausted(domains)
-        standing = np.where(waits, Standing.BUSY, Standing.READY)
-        return np.where(dead, Standing.DEAD, standing).astype(np.uint8)
+        domains = self._samples["domain"].take(rows)
+        waits = busy.take(self._samples["host"].take(rows)) | self.ledger.full(domains)
+        busy[list(busy_hosts)] = False
+        closed = self._closed["closed"].take(self._samples["url"].take(rows))
+        standing = np.full(len(rows), Standing.READY, dtype=np.uint8)
+        standing[waits] = Standing.BUSY
+        standing[closed | self.ledger.exhausted(domains)] = Standing.DEAD
+        return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
         """Say whether a host outside `busy_hosts` has PENDING samples, dead ones included."""
-        pending = self._hosts["pending"]
-        return bool(pending.sum() > pending[list(busy_hosts)].sum())
-
-    @property
-    def pending(self) -> int:
-        """The number of PENDING samples."""
-        return int(self._hosts["pending"].sum())
+        return self.pending > int(self._hosts["pending"][list(busy_hosts)].sum())
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
@@ -139,6 +140,8 @@ class SampleStore:
         """Mark a LEASED `row` DONE; `path` is the path to its page, for its outlinks."""
         self._samples["state"][row] = State.DONE
         self.ledger.lease(int(self._samples["domain"][row]), -1)
+        if self._passing:
+            self._passing = {url: by for url, by in self._passing.items() if by != row}
         if path is not None:
             self._paths[row] = path
 
@@ -146,15 +149,35 @@ class SampleStore:
         """Let a LEASED `row` stand for `url`, which joins the closure, and for its domain."""
         number = self._url_id(url)
         self._closed["closed"][number] = True
+        self._passing[url] = row
         self.ledger.lease(self.domain(row), -1)
         self._samples["url"][row] = number
-        self._samples["host"][row] = self._host_id(url)
+        self._samples["host"][row] = self._host_id(_host_of(url))
         self._samples["domain"][row] = self.domain_of(url)
         self.ledger.lease(self.domain(row))
 
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be taken DONE."""
         self._leave(rows, State.DONE)
+
+    def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
+        """Make samples PENDING that were dropped with their domains; return them.
+
+        `domains` marks these of all domains. Of samples that need a request of their `own`, those
+        that have one come back.
+        """
+        samples = self._samples
+        dropped = (samples["state"] == State.DONE) & domains[samples["domain"]]
+        rows = np.flatnonzero(dropped & ~self._closed["closed"][samples["url"]])
+        if own is not None:
+            rows = rows[[row in own for row in rows.tolist()]]
+        samples["state"][rows] = State.PENDING
+        self._wait(samples["host"][rows])
+        return rows
+
+    def knows(self, url: str) -> bool:
+        """Say whether `url` has been among the samples."""
+        return url in self._url_ids
 
     def is_closed(self, url: str) -> bool:
         """Say whether `url` is fetched or being fetched."""
@@ -163,7 +186,7 @@ class SampleStore:
 
     def domains(self, rows: Rows) -> NDArray[np.int32]:
         """Return the numbers of the registrable domains of rows."""
-        return self._samples["domain"][rows]
+        return self._samples["domain"].take(rows)
 
     def url_id(self, row: int) -> int:
         """Return the number of the URL of a row."""
@@ -184,6 +207,10 @@ class SampleStore:
     def state(self, row: int) -> State:
         """Return the state of a row."""
         return State(self._samples["state"][row])
+
+    def parent(self, row: int) -> int:
+        """Return the row of the page that a row was found on, NO_PARENT for a seed."""
+        return int(self._samples["parent"][row])
 
     def is_seed(self, row: int) -> bool:
         """Say whether a row is a seed."""
@@ -209,11 +236,7 @@ class SampleStore:
 
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
-        name = _host_of(url)
-        host = self._host_ids.get(name)
-        if host is None:
-            return self.ledger.id_of(registrable_domain(name))
-        return int(self._hosts["domain"][host])
+        return self._domain_of(_host_of(url))
 
     def saved(self, first: int) -> NDArray[np.void]:
         """Return what tells the rows from `first` on apart, as records of type SAVED."""
@@ -234,7 +257,8 @@ class SampleStore:
             raise ValueError(f"{len(anchors)} anchors of {len(records)} samples")
         for host in hosts:
             self._add_host(host)
-        self.urls, self.anchors = list(urls), list(anchors)
+        self.urls = list(urls)
+        self.anchors.extend(anchors)
         self._url_ids = {url: number for number, url in enumerate(urls)}
         self._closed.extend(len(urls))
         within(records["url"], len(urls))
@@ -254,7 +278,7 @@ class SampleStore:
         within(urls, len(self.urls))
         within(hosts, len(self.hosts))
         self._leave(rows, State.DONE)
-        self._closed["closed"][self._samples["url"][rows]] = True
+        self._closed["closed"][self._samples["url"].take(rows)] = True
         self._closed["closed"][urls] = True
         self._samples["url"][rows] = urls
         self._samples["host"][rows] = hosts
@@ -263,6 +287,12 @@ class SampleStore:
     def restore_path(self, row: int, path: Path) -> None:
         """Note the path to the page of a row that is DONE, for its outlinks."""
         self._paths[row] = path
+
+    def check_paths(self) -> None:
+        """Raise ValueError unless there is a path to each page that a sample was found on."""
+        parents = np.unique(self._samples["parent"]).tolist()
+        if not self._paths.keys() >= set(parents) - {NO_PARENT}:
+            raise ValueError("a sample was found on what is no page")
 
     def pending_rows(self) -> Rows:
         """Return the PENDING rows in the order in which they came."""
@@ -273,14 +303,16 @@ class SampleStore:
         waits = self._samples["state"] == State.PENDING
         return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
 
-    def _admitted(self, urls: Sequence[str]) -> list[int]:
+    def _admitted(self, urls: Sequence[str], hosts: Sequence[str]) -> list[int]:
         """Return the places of links that can still be fetched and fit into the frontier.
 
-        What is left out leaves nothing behind, neither its URL nor its host.
+        What is left out leaves nothing behind, neither its URL nor its host. A link to where a
+        redirect has led is kept until that fetch is booked: after a kill it may not lead there.
         """
-        open_ = [i for i, url in enumerate(urls) if not self.is_closed(url)]
+        passing = self._passing
+        open_ = [i for i, url in enumerate(urls) if url in passing or not self.is_closed(url)]
         room = max(0, self.ledger.limits.pending - self.pending)
-        domains = np.array([self.domain_of(urls[i]) for i in open_[:room]], dtype=np.int32)
+        domains = np.array([self._domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
         alive = ~self.ledger.exhausted(domains)
         fits = _equal_before(domains) < self.ledger.room(domains)
         self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
@@ -291,10 +323,11 @@ class SampleStore:
 
     def _leave(self, rows: Rows, state: State) -> None:
         self._samples["state"][rows] = state
-        self._wait(self._samples["host"][rows], -1)
+        self._wait(self._samples["host"].take(rows), -1)
 
     def _wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
         """Count samples of `hosts` [n] that become PENDING or no longer are."""
+        self.pending += change * len(hosts)
         np.add.at(self._hosts["pending"], hosts, change)
         self.ledger.wait(self._hosts["domain"][hosts], change)
 
@@ -305,8 +338,13 @@ class SampleStore:
             self._closed.extend(1)
         return number
 
-    def _host_id(self, url: str) -> int:
-        host = _host_of(url)
+    def _domain_of(self, host: str) -> int:
+        number = self._host_ids.get(host)
+        if number is None:
+            return self.ledger.id_of(registrable_domain(host))
+        return int(self._hosts["domain"][number])
+
+    def _host_id(self, host: str) -> int:
         number = self._host_ids.get(host)
         return self._add_host(host) if number is None else number
 
@@ -319,7 +357,9 @@ class SampleStore:
 
 
 def _host_of(url: str) -> str:
-    return urlsplit(url).hostname or ""
+    """Return the host of a canonical URL; taking it apart whole costs ten times as much."""
+    place = url.split("/", 3)[2]
+    return place if ":" not in place else urlsplit(url).hostname or ""
 
 
 def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tres_scrapy.topic.file import reason
+
 NAME = "tres.sqlite"
 APPLICATION = int.from_bytes(b"TRES", "big")
 VERSION = 1
@@ -49,7 +51,7 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise JobError(f"the crawl in JOBDIR is damaged: {error}") from None
+        raise JobError(f"the crawl in JOBDIR is damaged: {reason(error)}") from None
     except (ArithmeticError, MemoryError, RecursionError) as error:
         raise JobError(f"the crawl in JOBDIR is damaged: {type(error).__name__}") from None
 
@@ -68,10 +70,12 @@ def open_database(directory: Path) -> sqlite3.Connection:
         except BaseException:
             connection.close()
             raise
+    except FileExistsError:
+        raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:
         raise JobError(f"JOBDIR cannot be used: {error}") from None
     except sqlite3.Error as error:
-        raise JobError(f"JOBDIR {str(directory)!r}: {_reason(error)}") from None
+        raise JobError(f"JOBDIR {str(directory)!r}: {_said(error)}") from None
     return connection
 
 
@@ -129,7 +133,9 @@ def _statements() -> list[str]:
     return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
 
 
-def _reason(error: sqlite3.Error) -> str:
-    if error.sqlite_errorname in {"SQLITE_BUSY", "SQLITE_LOCKED"}:
+def _said(error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", "")
+    if name in {"SQLITE_BUSY", "SQLITE_LOCKED"}:
         return "another crawl is using it"
-    return str(error)
+    hint = ": may you write there?" if name == "SQLITE_CANTOPEN" else ""
+    return reason(error) + hint

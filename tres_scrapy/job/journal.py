@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tres_scrapy.job.database import JobError, open_database
-from tres_scrapy.policies.crawl import Booking, Crawl
+from tres_scrapy.job.database import JobError, open_database, reading
+from tres_scrapy.policies.crawl import LEFT_OUT, Booking, Crawl
 from tres_scrapy.policies.policy import Decision
 from tres_scrapy.policies.resumption import Resumable
 
@@ -25,7 +26,10 @@ class Written(NamedTuple):
     state: Mapping[str, bytes]
 
 
+COUNTS = "counts of the crawl"  # beside what the policy keeps
 _STARTED = "started"
+_TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
+_LONGEST = 100  # characters quoted of what a stranger may have written
 NOTHING = Written(0, 0, 0, 0, {})
 
 
@@ -51,18 +55,13 @@ class Journal:
         """
         connection = open_database(directory)
         try:
-            written = dict(connection.execute("SELECT name, value FROM meta"))
-            for name, value in identity.items():
-                if written.get(name, value) != value:
-                    raise JobError(
-                        f"JOBDIR {str(directory)!r} holds a crawl with {name} {written[name]!r}, "
-                        f"not {value!r}: give another directory"
-                    )
-            values = {**identity, _STARTED: now}
-            connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
-        except (JobError, sqlite3.Error) as error:
+            with reading():
+                _check(connection, directory, identity)
+                values = {**identity, _STARTED: now}
+                connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
+        except JobError:
             connection.close()
-            raise JobError(str(error)) from None
+            raise
         return cls(connection)
 
     @property
@@ -73,8 +72,7 @@ class Journal:
     @property
     def started(self) -> str:
         """When the crawl was begun, as `open` was told."""
-        query = "SELECT value FROM meta WHERE name = ?"
-        return str(self._connection.execute(query, (_STARTED,)).fetchone()[0])
+        return str(self.noted(_STARTED))
 
     @property
     def steps(self) -> int:
@@ -108,6 +106,21 @@ class Journal:
             if item is not None:
                 cursor.execute("INSERT INTO item VALUES (?, ?)", (row, item))
         self._written = written
+
+    def seed(self, crawl: Crawl) -> None:
+        """Write down seeds that have come while the crawl runs."""
+        with self._transaction() as cursor:
+            written = self._write_new(cursor, crawl)
+        self._written = written
+
+    def note(self, name: str, value: str) -> None:
+        """Write down a value under a name."""
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    def noted(self, name: str) -> str | None:
+        """Return the value under a name, None if there is none."""
+        found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
+        return next((str(value) for (value,) in found), None)
 
     def keep(self, row: int, request: str) -> None:
         """Keep the spider's own request of a row; it is written down with what comes next."""
@@ -181,9 +194,24 @@ class Journal:
         )
 
 
+def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[str, str]) -> None:
+    """Raise JobError if a job is that of another crawl; ValueError: it is damaged."""
+    written = dict(connection.execute("SELECT name, value FROM meta"))
+    for name, value in identity.items():
+        if (found := written.get(name, value)) != value:
+            raise JobError(
+                f"JOBDIR {str(directory)!r} holds a crawl with {name} {str(found)[:_LONGEST]!r}, "
+                f"not {value!r}: give another directory"
+            )
+    if _TIME.fullmatch(str(written.get(_STARTED, ""))) is None:  # it names the file of the items
+        raise ValueError("it was begun at no time")
+
+
 def _written(crawl: Crawl) -> Written:
     store, policy = crawl.store, _resumable(crawl)
-    return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), policy.state())
+    counts = {**crawl.counts, LEFT_OUT: store.left_out}
+    state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
+    return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), state)
 
 
 def _resumable(crawl: Crawl) -> Resumable:

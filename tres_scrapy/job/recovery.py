@@ -17,12 +17,23 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.database import reading
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.policies.crawl import PAGE, QUERY, Crawl
-from tres_scrapy.policies.policy import Decision
+from tres_scrapy.job.journal import COUNTS, Journal
+from tres_scrapy.policies.crawl import (
+    BLAMELESS,
+    NO_ROWS,
+    PAGE,
+    QUERY,
+    Booking,
+    Crawl,
+    Lease,
+)
+from tres_scrapy.policies.policy import Decision, Experience
 from tres_scrapy.policies.resumption import Past, Resumable
+from tres_scrapy.topic.file import check_numbers
+from tres_scrapy.topic.text import canonicalise
 
 _NOT_YET = -1
+_LONGEST_NAME = 100  # characters of the name of a failure or a count
 
 
 class Steps(NamedTuple):
@@ -57,24 +68,40 @@ def requests(journal: Journal) -> dict[int, str]:
     return dict(journal.connection.execute("SELECT row, value FROM request"))
 
 
+def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
+    """Return what a recovered crawl had booked, in order, without outlinks and choices."""
+    steps = _steps(journal.connection)
+    past = zip(steps.past.x, steps.past.rewards.tolist(), strict=True)
+    found = []
+    for row, kind, relevant, (x, reward) in zip(
+        steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past, strict=True
+    ):
+        experience = Experience(row, x, reward)
+        decision = Decision(row, None, None, is_query=kind == QUERY)
+        lease = Lease(decision, experience, crawl.store.url(row))
+        found.append(Booking(experience, relevant and kind == PAGE, kind, NO_ROWS, lease))
+    return found
+
+
 def marks(journal: Journal) -> list[bytes]:
     """Return the fingerprints of the pages in the order in which they came."""
     found = journal.connection.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
-    return [bytes(mark) for (mark,) in found]
+    return [_bytes(mark) for (mark,) in found]
 
 
 def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
     assert isinstance(crawl.policy, Resumable)
     _restore_store(connection, crawl.store)
-    steps = _steps(connection)
-    _restore_steps(crawl, steps)
+    steps, state = _steps(connection), _state(connection)
+    _restore_steps(crawl, steps, _counts(state))
     if own is not None:
         pending = crawl.store.pending_rows()
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
+    pending = _drop_dead(crawl.store)
     first = _first(connection, crawl.store)
-    pending = _drop_dead(crawl.store, [decision.row for decision in first])
     if steps.kinds:
-        crawl.policy.restore(steps.past, _rules(connection), _state(connection), pending)
+        others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
+        crawl.policy.restore(steps.past, _rules(connection), state, others)
     crawl.restore_first(first)
 
 
@@ -86,9 +113,12 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     anchors, urls, hosts = (list(chain.from_iterable(map(json.loads, column))) for column in texts)
     if not all(isinstance(text, str) for text in chain(anchors, urls, hosts)):
         raise TypeError("a URL, host or anchor is no text")
-    if not all(url.startswith(("http://", "https://")) for url in urls):
-        raise ValueError("a URL is not of the web")
-    store.restore(hosts, urls, anchors, np.frombuffer(b"".join(samples), SAVED))
+    if not all(canonicalise(url) == url for url in urls):
+        raise ValueError("a URL is not canonical")
+    "".join(chain(anchors, hosts)).encode()  # UnicodeEncodeError: it could not be written
+    records = np.frombuffer(b"".join(samples), SAVED)
+    check_numbers("a feature", records["static"])
+    store.restore(hosts, urls, anchors, records)
 
 
 def _steps(connection: sqlite3.Connection) -> Steps:
@@ -98,6 +128,8 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     ).fetchall()
     columns = list(zip(*found, strict=True)) if found else [()] * 10
     kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
+    if not all(map(_is_name, set(kinds))):
+        raise ValueError("a booking is of no kind")
     past = Past(
         np.frombuffer(b"".join(x), "<f4").reshape(len(found), len(FEATURES)).copy(),
         np.array(rewards, dtype=np.float32),
@@ -105,6 +137,8 @@ def _steps(connection: sqlite3.Connection) -> Steps:
         _numbers(outlinks),
         _numbers([_NOT_YET if row is None else row for row in sampled]),
     )
+    check_numbers("a feature", past.x)
+    check_numbers("a reward", past.rewards)
     judged = np.array(relevant, dtype=np.bool_)
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
@@ -113,32 +147,35 @@ def _numbers(column: Sequence[int]) -> NDArray[np.int64]:
     return np.array(column, dtype=np.int64)
 
 
-def _restore_steps(crawl: Crawl, steps: Steps) -> None:
+def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     store, kinds, past = crawl.store, np.array(steps.kinds), steps.past
     for places in (past.firsts, past.outlinks, past.firsts + past.outlinks, past.sampled + 1):
         within(places, len(store) + 1)
+    if len(set(steps.rows.tolist())) < len(steps.rows):
+        raise ValueError("a sample is booked twice")
     store.restore_done(steps.rows, steps.urls, steps.hosts)
     pages = kinds == PAGE
-    for row, kind, relevant in zip(
-        steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), strict=True
+    for row, kind, relevant, outlinks in zip(
+        *(steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past.outlinks.tolist()),
+        strict=True,
     ):
-        if kind == PAGE:
-            store.restore_path(row, store.path_after(row, float(relevant)))
-        elif kind == QUERY:
+        if kind == QUERY:
             store.restore_path(row, SEED_PATH)
+        elif kind == PAGE or outlinks:
+            store.restore_path(row, store.path_after(row, float(relevant)))
+    store.check_paths()
     visits = kinds != QUERY
     domains = store.domains(steps.rows)
-    store.ledger.restore(domains[visits], pages[visits], steps.relevant[visits])
+    blameless = np.isin(kinds, list(BLAMELESS))
+    columns = (domains, pages, steps.relevant, blameless)
+    store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
-    crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures)
+    crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
 
 
 def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
     """Return the decisions on what was leased, and the seeds that were not fetched."""
-    leased = [
-        Decision(int(row), leaf, q_value, bool(is_query))
-        for row, leaf, q_value, is_query in connection.execute("SELECT * FROM lease ORDER BY row")
-    ]
+    leased = [_decision(*lease) for lease in connection.execute("SELECT * FROM lease ORDER BY row")]
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
     leased = [decision for decision in leased if store.state(decision.row) == State.PENDING]
@@ -146,12 +183,19 @@ def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]
     return leased + [Decision(row, None, None) for row in sorted(seeds)]
 
 
-def _drop_dead(store: SampleStore, first: Sequence[int]) -> NDArray[np.int64]:
-    """Drop the PENDING samples that cannot be taken; return the others that are not in `first`."""
+def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) -> Decision:
+    if not isinstance(leaf, int | None):
+        raise TypeError("a leaf is no number")
+    check_numbers("Q", q_value or 0.0)
+    return Decision(int(row), leaf, q_value, bool(is_query))
+
+
+def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
+    """Drop the PENDING samples that cannot be taken; return the others."""
     pending = store.pending_rows()
     dead = store.standing(pending) == Standing.DEAD
     store.drop(pending[dead])
-    left: NDArray[np.int64] = np.setdiff1d(pending[~dead], _numbers(first))
+    left: NDArray[np.int64] = pending[~dead]
     return left
 
 
@@ -166,4 +210,21 @@ def _rules(connection: sqlite3.Connection) -> list[Rule]:
 
 
 def _state(connection: sqlite3.Connection) -> dict[str, bytes]:
-    return {name: bytes(value) for name, value in connection.execute("SELECT * FROM state")}
+    return {name: _bytes(value) for name, value in connection.execute("SELECT * FROM state")}
+
+
+def _counts(state: dict[str, bytes]) -> Counter[str]:
+    counts = json.loads(state.get(COUNTS, b"{}"))
+    if not all(_is_name(name) and isinstance(count, int) for name, count in counts.items()):
+        raise TypeError("a count is no number")
+    return Counter(counts)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and value.isprintable()
+
+
+def _bytes(value: object) -> bytes:
+    if not isinstance(value, bytes):  # a number would become as many zeros
+        raise TypeError("there are no bytes where some should be")
+    return value

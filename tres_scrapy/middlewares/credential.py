@@ -1,15 +1,32 @@
-"""The downloader middleware that drops the user names and passwords that stand in URLs."""
+"""User names and passwords that stand in URLs: asked without, and not told in the log."""
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Final
+from typing import Final, Self
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
+
+_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
+
+
+class CredentialFilter(logging.Filter):
+    """Takes them out of what is logged: Scrapy tells, at DEBUG, where a meta refresh leads."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "@" in message and (told := _IN_TEXT.sub(r"\1", message)) != message:
+            record.msg, record.args = told, ()
+        return True
+
+
+_FILTER: Final = CredentialFilter()
 
 
 class CredentialMiddleware:
@@ -17,6 +34,12 @@ class CredentialMiddleware:
 
     It stands nearer to the web than Scrapy's redirects, which log and keep where they lead.
     """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        for handler in logging.root.handlers:
+            handler.addFilter(_FILTER)
+        return cls()
 
     def process_request(self, request: Request) -> Request | None:
         if "@" not in urlparse_cached(request).netloc:

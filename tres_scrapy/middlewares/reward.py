@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,14 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.extensions.learner import Learner, Outlinks, Visit
+from tres_scrapy.extensions.learner import NO_LINKS, Learner, Outlinks, Visit
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.policies.crawl import NO_ACTIONS
 from tres_scrapy.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.scheduler import failure_kind
 from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.topic.text import Link, canonicalise
+from tres_scrapy.topic.worker import WorkerError
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +34,7 @@ class RewardMiddleware:
 
     def __init__(self, learner: Learner, spider: Spider) -> None:
         self._learner = learner
+        self._turn = asyncio.Lock()
         self._follows_all = bool(getattr(spider, "follow_every_link", False))
 
     @classmethod
@@ -49,25 +54,26 @@ class RewardMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         row = response.meta.get(LEASE)
-        if row is None:
-            return
-        self._learner.note_answer()
-        if response.status != 200:
-            self._learner.book_failure(row, f"http_{response.status}")
-        elif not isinstance(response, HtmlResponse):
-            self._learner.book_failure(row, "not_html")
+        if row is not None:
+            self._learner.note_answer()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        visit = await self._visit(response)
-        if visit is None:
+        row = response.meta.get(LEASE)
+        if row is None or not self._learner.crawl.is_leased(row):
             async for output in result:
                 yield output
             return
-        response.meta[VISIT] = visit
+        visit = await self._visit(row, response)
+        if visit is None:
+            return
+        response.meta[VISIT] = visit if isinstance(visit, Visit) else None
         outputs, raised = await _gathered(result)
-        for output in self._book(visit, outputs):
+        async with self._turn:
+            booked = self._book(row, visit, outputs)
+            await asyncio.sleep(0)  # pages judged together must not hold up the loop together
+        for output in booked:
             yield output
         if raised is not None:
             raise raised
@@ -75,58 +81,86 @@ class RewardMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
         if row is not None and VISIT not in response.meta:  # else the page is booked with its links
-            self._learner.book_failure(row, type(exception).__name__)
+            self._learner.book_failure(row, failure_kind(exception))
 
-    async def _visit(self, response: Response) -> Visit | None:
-        """Return the judged page of a leased sample; None if the response is nothing to learn."""
-        row = response.meta.get(LEASE)
-        if row is None or not self._learner.crawl.is_leased(row):
-            return None
-        assert isinstance(response, HtmlResponse)  # anything else is booked as a failure
+    async def _visit(self, row: int, response: Response) -> Visit | str | None:
+        """Return the judged page of a leased sample, or by what name its failure is counted.
+
+        None: nothing can be judged any more, and nothing may come of the page.
+        """
+        if response.status != 200:
+            return f"http_{response.status}"
+        if not isinstance(response, HtmlResponse):
+            return "not_html"
         try:
             visit = await self._learner.visit(row, response.text, response.url)
+        except WorkerError as error:
+            self._learner.lose_judge(error)
+            return None
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", response, type(error).__name__, error)
-            self._learner.book_failure(row, "judge_error")
-            return None
-        if is_soft_404(visit.judged.page):
-            self._learner.book_failure(row, "soft_404")
-            return None
-        return visit
+            return "judge_error"
+        return "soft_404" if is_soft_404(visit.judged.page) else visit
 
-    def _book(self, visit: Visit, outputs: list[Any]) -> list[Any]:
+    def _book(self, row: int, visit: Visit | str, outputs: list[Any]) -> list[Any]:
         """Book the page with its outlinks and its item; return what the spider's outputs become.
 
         The outlinks are the links of the page or the spider's own requests.
         """
         item = next((output for output in outputs if isinstance(output, RelevantPage)), None)
-        if self._follows_all:
+        outlinks = NO_LINKS
+        if not self._follows_all:
+            requests = [output for output in outputs if isinstance(output, Request)]
+            items = [output for output in outputs if not isinstance(output, Request)]
+            links, others = self._parted(requests)
+            outlinks = Outlinks(list(links), *self._described(visit, list(links)), links)
+            outputs = [*items, *links.values(), *others]
+        elif isinstance(visit, Visit):
             page, judgement, _ = visit.judged
             urls, anchors = [link.url for link in page.links], [link.anchor for link in page.links]
             outlinks = Outlinks(urls, anchors, judgement.actions)
-        else:
-            requests = [output for output in outputs if isinstance(output, Request)]
-            items = [output for output in outputs if not isinstance(output, Request)]
-            links, others = _parted(requests)
-            outlinks = Outlinks(list(links), *self._described(visit, list(links)), links)
-            outputs = [*items, *links.values(), *others]
+        if not isinstance(visit, Visit):
+            self._learner.book_failure(row, visit, outlinks)
+            return outputs
         return outputs if self._learner.book_page(visit, outlinks, item) else []
 
-    def _described(self, visit: Visit, urls: list[str]) -> tuple[list[str], NDArray[np.float32]]:
+    def _described(
+        self, visit: Visit | str, urls: list[str]
+    ) -> tuple[list[str], NDArray[np.float32]]:
         """Return anchors and features 4 to 6 of URLs; one not on the page has no anchor."""
-        page, judgement, _ = visit.judged
-        places = {link.url: i for i, link in enumerate(page.links)}
+        page_links: Sequence[Link] = ()
+        known = NO_ACTIONS
+        if isinstance(visit, Visit):
+            page_links, known = visit.judged.page.links, visit.judged.judgement.actions
+        places = {link.url: i for i, link in enumerate(page_links)}
         absent = [url for url in urls if url not in places]
-        known = judgement.actions
         if absent:
             known = np.concatenate(
                 [known, self._learner.action_features(absent, [""] * len(absent))]
             )
-            places |= {url: len(page.links) + i for i, url in enumerate(absent)}
+            places |= {url: len(page_links) + i for i, url in enumerate(absent)}
         anchors = [
-            page.links[i].anchor if (i := places[url]) < len(page.links) else "" for url in urls
+            page_links[i].anchor if (i := places[url]) < len(page_links) else "" for url in urls
         ]
         return anchors, known[[places[url] for url in urls]]
+
+    def _parted(self, requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
+        """Return the requests that can be samples by URL, and the others.
+
+        Of those for one URL the first only is a sample; another is dropped unless it may be
+        repeated. What the project's own filter of duplicates has seen is dropped, too.
+        """
+        links: dict[str, Request] = {}
+        others = []
+        for request in requests:
+            for key in (SAMPLE, LEASE, VISIT):
+                request.meta.pop(key, None)  # those of the page, if its meta was passed on
+            url = canonicalise(request.url)
+            if url is None or request.method != "GET" or (url in links and request.dont_filter):
+                others.append(request)
+            elif url not in links and not self._learner.repeats(url, request):
+                links[url] = request
+        return links, others
 
 
 async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:
@@ -142,21 +176,3 @@ async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | 
     except Exception as error:
         return outputs, error
     return outputs, None
-
-
-def _parted(requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
-    """Return the requests that can be samples by URL, and the others.
-
-    Of those for one URL the first only is a sample; another is dropped unless it may be repeated.
-    """
-    links: dict[str, Request] = {}
-    others = []
-    for request in requests:
-        for key in (SAMPLE, LEASE, VISIT):
-            request.meta.pop(key, None)  # those of the page, if its meta was passed on
-        url = canonicalise(request.url)
-        if url is None or request.method != "GET" or (url in links and request.dont_filter):
-            others.append(request)
-        else:
-            links.setdefault(url, request)
-    return links, others

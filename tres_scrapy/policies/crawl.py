@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText, Policy
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
 
-_NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+LEFT_OUT = "links_left_out"
+# Failures that say nothing against a domain that has given pages
+BLAMELESS = frozenset({"robots", "not_html"})
+
+NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+NO_ACTIONS: NDArray[np.float32] = np.zeros((0, 3), dtype=np.float32)
+
+
+class Lease(NamedTuple):
+    """A sample that is handed out: how it was chosen and the URL it then had."""
+
+    decision: Decision
+    experience: Experience
+    url: str
 
 
 class Booking(NamedTuple):
@@ -29,6 +43,7 @@ class Booking(NamedTuple):
     relevant: bool
     kind: str
     outlinks: Rows
+    lease: Lease
 
 
 class Crawl:
@@ -45,9 +60,10 @@ class Crawl:
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()  # what else is counted, by the names of the stats
         self.loss: float | None = None
         self._first: deque[Decision] = deque()  # seeds, and what an interrupted crawl had leased
-        self._leased: dict[int, tuple[Decision, Experience]] = {}
+        self._leased: dict[int, Lease] = {}
 
     @property
     def harvest_rate(self) -> float:
@@ -79,6 +95,34 @@ class Crawl:
         self._first.extend(Decision(row, None, None) for row in rows.tolist())
         return rows
 
+    def add_outlinks(
+        self, parent: int, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
+    ) -> Rows:
+        """Put links that a seed's page led to later, by its search box, into the frontier.
+
+        `actions` [n, 3] holds features 4 to 6.
+        """
+        outlinks = self.store.add(parent, urls, anchors, actions)
+        x = self.store.features(np.array([parent]))[0]
+        self.policy.expand(Experience(parent, x, 1.0), outlinks, NO_TEXT)
+        return outlinks
+
+    def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
+        """Let MAX be another from the next choice on; return the samples that are back with it.
+
+        These were dropped when their domains had reached the old one. Where each sample has a
+        request of its `own`, one without stays dropped.
+        """
+        ledger = self.store.ledger
+        domains = np.arange(len(ledger), dtype=np.int32)
+        before = ledger.exhausted(domains)
+        ledger.cap = cap
+        rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
+        seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
+        self._first.extend(Decision(row, None, None) for row in seeds.tolist())
+        self.policy.readmit(np.setdiff1d(rows, seeds, assume_unique=True))
+        return rows
+
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the sample to fetch next; None when there is none to fetch now."""
         if self.limit is not None and self.pages + self.leased >= self.limit:
@@ -88,13 +132,14 @@ class Crawl:
         decision = self._next_first(busy_hosts) or self.policy.select(busy_hosts)
         if decision is not None:
             x = self.store.features(np.array([decision.row]))[0]
-            self._leased[decision.row] = decision, Experience(decision.row, x, 0.0)
+            experience = Experience(decision.row, x, 0.0)
+            self._leased[decision.row] = Lease(decision, experience, self.store.url(decision.row))
             self.store.lease(decision.row)
         return decision
 
     def decision(self, row: int) -> Decision:
         """Return the decision by which a leased row was chosen."""
-        return self._leased[row][0]
+        return self._leased[row].decision
 
     def redirect(self, row: int, url: str) -> bool:
         """Follow a leased row to another URL; False if that is fetched already or its domain full.
@@ -126,12 +171,13 @@ class Crawl:
         `actions` [n, 3] holds features 4 to 6 of the outlinks; `text` is what policies that read
         more than these are told.
         """
-        if self.decision(row).is_query:
+        lease = self._leased[row]
+        if lease.decision.is_query:
             experience = self._observe(row, 0.0)
             self.store.finish(row, SEED_PATH)
             outlinks = self.store.add(row, urls, anchors, actions)
             self._expand(experience, outlinks, text)
-            return Booking(experience, False, QUERY, outlinks)
+            return Booking(experience, False, QUERY, outlinks, lease)
         experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
         self.pages += 1
         self.relevant += reward > 0
@@ -142,22 +188,37 @@ class Crawl:
         self.store.finish(row, self.store.path_after(row, reward))
         outlinks = self.store.add(row, urls, anchors, actions)
         self._expand(experience, outlinks, text)
-        return Booking(experience, reward > 0, PAGE, outlinks)
+        return Booking(experience, reward > 0, PAGE, outlinks, lease)
 
-    def book_failure(self, row: int, kind: str) -> Booking:
-        """End a leased row that brought no page: reward 0, and not a page of T (design)."""
-        is_query = self.decision(row).is_query
+    def book_failure(
+        self,
+        row: int,
+        kind: str,
+        urls: Sequence[str] = (),
+        anchors: Sequence[str] = (),
+        actions: NDArray[np.float32] = NO_ACTIONS,
+    ) -> Booking:
+        """End a leased row that brought no page: reward 0, and not a page of T (design).
+
+        It may still lead on: a spider can read links out of a sitemap or an API's answer.
+        """
+        lease = self._leased[row]
         experience = self._observe(row, 0.0)
         self.failures[kind] += 1
-        if not is_query:  # whose answers are no visits either
-            self.store.ledger.book_failure(self.store.domain(row))
-        self.store.finish(row)
-        self._expand(experience, _NO_ROWS, NO_TEXT)
-        return Booking(experience, False, kind, _NO_ROWS)
+        if not lease.decision.is_query:  # whose answers are no visits either
+            domain = self.store.domain(row)
+            self.store.ledger.book_failure(domain, blameless=kind in BLAMELESS)
+        self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
+        outlinks = self.store.add(row, urls, anchors, actions) if urls else NO_ROWS
+        self._expand(experience, outlinks, NO_TEXT)
+        return Booking(experience, False, kind, outlinks, lease)
 
-    def restore(self, pages: int, relevant: int, failures: Counter[str]) -> None:
+    def restore(
+        self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]
+    ) -> None:
         """Go on from the counts of an interrupted crawl."""
-        self.pages, self.relevant, self.failures = pages, relevant, failures
+        self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
+        self.store.left_out = counts.pop(LEFT_OUT, 0)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 
@@ -173,9 +234,10 @@ class Crawl:
             "harvest_rate": self.harvest_rate,
             "relevant_domains": self.store.ledger.relevant_domains,
             "frontier_size": self.store.pending,
-            "links_left_out": self.store.left_out,
+            LEFT_OUT: self.store.left_out,
             "domains_given_up": self.store.ledger.domains_given_up,
         }
+        figures |= self.counts
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss
@@ -195,8 +257,7 @@ class Crawl:
         return None
 
     def _observe(self, row: int, reward: float) -> Experience:
-        _, chosen = self._leased.pop(row)
-        experience = chosen._replace(reward=reward)
+        experience = self._leased.pop(row).experience._replace(reward=reward)
         self.policy.observe(experience)
         return experience
 

@@ -50,6 +50,10 @@ class QLearner:
         self.evaluations += len(rows)
         return self._agent.q_values(self._features(rows))
 
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of any x [n, 8] as [n]; it is no choice and not counted."""
+        return self._agent.q_values(x)
+
     def best(self, rows: Rows, q_values: NDArray[np.float32]) -> int:
         """Return the place of the highest Q, now and then of those in domains never visited."""
         if self._random.random() < self.options.new_domains:
@@ -82,7 +86,12 @@ class QLearner:
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the agent and its counts."""
-        counts = {"updates": self._agent.updates, "evaluations": self.evaluations}
+        agent = self._agent
+        counts = {
+            "updates": agent.updates,
+            "evaluations": self.evaluations,
+            "skipped": agent.skipped,
+        }
         if self._agent_state[0] != self._agent.updates:
             vector = self._agent.state().astype("<f4")
             self._agent_state = self._agent.updates, vector.tobytes()
@@ -92,6 +101,7 @@ class QLearner:
         """Take over the past of another; ValueError: it is none."""
         counts = json.loads(state["counts"])
         self.evaluations = int(counts["evaluations"])
+        self._agent.skipped = int(counts["skipped"])
         self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
         self._agent_state = -1, b""
         self.steps = len(past.rewards)
@@ -103,5 +113,6 @@ class QLearner:
         return {
             "q_evaluations": self.evaluations,
             "phase": "exploration" if self.exploring else "exploitation",
+            "updates": self._agent.updates,
             "skipped_updates": self._agent.skipped,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +12,30 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.pool import Rows
 
 
+class Choice(NamedTuple):
+    """What a sample was chosen among: samples [n] of leaves of a tree of so many `splits`.
+
+    Q(s, a) [n] is None if none was asked.
+    """
+
+    splits: int
+    leaves: NDArray[np.int64]
+    rows: Rows
+    q_values: NDArray[np.float32] | None
+
+
 class Decision(NamedTuple):
     """The sample to fetch next, its leaf (None for a seed) and Q(s, a) (None if none was asked).
 
     `is_query` says that it asks a search engine: what it brings is a list of links, no page of the
-    crawl.
+    crawl. `choice` is None where no tree was asked.
     """
 
     row: int
     leaf: int | None
     q_value: float | None
     is_query: bool = False
+    choice: Choice | None = None
 
 
 class Experience(NamedTuple):
@@ -56,6 +69,9 @@ class Policy(Protocol):
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Take in the frontier samples that a page's outlinks have become, perhaps none."""
 
+    def readmit(self, rows: Rows) -> None:
+        """Take back samples that it dropped and that can be taken after all."""
+
     def learn(self) -> float | None:
         """Take the gradient step that is due, if one is, and return its loss."""
 
@@ -64,3 +80,11 @@ class Policy(Protocol):
 
     def figures(self) -> dict[str, float | str]:
         """Return what the policy reports of itself, by the names of the crawl's stats."""
+
+
+@runtime_checkable
+class Valuing(Protocol):
+    """A policy that has learned what a fetch is worth."""
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of any x [n, 8] as [n]."""

@@ -87,6 +87,10 @@ class QueuePolicy:
         """Put the outlinks into the queue."""
         self.queue.push(outlinks, self.values(outlinks, page))
 
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the queue, valued as on a page that says nothing."""
+        self.queue.push(rows, self.values(rows, NO_TEXT))
+
     def learn(self) -> float | None:
         """Learn nothing."""
         return None

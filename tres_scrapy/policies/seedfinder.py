@@ -106,6 +106,12 @@ class SeedFinderPolicy(AchePolicy):
         self._leased.discard(experience.row)
         self._proceed()
 
+    def readmit(self, rows: Rows) -> None:
+        """Put links into the queue; what a query found waits to be fetched again."""
+        is_link = np.array([row in self._neighbourhoods for row in rows.tolist()], dtype=np.bool_)
+        super().readmit(rows[is_link])
+        self._waiting.extend(rows[~is_link].tolist())
+
     def figures(self) -> dict[str, float | str]:
         """Report how many queries were asked, too."""
         return super().figures() | {"queries": self.queries}

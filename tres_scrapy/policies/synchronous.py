@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives
@@ -31,6 +32,10 @@ class WholeFrontierPolicy:
         self.leaf = self.pool.add_leaf()
         self._random = np.random.default_rng([setup.seed, 1])  # of the choices
 
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what has been learned of the worth of any x [n, 8], as [n]."""
+        return self.learner.value(x)
+
     def observe(self, experience: Experience) -> None:
         """Count the step."""
         self.learner.steps += 1
@@ -39,6 +44,10 @@ class WholeFrontierPolicy:
         """Put the experience into the replay and the outlinks into the frontier."""
         self.learner.remember(experience, outlinks)
         self.pool.extend(self.leaf, outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the frontier."""
+        self.pool.extend(self.leaf, rows)
 
     def learn(self) -> float | None:
         """Take the Double DQN steps that are due."""

@@ -11,7 +11,7 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.policy import NO_TEXT, Choice, Decision, Experience, PageText
 from tres_scrapy.policies.resumption import Past, random_state, restore_random
 from tres_scrapy.policies.setup import Setup
 
@@ -36,6 +36,10 @@ class TreeRandomPolicy:
         """Put the outlinks into the tree."""
         self.tree.insert(outlinks)
 
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the leaves where their features belong now."""
+        self.tree.insert(rows)
+
     def learn(self) -> float | None:
         """Learn nothing but the tree."""
         return None
@@ -48,7 +52,8 @@ class TreeRandomPolicy:
         chosen = int(self._random.integers(len(drawn.rows)))
         leaf, row = int(drawn.leaves[chosen]), int(drawn.rows[chosen])
         self.tree.pool.discard(leaf, row)
-        return Decision(row, leaf, None)
+        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, None)
+        return Decision(row, leaf, None, choice=choice)
 
     @property
     def rules(self) -> Sequence[Rule]:

@@ -14,9 +14,11 @@ from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.policies.learner import QLearner
-from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.policies.policy import NO_TEXT, Choice, Decision, Experience, PageText
 from tres_scrapy.policies.resumption import Past, random_state, restore_random
 from tres_scrapy.policies.setup import Setup
+
+MOST_DRAWN = 4_000  # samples at a choice, unless there are more leaves
 
 
 class TresPolicy:
@@ -45,6 +47,10 @@ class TresPolicy:
         """Return the x(s, a) [n, 8] that tree and agent see."""
         return self._store.features(rows)
 
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what has been learned of the worth of any x [n, 8], as [n]."""
+        return self._learner.value(x)
+
     def observe(self, experience: Experience) -> None:
         """Let the experience into the tree, where its leaf perhaps splits."""
         self._learner.steps += 1
@@ -55,6 +61,10 @@ class TresPolicy:
         self._learner.remember(experience, outlinks)
         self.tree.insert(outlinks)
 
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the leaves where their features belong now."""
+        self.tree.insert(rows)
+
     def learn(self) -> float | None:
         """Take the Double DQN steps that are due."""
         return self._learner.learn()
@@ -62,11 +72,13 @@ class TresPolicy:
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the representative with the highest Q, or any while exploring."""
         exploring = self._learner.exploring
-        each = 1 if exploring else self._learner.options.representatives
+        each = 1
+        if not exploring:  # the time of a choice grows with the leaves alone
+            each = max(1, min(self._learner.options.representatives, MOST_DRAWN // len(self.tree)))
         drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts, each=each)
         if not len(drawn.rows):
             return None
-        q_value = None
+        q_values = q_value = None
         if exploring:
             best = int(self._random.integers(len(drawn.rows)))
         else:
@@ -76,7 +88,8 @@ class TresPolicy:
         leaf, row = int(drawn.leaves[best]), int(drawn.rows[best])
         self.tree.pool.discard(leaf, row)
         self._learner.note_choice(row)
-        return Decision(row, leaf, q_value)
+        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values)
+        return Decision(row, leaf, q_value, choice=choice)
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the agent and of the random choices."""
@@ -115,6 +128,10 @@ class NoNeighbourhoodPolicy(TresPolicy):
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return the x(s, a) [n, 8] of rows without what is known of their domains."""
         return _blank(super().features(rows))
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of x [n, 8] without what it knows of domains."""
+        return super().value(_blank(x))
 
     def observe(self, experience: Experience) -> None:
         """Let the blanked experience into the tree."""

@@ -31,6 +31,10 @@ class RandomPolicy:
         """Add the outlinks to the frontier."""
         self._pool.extend(self._leaf, outlinks)
 
+    def readmit(self, rows: Rows) -> None:
+        """Add samples to the frontier."""
+        self._pool.extend(self._leaf, rows)
+
     def learn(self) -> float | None:
         """Learn nothing."""
         return None

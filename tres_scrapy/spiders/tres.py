@@ -10,10 +10,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tres_scrapy.config import Config, apply_arguments
-from tres_scrapy.extensions.learner import Visit
+from tres_scrapy.extensions.learner import Learner, Visit
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.request import VISIT
+from tres_scrapy.known import domain_of
+from tres_scrapy.request import RENDERED, VISIT
 
 
 class TresSpider(Spider):
@@ -47,6 +48,8 @@ class TresSpider(Spider):
         visit: Visit | None = response.meta.get(VISIT)
         if visit is None or not visit.relevant:
             return
+        learner = self.crawler.get_extension(Learner)
+        assert learner is not None  # it has judged the page
         yield RelevantPage(
             url=response.meta.get("redirect_urls", [response.url])[0],
             final_url=response.url,
@@ -61,4 +64,7 @@ class TresSpider(Spider):
             leaf=visit.decision.leaf,
             fetched_at=visit.fetched_at.isoformat(),
             status=response.status,
+            why=learner.why(visit.decision),
+            domain=domain_of(response.url),
+            rendered=RENDERED in response.flags,
         )

@@ -1,9 +1,9 @@
-"""The reward model in a worker thread (P 3.3)."""
+"""The reward model away from the caller's thread, pages that wait together in one batch (P 3.3)."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -18,6 +18,13 @@ from tres_scrapy.topic.text import Page, ReadingLimits, read_page
 _BATCH = 8  # pages at most in one call of the model
 
 
+class Source(NamedTuple):
+    """A page as it was fetched."""
+
+    html: str
+    url: str
+
+
 class Judged(NamedTuple):
     """A page as it was read, what the reward model says of it, and its fingerprint."""
 
@@ -26,30 +33,49 @@ class Judged(NamedTuple):
     mark: bytes
 
 
+def judge_pages(
+    pack: Pack, limits: ReadingLimits, sources: Sequence[Source], *, contexts: bool = False
+) -> list[Judged]:
+    """Read pages, with the words around their links if `contexts`, and judge them in one batch."""
+    pages = [read_page(html, url, limits, contexts=contexts) for html, url in sources]
+    marks = [fingerprint(page) for page in pages]
+    return [Judged(*judged) for judged in zip(pages, pack.judge(pages), marks, strict=True)]
+
+
 class _Task(NamedTuple):
-    html: str
-    url: str
+    source: Source
     future: Future[Judged]
 
 
 class Judge:
-    """Reads and judges pages away from the caller's thread, those that wait together in one batch.
+    """Has pages judged by `judge`, in a thread of its own and up to eight at a time.
 
-    `close` waits for all that were submitted.
+    What `judge` raises over a batch belongs to one of its pages: each is then tried alone. `close`
+    waits for all that were submitted.
     """
 
-    def __init__(self, pack: Pack, limits: ReadingLimits, *, contexts: bool = False) -> None:
+    def __init__(self, pack: Pack, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
         self._pack = pack
-        self._limits = limits
-        self._contexts = contexts
+        self._judge = judge
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
         self._thread.start()
 
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The words of the topic, those that were given before those found by expansion."""
+        given = self._pack.given
+        return (*given, *sorted(self._pack.keywords.words.difference(given)))
+
+    @property
+    def waiting(self) -> int:
+        """The number of pages that wait for the model."""
+        return self._tasks.qsize()
+
     def submit(self, html: str, url: str) -> Future[Judged]:
         """Ask for the verdict on a page; the future has it, or what the model raised."""
         future: Future[Judged] = Future()
-        self._tasks.put(_Task(html, url, future))
+        self._tasks.put(_Task(Source(html, url), future))
         return future
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
@@ -70,16 +96,11 @@ class Judge:
                     self._tasks.put(None)  # the end: it is met again after this batch
                     break
                 tasks.append(following)
-            self._judge([task for task in tasks if task.future.set_running_or_notify_cancel()])
+            self._try([task for task in tasks if task.future.set_running_or_notify_cancel()])
 
-    def _judge(self, tasks: list[_Task]) -> None:
+    def _try(self, tasks: list[_Task]) -> None:
         try:
-            pages = [
-                read_page(task.html, task.url, self._limits, contexts=self._contexts)
-                for task in tasks
-            ]
-            judgements = self._pack.judge(pages)
-            marks = [fingerprint(page) for page in pages]
+            verdicts = self._judge([task.source for task in tasks])
         except BaseException as error:  # it belongs to a page: the thread never ends by one
             if len(tasks) == 1:
                 if not isinstance(error, Exception):  # it would end the caller's thread as well
@@ -87,7 +108,7 @@ class Judge:
                 tasks[0].future.set_exception(error)
                 return
             for task in tasks:  # one bad page must not cost the others theirs
-                self._judge([task])
+                self._try([task])
         else:
-            for task, page, judgement, mark in zip(tasks, pages, judgements, marks, strict=True):
-                task.future.set_result(Judged(page, judgement, mark))
+            for task, judged in zip(tasks, verdicts, strict=True):
+                task.future.set_result(judged)

@@ -135,12 +135,14 @@ def read_page(
     *,
     contexts: bool = False,
     language: bool = True,
+    least_words: int = MIN_TEXT_WORDS,
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, the words around each link are read too; without `language`, it is left open.
+    Where `least_words` or fewer are left of the text, the boilerplate is read as well.
     """
-    tree = _parse(html[: limits.html])
+    tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     links = _links(tree, url, limits)
     canonical = _canonical(tree, url)
@@ -150,14 +152,15 @@ def read_page(
     _drop(tree, BOILERPLATE)
     _drop(tree, BLOCK, _menus(tree, room=limits.html))
     main = _text(tree.body)
-    enough = len(main.split(maxsplit=MIN_TEXT_WORDS)) > MIN_TEXT_WORDS
+    enough = len(main.split(maxsplit=least_words)) > least_words
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
     return Page(url, title, text, links, code, around, canonical)
 
 
-def _parse(html: str) -> LexborHTMLParser:
+def parse(html: str) -> LexborHTMLParser:
+    """Parse HTML up to where tags or attributes are too many for the parser."""
     surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
     html = html if surplus is None else html[: surplus.start()]
     surplus = CROWDED_TAG.search(html)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import HTML, Answer, unknown_host
 
-# A document is relevant when one of its categories holds a mark of the topic.
+# A document is relevant when one of its categories holds a mark of the topic: these, or its name.
 MARKS = {
     "food": ("Food_and_drink", "Food_and_agriculture", "Everyday_life.Drink"),
     "sports": ("Sports",),
@@ -39,25 +39,23 @@ class Document:
 class CorpusWeb:
     """The documents of a JSON-lines file, plain or xz: id, title, categories, links, text.
 
-    ValueError names the topics when `topic` is none of them and the line that cannot be read;
-    FileNotFoundError the path that is not there.
+    ValueError: no category holds the topic, or a line cannot be read; FileNotFoundError names the
+    path that is not there.
     """
 
     search = SEARCH
+    https = False
+    notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path, topic: str) -> None:
-        if topic not in MARKS:
-            raise ValueError(
-                f"topic={topic!r} has no corpus labels; choose one of {', '.join(MARKS)}"
-            )
         if not path.is_file():
             raise FileNotFoundError(f"no file at data={str(path)!r}: name the corpus, JSON lines")
         self.name = f"corpus-{topic}"
-        self.documents = dict(_documents(path, MARKS[topic]))
+        self.documents = dict(_documents(path, _rule(topic)))
         self.pages = {_key(document.url): document for document in self.documents.values()}
         self.hosts = {host for host, _ in self.pages}
         self.engine = Engine(self._texts, self._results)
-        self.seeds: tuple[str, ...] = (self._start(SEEDS[topic]),)
+        self.seeds: tuple[str, ...] = (self._start(topic),)
 
     def answer(self, url: str) -> Answer:
         """Return the page of a document, 404 for a path no document has."""
@@ -85,12 +83,13 @@ class CorpusWeb:
         documents = list(self.pages.values())
         return [(documents[place].url, documents[place].title) for place in found]
 
-    def _start(self, title: str) -> str:
-        """Return the URL of the seed document, else of the first relevant one."""
+    def _start(self, topic: str) -> str:
+        """Return the URL of the seed document, else of the relevant one with the most links."""
         relevant = [d for d in self.documents.values() if d.relevant]
         if not relevant:
-            raise ValueError("the corpus has no relevant document for this topic: check categories")
-        return next((d.url for d in relevant if d.title == title), relevant[0].url)
+            raise ValueError(f"no category of a document holds topic={topic!r}: check categories")
+        titled = (d.url for d in relevant if d.title == SEEDS.get(topic))
+        return next(titled, max(relevant, key=lambda document: len(document.links)).url)
 
     def _html(self, document: Document) -> str:
         """Return the document with each link where its target's title stands first."""
@@ -109,7 +108,14 @@ class CorpusWeb:
         )
 
 
-def _documents(path: Path, marks: tuple[str, ...]) -> Iterator[tuple[str, Document]]:
+def _rule(topic: str) -> Callable[[str], bool]:
+    """Return what says whether a category is one of the topic."""
+    if marks := MARKS.get(topic):
+        return lambda category: any(mark in category for mark in marks)
+    return lambda category: topic.lower() in category.lower()
+
+
+def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, Document]]:
     """Yield (id, document) of every line."""
     opener = lzma.open if path.suffix == ".xz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
@@ -118,7 +124,7 @@ def _documents(path: Path, marks: tuple[str, ...]) -> Iterator[tuple[str, Docume
                 row = json.loads(line)
                 categories = [*row["categories"], "uncategorised"]
                 url = f"http://{_host(categories[0])}/{row['id']}"
-                relevant = any(mark in name for name in categories for mark in marks)
+                relevant = any(map(holds, categories))
                 links = tuple(row["links"])
                 yield row["id"], Document(url, row["title"], links, row["text"], relevant)
             except (json.JSONDecodeError, KeyError, TypeError) as error:

@@ -63,6 +63,7 @@ class Count:
             row = {
                 "time": round(time, 3), "url": url, "status": answer.status, "kind": answer.kind,
                 "relevant": answer.relevant, "site_kind": answer.site_kind, "duplicate": duplicate,
+                **answer.facts,
             }  # fmt: skip
             self.log.write(json.dumps(row) + "\n")
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
 from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.web import TEXT, Answer, Web
+from tres_scrapy.webs.tls import context
+from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
 
 LONGEST_HEAD = 65_536  # bytes of a request's head
+PHRASED = frozenset(HTTPStatus)
+BODILESS = {204, 304}
 HOW = "ask for a whole URL, as through a proxy: http_proxy=http://127.0.0.1:PORT"
 
 
@@ -20,6 +24,7 @@ class Proxy:
 
     def __init__(self, web: Web, count: Count) -> None:
         self.web, self.count = web, count
+        self.live = web if isinstance(web, LiveWeb) else None
         self.connections: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
 
@@ -43,15 +48,20 @@ class Proxy:
         assert task is not None  # a coroutine of the loop runs in one
         self.connections.add(task)
         try:
-            with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while await self._exchange(reader, writer):
                     pass
         finally:
             self.connections.discard(task)
             writer.close()
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request and tell whether the connection stays open."""
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str = ""
+    ) -> bool:
+        """Answer one request and tell whether the connection stays open.
+
+        In a tunnel to an origin, such as https://a.test, requests name only paths.
+        """
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         except asyncio.LimitOverrunError:
@@ -63,20 +73,52 @@ class Proxy:
         length = fields.get("content-length", "0")
         if not version.startswith("HTTP/1.") or not length.isdecimal():
             return await _send(writer, _refusal(400, f"bad request {line[:80]!r}"), False)
-        await reader.readexactly(int(length))
+        body = await reader.readexactly(int(length))
         wish = (fields.get("connection", "") + fields.get("proxy-connection", "")).lower()
         stay = "close" not in wish and (version != "HTTP/1.0" or "keep-alive" in wish)
-        if refusal := _refuse(method, url):
+        if method == "CONNECT" and self.web.https and not origin:
+            return await self._tunnel(reader, writer, url)
+        form = (
+            body.decode("latin-1") if method == "POST" and isinstance(self.web, FormWeb) else None
+        )
+        asked = method if form is None else "GET"
+        if refusal := _refuse(asked, origin + url, "https" if origin else "http"):
             return await _send(writer, refusal, stay and method != "CONNECT")
-        return await self._answer(writer, method, url, stay)
+        return await self._answer(writer, method, origin + url, fields, stay, form=form)
+
+    async def _tunnel(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: str
+    ) -> bool:
+        """Answer in the name of a secure host until the connection ends."""
+        try:
+            certified = context(urlsplit(f"//{place}").hostname or "")
+        except ValueError:
+            return await _send(writer, _refusal(400, f"bad host {place[:80]!r}"), False)
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await writer.start_tls(certified)
+        while await self._exchange(reader, writer, f"https://{place.removesuffix(':443')}"):
+            pass
+        return False
 
     async def _answer(
-        self, writer: asyncio.StreamWriter, method: str, url: str, stay: bool
+        self,
+        writer: asyncio.StreamWriter,
+        method: str,
+        url: str,
+        fields: Mapping[str, str],
+        stay: bool,
+        *,
+        form: str | None = None,
     ) -> bool:
         host, now = urlsplit(url).netloc.lower(), time()
         self.count.begin(host, now)
         try:
-            answer = self.web.answer(url)
+            if form is not None and isinstance(self.web, FormWeb):
+                answer = self.web.submit(url, form)
+            elif self.live is not None:
+                answer = self.live.respond(url, fields)
+            else:
+                answer = self.web.answer(url)
             self.count.add(url, answer, now)
             if answer.delay:
                 await asyncio.sleep(answer.delay)
@@ -85,7 +127,7 @@ class Proxy:
             self.count.end(host)
 
 
-def _refuse(method: str, url: str) -> Answer | None:
+def _refuse(method: str, url: str, scheme: str) -> Answer | None:
     """Return the answer to a request that is not for a page of any web, None for one that is."""
     if method == "CONNECT":
         return _refusal(501, f"CONNECT {url}: this web has no https, use http URLs")
@@ -95,7 +137,7 @@ def _refuse(method: str, url: str) -> Answer | None:
         parts = urlsplit(url)
     except ValueError:
         return _refusal(400, f"bad URL {url[:80]!r}")
-    if parts.scheme != "http" or not parts.hostname:
+    if parts.scheme != scheme or not parts.hostname:
         return _refusal(400, f"bad target {url[:80]!r}: {HOW}")
     return None
 
@@ -107,10 +149,13 @@ def _refusal(status: int, reason: str) -> Answer:
 async def _send(
     writer: asyncio.StreamWriter, answer: Answer, stay: bool, *, empty: bool = False
 ) -> bool:
-    head = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    phrase = HTTPStatus(answer.status).phrase if answer.status in PHRASED else ""
+    empty = empty or answer.status in BODILESS
+    head = [f"HTTP/1.1 {answer.status} {phrase}"]
     head += [f"{name}: {value}" for name, value in answer.headers]
     head.append(f"Content-Length: {len(answer.body)}")
     head.append(f"Connection: {'keep-alive' if stay else 'close'}")
-    writer.write("\r\n".join([*head, "", ""]).encode() + (b"" if empty else answer.body))
+    start = "\r\n".join([*head, "", ""]).encode("latin-1", "replace")
+    writer.write(start + (b"" if empty else answer.body))
     await writer.drain()
     return stay

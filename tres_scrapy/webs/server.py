@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import signal
 import stat
@@ -16,24 +17,47 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.corpus import CorpusWeb
 from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.deep import DeepWeb
 from tres_scrapy.webs.proxy import Proxy
+from tres_scrapy.webs.recorded import RecordedWeb
 from tres_scrapy.webs.synthetic import SyntheticWeb
 from tres_scrapy.webs.web import Web
 
-KINDS = ("synthetic", "corpus")
+KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
+DATA = "of the corpus web: JSON lines, xz or plain; of the recorded web: a WARC file or a folder"
+LABELS = "of the recorded web: URLs of relevant pages, or JSON lines with url and relevant"
 
 
-def open_web(kind: str, topic: str, seed: int, data: Path | None) -> Web:
+def open_web(
+    kind: str,
+    topic: str,
+    seed: int,
+    data: Path | None,
+    labels: Path | None = None,
+    *,
+    pages: int = 2_000,
+    day: float = DAY,
+    epoch: float | None = None,
+    tick: float = 0.0,
+) -> Web:
     """Return a web by its kind; ValueError or OSError says what is wrong with the arguments."""
     if kind == "synthetic":
         return SyntheticWeb(topic, seed=seed)
-    if kind != "corpus":
+    if kind == "deep":
+        return DeepWeb(topic, seed=seed)
+    if kind == "changing":
+        if pages < 1 or not 0 < day < math.inf:
+            raise ValueError(f"pages={pages!r} and day={day!r} must be above 0")
+        return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
+    if kind not in KINDS:
         raise ValueError(f"web={kind!r} is none of {', '.join(KINDS)}")
     if data is None:
-        raise ValueError("a corpus web needs --data FILE, JSON lines of linked documents")
-    return CorpusWeb(data, topic)
+        what = "JSON lines of linked documents" if kind == "corpus" else "a WARC file or a folder"
+        raise ValueError(f"a {kind} web needs --data FILE, {what}")
+    return CorpusWeb(data, topic) if kind == "corpus" else RecordedWeb(data, labels)
 
 
 def serve(web: Web, port: int, log: Path | None, ready: Callable[[int], None]) -> Count:
@@ -78,7 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("web", choices=KINDS)
     parser.add_argument("--topic", default="food")
     parser.add_argument("--seed", type=int, default=0, help="of the synthetic web")
-    parser.add_argument("--data", type=Path, help="JSON lines of the corpus web, xz or plain")
+    parser.add_argument("--data", type=Path, help=DATA)
+    parser.add_argument("--labels", type=Path, help=LABELS)
+    parser.add_argument("--pages", type=int, default=2_000, help="of the changing web")
+    parser.add_argument("--day", type=float, default=DAY, help="its seconds in the changing web")
+    parser.add_argument("--tick", type=float, default=0.0, help="seconds a request, in its time")
+    parser.add_argument("--epoch", type=float, help="when its first day began; default: now")
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
     parser.add_argument("--log", type=Path, help="one JSON line per fetch")
     return parser
@@ -89,11 +118,17 @@ def main() -> None:
     options = _parser().parse_args()
 
     def announce(port: int) -> None:
-        started = {"port": port, "seeds": web.seeds, "search": web.search}
+        started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
         print(json.dumps(started), flush=True)
 
     try:
-        web = open_web(options.web, options.topic, options.seed, options.data)
+        web = open_web(
+            *(options.web, options.topic, options.seed, options.data, options.labels),
+            pages=options.pages,
+            day=options.day,
+            epoch=options.epoch,
+            tick=options.tick,
+        )
         count = serve(web, options.port, options.log, announce)
     except (OSError, ValueError, OverflowError) as error:
         sys.exit(f"cannot serve the {options.web} web on port {options.port}: {error}")

@@ -39,6 +39,8 @@ class SyntheticWeb:
     """
 
     search = SEARCH
+    https = False
+    notes: tuple[str, ...] = ()
 
     def __init__(self, topic: str = "food", *, seed: int = 0, slow: bool = True) -> None:
         profile, vocabulary = profile_of(topic), Vocabulary()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
@@ -14,9 +14,10 @@ TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 class Answer:
     """One HTTP answer and the truth about it that a crawler never sees.
 
-    `kind` is page, redirect, soft404, missing, error, robots, trap, search (of the search engine)
-    or other (not HTML); `relevant` is the true label of the content; the server waits `delay`
-    seconds before it answers.
+    `kind` is page, redirect, soft404, missing, error, robots, trap, search (of the search engine),
+    other (not HTML) or unrecorded (not in the recording); `relevant` is the true label of the
+    content; the server waits `delay` seconds before it answers; `facts` go into its log as they
+    are.
     """
 
     status: int
@@ -26,23 +27,46 @@ class Answer:
     relevant: bool = False
     site_kind: str = ""
     delay: float = 0.0
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 class Web(Protocol):
     """A web that can be crawled without a network.
 
-    `search` is the URL of its own search engine, with {query} where the escaped query goes.
+    `search` is the URL of its own search engine, with {query} where the escaped query goes;
+    `https` says whether some of its URLs are secure; `notes` are lines to be told of it.
     """
 
     name: str
     seeds: tuple[str, ...]
     search: str
+    https: bool
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Lines that whoever crawls it should read."""
 
     def answer(self, url: str) -> Answer:
         """Return the answer to an absolute URL, always the same one; an unknown host is missing."""
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
         """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
+
+
+@runtime_checkable
+class FormWeb(Web, Protocol):
+    """A web that has forms to post."""
+
+    def submit(self, url: str, body: str) -> Answer:
+        """Return the answer to a form posted to an absolute URL."""
+
+
+@runtime_checkable
+class LiveWeb(Web, Protocol):
+    """A web whose answers depend on the time and on the header fields of the request."""
+
+    def respond(self, url: str, fields: Mapping[str, str]) -> Answer:
+        """Return the answer to a request with these fields, their names in lower case."""
 
 
 def unknown_host(host: str) -> Answer:

@@ -1,0 +1,84 @@
+"""Writes docs/formats.md from the code: `python docs/formats.py`."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+from tres_scrapy.extensions.archive import FIELDS
+from tres_scrapy.finding import COLUMNS, DOMAIN_COLUMNS
+from tres_scrapy.items import RelevantPage
+from tres_scrapy.metric import ALL
+from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.recording import KINDS
+from tres_scrapy.webs.web import Answer
+
+ITEM = {  # what the fields of an item hold
+    "url": "the URL that was chosen",
+    "final_url": "the one that answered, after redirects",
+    "title": "of the page",
+    "text": "of the page, without menus and footers",
+    "language": "ISO 639-1; empty where it cannot be told",
+    "probability": "P(relevant), calibrated",
+    "depth": "links from the seed",
+    "path": "the pages on the way from the seed, the last hundred at most, this one included",
+    "anchor": "the text of the link that was followed",
+    "q_value": "Q(s, a) when it was chosen; null in exploration and for seeds",
+    "leaf": "number of its leaf then; null for seeds",
+    "fetched_at": "ISO 8601, UTC",
+    "status": "of HTTP",
+    "why": "how it was chosen, in a sentence",
+    "rendered": "whether a browser ran the scripts of the page",
+    "domain": "registrable domain of `final_url`",
+    "new": "whether the files of `TRES_KNOWN` have neither URL",
+    "new_domain": "whether they do not have the domain",
+}
+LOG = {  # what a line of the log of an offline web holds
+    "time": "seconds since 1970",
+    "url": "that was asked for",
+    "status": "of the answer",
+    "kind": "of the answer: see below",
+    "relevant": "the true label",
+    "site_kind": "`off`, `pure`, `mixed`, `hub`, `corpus`, `recorded`; empty of the search engine",
+    "duplicate": "whether it was asked for before",
+}
+
+
+def page() -> str:
+    """Return the page; KeyError: something that the code writes is not described."""
+    template = Path(__file__).with_name("formats.txt").read_text(encoding="utf-8")
+    item = [spec.name for spec in fields(RelevantPage)]
+    types = {spec.name: str(spec.type) for spec in fields(RelevantPage)}
+    metrics = {metric.name: f"{metric.kind}: {metric.meaning}" for metric in ALL}
+    tables = {
+        "ITEM": _table({name: f"{types[name]}: {ITEM[name]}" for name in item}),
+        "PAGES": _table(COLUMNS),
+        "DOMAINS": _table(DOMAIN_COLUMNS),
+        "VERDICT": _table(FIELDS),
+        "METRICS": _table(metrics),
+        "LOG": _table({name: LOG[name] for name in _logged()}),
+        "KINDS": ", ".join(f"`{kind}`" for kind in (*KINDS, "trap", "search", "unrecorded")),
+    }
+    for name, table in tables.items():
+        template = template.replace(f"{{{name}}}", table)
+    return template
+
+
+def _table(rows: Mapping[str, str]) -> str:
+    lines = [
+        f"| `{name}` | {meaning} |".replace(" | None", " or null") for name, meaning in rows.items()
+    ]
+    return "\n".join(["| name | meaning |", "|---|---|", *lines])
+
+
+def _logged() -> list[str]:
+    log = io.StringIO()
+    Count(log).add("http://a.test/", Answer(200, b"", (), "page"))
+    return list(json.loads(log.getvalue()))
+
+
+if __name__ == "__main__":
+    Path(__file__).with_suffix(".md").write_text(page(), encoding="utf-8")

@@ -1,0 +1,49 @@
+"""The pages of docs/ that are made from the code."""
+
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import PROJECT
+
+
+@pytest.mark.parametrize("name", ["settings", "formats"])
+def test_page_says_what_the_code_says(tmp_path, name):
+    """Where this fails: `python docs/NAME.py`."""
+    for path in (PROJECT / "docs").glob(f"{name}.*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    script = tmp_path / f"{name}.py"
+    subprocess.run([sys.executable, script], cwd=PROJECT, check=True, capture_output=True)
+    made = script.with_suffix(".md").read_text(encoding="utf-8")
+    assert made == (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_every_stat_of_a_crawl_is_in_the_docs(scrapy, tmp_path):
+    process = scrapy(
+        *("crawl", "tres", "-a", "topic=food", "-a", "pages=40", "-a", "web=synthetic"),
+        *("-a", "warc=all", "-a", f"output={tmp_path / 'items.jsonl'}"),
+    )
+    assert process.returncode == 0, process.stderr
+    text = (PROJECT / "docs" / "stats.md").read_text(encoding="utf-8")
+    described = re.findall(r"`(tres/[^`]+)`", text)
+    patterns = [re.sub("CODE|KIND", r"\\w+", stat) for stat in described]
+    stats = re.findall(r"'(tres/[^']+)':", process.stderr)
+    assert len(stats) > 10
+    assert [s for s in stats if not any(re.fullmatch(p, s) for p in patterns)] == []
+    reason = re.search(r"'finish_reason': '(\w+)'", process.stderr)
+    assert f"`{reason[1]}`" in text
+
+
+def test_all_code_that_the_docs_name_is_there():
+    text = (PROJECT / "docs" / "algorithm.md").read_text(encoding="utf-8")
+    places = re.findall(r"`([a-z_/0-9]+)\.py(?::([\w.]+))?`", text)
+    assert len(places) > 30
+    for module, path in places:
+        found = importlib.import_module(f"tres_scrapy.{module.replace('/', '.')}")
+        owner, _, name = path.rpartition(".")
+        owner = getattr(found, owner) if owner else found
+        # an attribute that __init__ sets is no member of its class
+        assert not name or hasattr(owner, name) or f"self.{name} = " in inspect.getsource(owner)

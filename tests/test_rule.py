@@ -1,0 +1,75 @@
+import math
+
+import numpy as np
+import pytest
+
+from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.split import Split
+from tres_scrapy.frontier.tree import Rule, TreeFrontier
+from tres_scrapy.run.rule import ANY, MEANINGS, Condition, RuleBook, words_of
+
+
+def holds(conditions, x):
+    return all(condition.low <= x[condition.feature] < condition.high for condition in conditions)
+
+
+def test_rule_of_a_leaf_holds_for_what_falls_into_it_and_for_nothing_else_at_any_time():
+    random = np.random.default_rng(0)
+    tree, book = TreeFrontier(lambda rows: np.zeros((len(rows), 8), dtype=np.float32)), RuleBook()
+    x = random.random((300, len(FEATURES)), dtype=np.float32)
+    seen = []
+    for point in x:
+        tree.add_experience(point, float(random.random() < point[2]))
+        book.extend(tree.rules[len(book.rules) :])
+        if len(seen) < 400:
+            leaf = int(tree.leaf_of(x[:1])[0])
+            seen.append((leaf, tree.splits, x[0]))
+    assert len(tree) > 30
+    for leaf in range(len(tree)):
+        inside = tree.leaf_of(x) == leaf
+        rule = book.conditions(leaf, tree.splits)
+        assert [holds(rule, point) for point in x] == inside.tolist()
+    assert all(holds(book.conditions(leaf, splits), point) for leaf, splits, point in seen)
+
+
+def test_rule_is_that_of_the_time_when_the_tree_had_so_many_splits():
+    book = RuleBook([Rule(0, Split(3, 0.5, 0.1)), Rule(1, Split(5, 0.25, 0.1))])
+    assert book.words(0, 0) == ANY
+    assert book.words(1, 1) == "links with a keyword in the URL"
+    assert book.words(1, 2) == (
+        "links with a keyword in the URL, with a text that is less than 25 % likely to be relevant"
+    )
+    assert book.words(0, 2) == "links without a keyword in the URL"
+
+
+@pytest.mark.parametrize(
+    ("feature", "low", "high", "words"),
+    [
+        ("parent_reward", 0.5, math.inf, "found on a relevant page"),
+        ("parent_reward", -math.inf, 0.5, "found on a page that is not relevant"),
+        ("path_closeness", 0.75, math.inf, "that are 1 link after a relevant page"),
+        ("path_closeness", 0.29, math.inf, "that are 1 to 3 links after a relevant page"),
+        ("path_closeness", -math.inf, 0.29, "that are 4 or more links after a relevant page"),
+        ("path_closeness", 0.29, 0.41, "that are 3 links after a relevant page"),
+        ("path_relevance", 0.2, 0.4, "with 20 % to 40 % relevant pages on its path"),
+        ("keyword_in_anchor", 0.5, math.inf, "with a keyword in its text"),
+        ("anchor_probability", -math.inf, 0.004, "with a text that is less than 0.400 % likely"),
+        ("anchor_probability", 0.985, math.inf, "with a text that is at least 98.5 % likely"),
+        ("domain_relevance", 0.5, math.inf, "to a domain that is at least 50 % relevant so far"),
+        ("domain_known", -math.inf, 0.75, "to a domain never visited"),
+    ],
+)
+def test_condition_in_words(feature, low, high, words):
+    assert words_of([Condition(FEATURES.index(feature), low, high)]).startswith(f"links {words}")
+
+
+def test_distance_in_words_is_that_of_the_feature():
+    closeness = FEATURES.index("path_closeness")
+    for links in range(1, 9):
+        edges = [1 / (links + 0.5), 1 / (links - 0.5)]
+        said = words_of([Condition(closeness, *edges)])
+        assert said.startswith(f"links that are {links} link")
+
+
+def test_every_feature_has_a_meaning():
+    assert list(MEANINGS) == list(FEATURES)
