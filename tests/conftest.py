@@ -98,9 +98,9 @@ def served() -> Iterator[Pages]:
     thread.join()
 
 
-@pytest.fixture
-def scrapy(tmp_path):
-    """Run `scrapy` in the project as a user would; output files land in a temporary directory."""
+@pytest.fixture(scope="session")
+def scrapy():
+    """Run `scrapy` in the project as a user would."""
 
     def run(*arguments, pages=None, project=PROJECT, program=("-m", "scrapy"), timeout=300):
         environment = dict(os.environ)

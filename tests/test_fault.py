@@ -16,7 +16,7 @@ FOOD = (
 NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
-import resource, runpy
+import atexit, resource, runpy
 from tres_scrapy.extensions.learner import Learner
 note_answer = Learner.note_answer
 def exhaust(self):
@@ -24,6 +24,8 @@ def exhaust(self):
     if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        # What torch does at exit may read files: its complaint would not be the crawl's.
+        atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
 Learner.note_answer = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """

@@ -4,9 +4,10 @@ import json
 import sqlite3
 import subprocess
 import sys
+from shutil import copytree
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, served
 
 from tres_scrapy.job.database import NAME
 from tres_scrapy.pipelines import mend
@@ -58,8 +59,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 
 
-@pytest.fixture
-def soups(pages):
+def linked(pages):
     """A web of relevant pages, each with a link to the next."""
     for i in range(PAGES):
         link = f'<a href="http://h{i + 1}.test/">more soup</a>'
@@ -68,20 +68,37 @@ def soups(pages):
 
 
 @pytest.fixture
+def soups(pages):
+    return linked(pages)
+
+
+def arguments_in(directory):
+    """What crawls the soups in a JOBDIR in `directory`."""
+    return [
+        *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://h0.test/"),
+        *("-s", f"JOBDIR={directory / 'job'}", "-a", f"output={directory / 'items.jsonl'}"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-s", "CONCURRENT_REQUESTS=1"),
+    ]
+
+
+@pytest.fixture
 def crawl(scrapy, soups, tmp_path):
     """Crawl the soups in a JOBDIR."""
 
     def run(*arguments, **options):
-        return scrapy(
-            *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://h0.test/"),
-            *("-s", f"JOBDIR={tmp_path / 'job'}", "-a", f"output={tmp_path / 'items.jsonl'}"),
-            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-s", "CONCURRENT_REQUESTS=1"),
-            *arguments,
-            pages=soups,
-            **options,
-        )
+        return scrapy(*arguments_in(tmp_path), *arguments, pages=soups, **options)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def two_pages(scrapy, tmp_path_factory):
+    """The directory of a job that has fetched two pages."""
+    directory = tmp_path_factory.mktemp("two")
+    with served() as web:
+        process = scrapy(*arguments_in(directory), "-a", "pages=2", pages=linked(web))
+    assert process.returncode == 0, process.stderr
+    return directory / "job"
 
 
 def items_of(tmp_path):
@@ -105,13 +122,13 @@ def test_crawl_goes_on_where_it_ended(crawl, soups, tmp_path):
     assert "Traceback" not in first.stderr + second.stderr
 
 
-def test_crawl_that_is_done_says_so(crawl, soups):
-    crawl("-a", "pages=2")
+def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
+    copytree(two_pages, tmp_path / "job")
     process = crawl("-a", "pages=2")
     assert process.returncode == 0, process.stderr
     assert "All 2 pages were fetched before: -a pages= asks for more" in process.stderr
     assert "'tres/relevant_pages': 2" in process.stderr
-    assert len(soups.fetched()) == 2
+    assert soups.fetched() == []
 
 
 def test_output_without_a_name_is_one_file_for_the_whole_job(crawl, tmp_path):
@@ -189,8 +206,10 @@ def test_items_that_cannot_be_written_stop_the_crawl_and_come_later(crawl, tmp_p
         (("-a", "policy=random"), "a crawl with policy 'tres', not 'random'"),
     ],
 )
-def test_crawl_of_something_else_in_the_same_directory_is_refused(crawl, arguments, reason):
-    crawl("-a", "pages=1")
+def test_crawl_of_something_else_in_the_same_directory_is_refused(
+    crawl, two_pages, tmp_path, arguments, reason
+):
+    copytree(two_pages, tmp_path / "job")
     process = crawl(*arguments, "-s", "LOG_ENABLED=False")
     assert process.returncode == 1
     assert reason in process.stderr
@@ -216,8 +235,8 @@ def test_policy_that_cannot_be_resumed_says_so(crawl, tmp_path):
         "UPDATE step SET host = 77",
     ],
 )
-def test_damaged_job_is_told_in_one_line(crawl, tmp_path, statement):
-    crawl("-a", "pages=2")
+def test_damaged_job_is_told_in_one_line(crawl, two_pages, tmp_path, statement):
+    copytree(two_pages, tmp_path / "job")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:
         connection.execute(statement)
     connection.close()

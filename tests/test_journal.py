@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.config import ConfigError
@@ -124,6 +124,7 @@ def frontier_of(crawl):
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=25, deadline=None)
 @given(events=st.lists(st.sampled_from("LLBK"), max_size=60))
+@example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
 def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, events):
     """L leases, B books, K kills: after each K a new crawl knows all that the old one knew."""
     directory = tmp_path_factory.mktemp("job")
@@ -140,8 +141,9 @@ def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, 
             journal.connection.close()  # as the end of the process would
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)
             recover(journal, resumed)
-            for row in web.leased:  # what was under way is to be fetched again
-                crawl.store._samples["state"][row] = State.PENDING
+            for row in web.leased:  # what was under way is to be fetched again, and others like it
+                alike = crawl.store._samples["url"] == crawl.store.url_id(row)
+                crawl.store._samples["state"][alike] = State.PENDING
                 crawl.store.ledger.lease(crawl.store.domain(row), -1)
                 crawl.store._closed["closed"][crawl.store.url_id(row)] = False
             expected = state_of(crawl) | {"state": web.state}

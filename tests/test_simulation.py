@@ -1,4 +1,6 @@
 import json
+import os
+import sys
 from io import StringIO
 
 import pytest
@@ -10,6 +12,37 @@ from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
 
 PAGES = 40
+NO_SLOW_HOSTS = """
+from tres_scrapy.webs.synthetic import SyntheticWeb
+SyntheticWeb._delay = lambda self, site: 0.0
+"""
+CRAWL_EACH = """
+import sys
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.defer import deferred_f_from_coro_f
+from scrapy.utils.project import get_project_settings
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet.task import react
+
+@deferred_f_from_coro_f
+async def main(_):
+    pages, directory, *policies = sys.argv[1:]
+    for policy in policies:
+        settings = get_project_settings()
+        settings.set("CONCURRENT_REQUESTS", 1)
+        settings.set("TRES_WEB_LOG", f"{directory}/{policy}.jsonl")
+        runner = AsyncCrawlerRunner(settings)
+        crawler = runner.create_crawler("tres")
+        await runner.crawl(
+            crawler, topic="food", pages=pages, policy=policy, random_seed="3", web="synthetic",
+            web_seed="3", max_per_domain="10", output=f"{directory}/{policy}-items.jsonl",
+        )
+        count, relevant = (crawler.stats.get_value(f"tres/web/{n}") for n in ("pages", "relevant"))
+        print(f"{policy} {count} pages, {relevant} relevant")
+
+react(main)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +71,19 @@ def fetched(log):
     return [row["url"] for row in rows if row["kind"] != "robots" and not row["duplicate"]]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_order_is_that_of_a_crawl_with_one_request_at_a_time(scrapy, worlds, policy, tmp_path):
-    log = tmp_path / "log.jsonl"
-    crawl = scrapy(
-        *("crawl", "tres", "-a", "topic=food", "-a", f"pages={PAGES}", "-a", f"policy={policy}"),
-        *("-a", "random_seed=3", "-a", "web=synthetic", "-a", "web_seed=3"),
-        *("-a", f"web_log={log}", "-a", f"output={tmp_path / 'items.jsonl'}"),
-        *("-a", "max_per_domain=10", "-s", "CONCURRENT_REQUESTS=1"),
-    )
-    assert crawl.returncode == 0, crawl.stderr[-2000:]
-    simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))
-    result = simulation.run()
-    assert fetched(simulation.count.log.getvalue()) == fetched(log.read_text())
-    assert result.pages == PAGES
-    assert f"{result.pages} pages, {result.relevant} relevant" in crawl.stderr
+def test_order_is_that_of_crawls_with_one_request_at_a_time(scrapy, worlds, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    crawls = scrapy(PAGES, tmp_path, *POLICIES, program=("-c", CRAWL_EACH))
+    assert crawls.returncode == 0, crawls.stderr[-2000:]
+    for policy in POLICIES:
+        simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))
+        result = simulation.run()
+        log = (tmp_path / f"{policy}.jsonl").read_text()
+        assert fetched(simulation.count.log.getvalue()) == fetched(log), policy
+        assert result.pages == PAGES
+        count = f"{policy} {result.pages} pages, {result.relevant} relevant"
+        assert count in crawls.stdout.splitlines()
 
 
 def test_order_does_not_depend_on_what_other_crawls_have_read_before(worlds):

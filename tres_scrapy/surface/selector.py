@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 import numpy as np
-from scipy.optimize import OptimizeWarning, curve_fit
 
 from tres_scrapy.surface.acquired import Acquired, Ints
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
@@ -119,6 +118,9 @@ class Zipf:
         kept = found > 0
         if kept.sum() < len(self.law):
             return
+        # A third of a second that no command which only knows the names of selectors should pay.
+        from scipy.optimize import OptimizeWarning, curve_fit  # noqa: PLC0415
+
         try:
             self.law, _ = curve_fit(
                 zipf_mandelbrot, ranks[kept], np.log(found[kept]),

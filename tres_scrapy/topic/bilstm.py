@@ -102,8 +102,9 @@ class Network(nn.Module):
         self.idf: Tensor
         self.wide: nn.EmbeddingBag | None = None
         if vocabulary:
-            self.wide = nn.EmbeddingBag(vocabulary, 1, mode="sum")
-            nn.init.zeros_(self.wide.weight)
+            # Weights of its own making need torch's compiler, a second at the start of each crawl.
+            weights = torch.zeros(vocabulary, 1)
+            self.wide = nn.EmbeddingBag(vocabulary, 1, mode="sum", _weight=weights)
             self.register_buffer("idf", torch.ones(vocabulary))
 
     def forward(self, inputs: Inputs) -> Tensor:
