@@ -87,7 +87,7 @@ def test_the_pareto_table_says_in_what_a_crawler_is_ahead_of_tres() -> None:
         "| --- | --- | --- | --- |",
         "| food | none | Random | Best-First (domains 1,301.0 > 1,100.0), "
         "TRES_NH (harvest 91.0 > 89.0) |",
-        "| food | 5_2 | Best-First |  |",
+        "| food | 5_2 | Best-First (n = 1) |  |",
     ]
     equals = cells_of([result("tres", 1, 5, 5), result("random", 1, 5, 5)])
     assert pareto_table(equals)[-1] == "| food | none |  | Random (the same) |"

@@ -24,6 +24,12 @@ FIELDS = (
     *("domains", "fetches", "exhausted", "seconds", "decision_ms"),
 )
 
+COLUMNS = (
+    f"{CSV} has a line for each run: `pages` of `pages_asked` were booked, `fetches` also counts "
+    "redirects and failures; `exhausted` is 1 where links ran out; `seconds` are those of the run "
+    "with whatever ran beside it; `decision_ms` is the mean time of a choice in the last tenth."
+)
+
 
 def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
     """Write results.csv, the plots and results.md, and return the path of the page.
@@ -35,7 +41,7 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FIELDS)
         writer.writerows(map(_row, results))
-    lines = ["# Every policy on the same web", "", f"{conditions}.", ""]
+    lines = ["# Every policy on the same web", "", f"{conditions}.", "", COLUMNS, ""]
     for pages in sorted({result.run.pages for result in results}):
         chosen = [result for result in results if result.run.pages == pages]
         lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
@@ -69,8 +75,9 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     yield (
         "Harvest rate in % / relevant domains (Table 3)",
         "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
-        "the oracle aside. †: links ran out, after that many pages; what was asked for and not "
-        "fetched then counts as irrelevant for the best, the ratios and the Pareto order.",
+        "the oracle aside; n: of how many seeds, where of fewer than others. †: links ran out, "
+        "after that many pages; what was asked for and not fetched then counts as irrelevant for "
+        "the best, the ratios and the Pareto order.",
         crawler_table(cells),
     )
     yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)

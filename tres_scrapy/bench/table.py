@@ -56,11 +56,12 @@ def variant_table(cells: Cells) -> list[str]:
 
 def ratio_table(cells: Cells) -> list[str]:
     """Return the harvest of each crawler as a share of the oracle's; nothing without an oracle."""
+    seeds = _most_seeds(cells)
 
     def text(key: Key) -> str:
         oracle = cells.get(key._replace(policy=ORACLE))
         ratio = oracle and key in cells and cells[key].ratio(oracle)
-        return _spread(ratio, 3) if ratio else ""
+        return _spread(ratio, 3) + _few(cells[key], seeds) if ratio else ""
 
     policies = [policy for policy in policies_of(cells) if policy != ORACLE]
     if len(policies) == len(policies_of(cells)):
@@ -70,16 +71,17 @@ def ratio_table(cells: Cells) -> list[str]:
 
 def pareto_table(cells: Cells) -> list[str]:
     """Return which crawlers TRES dominates in harvest rate and domains, and why not the others."""
-    rows = []
+    rows, seeds = [], _most_seeds(cells)
     for topic, cap in product(topics_of(cells), caps_of(cells)):
         tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
         if tres is not None and rivals:
-            beaten = [name for name, cell in rivals.items() if tres.dominates(cell)]
-            others = [
-                f"{name} ({_advantage(cell, tres)})"
-                for name, cell in rivals.items()
-                if name not in beaten
-            ]
+            beaten, others = [], []
+            for rival, cell in rivals.items():
+                name = rival + _few(cell, seeds)
+                if tres.dominates(cell):
+                    beaten.append(name)
+                else:
+                    others.append(f"{name} ({_advantage(cell, tres)})")
             rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
     return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
 
@@ -99,7 +101,7 @@ def pace_table(cells: Cells) -> list[str]:
 
 
 def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
-    seeds = max(len(cell.results) for cell in cells.values())
+    seeds = _most_seeds(cells)
 
     def text(key: Key) -> str:
         if key not in cells:
@@ -118,9 +120,17 @@ def _score(cell: Cell, rivals: Iterable[Cell], seeds: int) -> str:
         harvest = f"**{harvest}**"
     if cell.domains.mean == max((rival.domains.mean for rival in rivals), default=None):
         domains = f"**{domains}**"
-    few = f" (n = {len(cell.results)})" if len(cell.results) < seeds else ""
     ran_out = f" †{cell.ran_out:,.0f}" if cell.ran_out is not None else ""
-    return f"{harvest} / {domains}{few}{ran_out}"
+    return f"{harvest} / {domains}{_few(cell, seeds)}{ran_out}"
+
+
+def _most_seeds(cells: Cells) -> int:
+    return max(len(cell.results) for cell in cells.values())
+
+
+def _few(cell: Cell, seeds: int) -> str:
+    """Say of how many seeds a cell is, where others are of more."""
+    return f" (n = {len(cell.results)})" if len(cell.results) < seeds else ""
 
 
 def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:

@@ -209,10 +209,15 @@ def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Pat
             if isinstance(event, Advance):
                 display.advance(*event)
             elif isinstance(event, Failure):
-                trace = directory / f"{event.run.name}.error"
+                trace = _trace(directory, event.run)
                 trace.write_text(event.trace, encoding="utf-8")
                 display.fail(event, trace)
                 failures += 1
             else:
+                _trace(directory, event.run).unlink(missing_ok=True)  # of an earlier try
                 display.finish(event)
     return failures
+
+
+def _trace(directory: Path, run: Run) -> Path:
+    return directory / f"{run.name}.error"
