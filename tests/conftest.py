@@ -53,6 +53,11 @@ def pages() -> Iterator[Pages]:
         yield web
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # with the usual five, a connection too many is tried a second later
+
+
 @contextmanager
 def served() -> Iterator[Pages]:
     web = Pages()
@@ -86,8 +91,7 @@ def served() -> Iterator[Pages]:
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     web.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

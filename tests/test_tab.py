@@ -5,10 +5,11 @@ import json
 import os
 import socket
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from conftest import Server
 from playwright.async_api import async_playwright
 
 from tres_scrapy.render.browser import context_options, find_browser, launch_options
@@ -101,7 +102,7 @@ def chromium(tmp_path_factory):
         def log_message(self, *args):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    server = Server(("127.0.0.1", 0), Web)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     browser.run(browser.start(server.server_port))
     yield browser
@@ -401,7 +402,7 @@ def test_crash_of_a_page_is_its_failure_alone(chromium):
 
     html = "<p>x</p><script>setInterval(() => fetch('/api'), 100)</script>"
     with pytest.raises(RenderError, match="Rendering crashed the page"):
-        chromium.render(html, meanwhile=crash)
+        chromium.render(html, meanwhile=crash, timeout=60.0, idle=60.0)
     assert "next" in chromium.render("<p>next").html
 
 
