@@ -3,6 +3,8 @@ import sqlite3
 
 import pytest
 
+from tres_scrapy.config import Config
+from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.job.database import NAME, VERSION, JobError, open_database
 from tres_scrapy.job.journal import Journal
 
@@ -103,3 +105,13 @@ def test_crawl_of_another_topic_is_refused(tmp_path):
     with pytest.raises(JobError, match="a crawl with topic 'food', not 'sports'"):
         Journal.open(tmp_path, {"topic": "sports"})
     Journal.open(tmp_path, {"topic": "food"}).close()
+
+
+def test_real_and_offline_webs_are_not_mixed(tmp_path):
+    real, offline = Config(topic="food"), Config(topic="food", web="synthetic", web_seed=3)
+    Journal.open(tmp_path / "real", identity_of(real)).close()
+    with pytest.raises(JobError, match="web 'the real one', not 'synthetic 3'"):
+        Journal.open(tmp_path / "real", identity_of(offline))
+    Journal.open(tmp_path / "offline", identity_of(offline)).close()
+    with pytest.raises(JobError, match="web 'synthetic 3', not 'the real one'"):
+        Journal.open(tmp_path / "offline", identity_of(real))

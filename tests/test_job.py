@@ -261,6 +261,8 @@ def test_nothing_is_lost_by_kills_at_random_instants():
         ('{"url": 1}\n', '{"url": 1}\n'),
         ('{"url": 1}\n{"url": 2', '{"url": 1}\n'),
         ('{"url": 2', ""),
+        ('{"url": 1}\n{"u', '{"url": 1}\n'),
+        ('{"uri": 1}', '{"uri": 1}'),
         ("not ours", "not ours"),
     ],
 )

@@ -139,7 +139,7 @@ def config_of(**settings):
 
 
 def test_settings_are_told_but_no_key_of_a_search_engine():
-    engine = "https://search.test/find?key=secret&q={query}"
+    engine = "https://me:pw@search.test/find?key=secret&q={query}"
     settings = Settings({"TRES_SEARCH_URL": engine, "TRES_SEED": "http://a.test/,http://b.test/"})
     told = settings_of(Config.from_settings(settings), settings)
     assert told["TRES_SEARCH_URL"] == "https://search.test/find"

@@ -22,6 +22,7 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.output import output_path
 
 OUTPUT_FAILED: Final = "output_failed"
+START: Final = b'{"url": '  # of a line of ours
 
 logger = logging.getLogger(__name__)
 
@@ -115,8 +116,8 @@ def mend(path: Path) -> None:
     with path.open("r+b") as file:
         with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
             end = content.rfind(b"\n") + 1
-            torn = end < len(content) and content[end:].startswith(b'{"url": ')
-        if torn:
+            start = content[end : end + len(START)]
+        if start and START.startswith(start):
             file.truncate(end)
 
 

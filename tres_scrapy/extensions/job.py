@@ -71,7 +71,7 @@ class Job:
                 "tree_random and random can"
             )
         assert crawler.spider is not None
-        journal = Journal.open(Path(crawler.settings["JOBDIR"]), _identity(config), now())
+        journal = Journal.open(Path(crawler.settings["JOBDIR"]), identity_of(config), now())
         job = cls(journal, crawler.spider, stop, config.max_per_domain)
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
             crawler.signals.connect(job.item_left, signal=signal)
@@ -219,14 +219,12 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
 
 
-def _identity(config: Config) -> dict[str, str]:
+def identity_of(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the one that it goes on with."""
     pack = config.packs()[config.pack] / TOPIC_FILE
-    identity = {
+    return {
         "topic": str(config.topic),
         "policy": config.policy,
         "pack": sha256(pack.read_bytes()).hexdigest()[:12],
+        "web": "the real one" if config.web is None else f"{config.web} {config.web_seed}",
     }
-    if config.web is not None:
-        identity["web"] = f"{config.web} {config.web_seed}"
-    return identity

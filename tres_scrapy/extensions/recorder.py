@@ -146,13 +146,14 @@ class Recorder:
 
 
 def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
-    """Return the settings of a crawl that are set, as text; a key in a query is nobody's."""
+    """Return the settings of a crawl that are set, as text; keys and passwords are nobody's."""
     values = {PREFIX + spec.name.upper(): getattr(config, spec.name) for spec in fields(config)} | {
         name: settings.get(name) for name in SCRAPY
     }
     if config.search_url is not None:
         parts = urlsplit(config.search_url)
-        values["TRES_SEARCH_URL"] = f"{parts.scheme}://{parts.netloc}{parts.path}"
+        place = parts.netloc.rpartition("@")[2]
+        values["TRES_SEARCH_URL"] = f"{parts.scheme}://{place}{parts.path}"
     return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}
 
 
