@@ -102,6 +102,17 @@ def served() -> Iterator[Pages]:
     thread.join()
 
 
+@contextmanager
+def running(*arguments, **options) -> Iterator[subprocess.Popen[str]]:
+    """Run `scrapy` beside a test, and no longer than it, however it ends."""
+    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    with subprocess.Popen(command, cwd=PROJECT, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 @pytest.fixture(scope="session")
 def scrapy():
     """Run `scrapy` in the project as a user would."""

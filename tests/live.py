@@ -5,13 +5,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from contextlib import contextmanager
 from threading import Thread
 from time import monotonic, sleep
 from urllib.parse import parse_qs, urlsplit
 
-from conftest import PROJECT, served
+from conftest import running, served
 
 HOSTS = 3000
 SOUP = (
@@ -77,9 +76,15 @@ class Live:
         status, _, body = self.ask("/control", "POST", asked)
         return status, next(iter(json.loads(body).values()))
 
-    def has_asked_for(self, url, since):
-        """Say whether a URL is among the requests under way together after so many."""
-        return any(asked.startswith(url) for _, asked in self.web.requests[since : since + 20])
+    def until_asked_for(self, url, since):
+        """Wait until a URL is among the first requests after so many: 16 are under way together.
+
+        They are counted as the threads of the web come to them.
+        """
+        self.until(
+            lambda: any(asked.startswith(url) for _, asked in self.web.requests[since:][:40]),
+            f"{url} is not among the first",
+        )
 
     def ended(self):
         """Wait for the end and return the exit status."""
@@ -98,21 +103,9 @@ def live_crawl(directory, *arguments):
                 web.add(f"http://h{i}.test/{page}", SOUP.format(f"leek{page} {i}") + links)
         options = {"topic": "food", "seed": "http://h0.test/", "dashboard": 1, "max_per_domain": 1}
         options |= {"output": directory / "pages.jsonl"}
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "scrapy", "crawl", "tres"),
-                *(word for pair in options.items() for word in ("-a", "{}={}".format(*pair))),
-                *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
-            ],
-            cwd=PROJECT,
-            env=os.environ | {"http_proxy": f"http://127.0.0.1:{web.port}"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
+        words = [word for pair in options.items() for word in ("-a", "{}={}".format(*pair))]
+        words += ["-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments]
+        environment = os.environ | {"http_proxy": f"http://127.0.0.1:{web.port}"}
+        pipe = subprocess.PIPE
+        with running("crawl", "tres", *words, env=environment, stderr=pipe) as process:
             yield Live(process, web)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-            process.stderr.close()

@@ -4,12 +4,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from time import sleep
 
 import pytest
+from conftest import running
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
@@ -122,20 +122,18 @@ def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "tres-bench", *arguments, "--output", str(tmp_path)],
-        cwd=PROJECT,
+    with running(
+        *("tres-bench", *arguments, "--output", tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
         start_new_session=True,
         # a shell has what it starts in the background ignore it
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
-    while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
-        sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the command
-    _, err = process.communicate(timeout=60)  # waits for all who hold the pipes
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
+            sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of the command
+        _, err = process.communicate(timeout=300)  # waits for all who hold the pipes
     assert process.returncode == 130
     done = len(list(tmp_path.glob("runs/*.json")))
     assert 0 < done < len(seeds)

@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import pytest
 from live import live_crawl
 from scrapy.settings import Settings
+from twisted.web.test.requesthelper import DummyRequest
 
 from tres_scrapy.config import Config, ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
 from tres_scrapy.job.database import NAME
-from tres_scrapy.live.site import CLOSED, FILES, LONGEST
+from tres_scrapy.live.gate import TOKEN_HEADER, Gate
+from tres_scrapy.live.site import CLOSED, FILES, LONGEST, LivePage
 
 DATA = ("/state", "/figures", "/page?step=1", "/control", "/nothing", "/../page.py", "//")
 
@@ -175,6 +177,19 @@ def test_figures_are_told_once(crawl):
     assert figures(found["step"]) is None
 
 
+def test_who_asks_while_the_crawl_ends_is_told_so():
+    gate = Gate()
+    page = LivePage(gate, None, SimpleNamespace(close=lambda: None), None, None)
+    page.close()
+    request = DummyRequest([b""])
+    request.path = b"/state"
+    request.requestHeaders.setRawHeaders(b"Host", [b"localhost"])
+    token = gate.address(1).partition("token=")[2]
+    request.requestHeaders.setRawHeaders(TOKEN_HEADER, [token.encode()])
+    assert page.render(request) == b"The crawl has ended.\n"
+    assert request.responseCode == 410
+
+
 def test_crawl_is_steered(crawl):
     """One test, for each step needs the one before: pause, seed, MAX, resume, stop."""
     before, asked = crawl.state()["pages"], len(crawl.web.requests)
@@ -194,7 +209,7 @@ def test_crawl_is_steered(crawl):
     assert (crawl.state()["pages"], len(crawl.web.requests)) == (before, asked), "it is paused"
     assert crawl.steer("resume") == (200, "Resumed.")
     crawl.until(lambda: crawl.state()["pages"] > before + 20, "it does not go on")
-    assert crawl.has_asked_for("http://h2999.test/", asked), "the seed is among the first"
+    crawl.until_asked_for("http://h2999.test/", asked)
     fetched = [url for url in crawl.web.fetched() if not url.endswith("/robots.txt")]
     assert any(url.endswith("/x") for url in fetched[1:-20]), "second pages of hosts"
     assert crawl.steer("stop")[0] == 200

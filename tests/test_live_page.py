@@ -85,7 +85,7 @@ def test_page_shows_the_crawl_and_its_buttons_steer_it(page, tmp_path):
         page.locator("#pause", has_text="Resume").click()
         has(page, "#status", "^running$")
         live.until(lambda: number(page, "Pages") > pages + 5, "the page does not go on")
-        assert live.has_asked_for("http://h2999.test/", asked)
+        live.until_asked_for("http://h2999.test/", asked)
 
         page.locator("#stop").click()
         page.locator("#stop", has_text="sure").click()

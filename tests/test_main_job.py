@@ -4,12 +4,11 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, running
 
 from tres_scrapy.topic.pack import Pack
 
@@ -283,19 +282,14 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     output = tmp_path / "pages.jsonl"
     arguments = ("-a", "topic=food", "-a", f"output={output}", "-s", "TRES_WEB=synthetic")
     arguments += ("-s", "TRES_PROGRESS_INTERVAL=0.5")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "crawl", "tres", *arguments],
-        cwd=PROJECT,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
     seen = []
-    for line in process.stderr:
-        seen.append(line)
-        if " pages, harvest rate" in line and not line.split("INFO: ")[1].startswith("0 pages"):
-            process.send_signal(signal.SIGINT)
-            break
-    seen.append(process.communicate(timeout=60)[1])
+    with running("crawl", "tres", *arguments, stderr=subprocess.PIPE) as process:
+        for line in process.stderr:
+            seen.append(line)
+            if " pages, harvest rate" in line and not line.split("INFO: ")[1].startswith("0 pages"):
+                process.send_signal(signal.SIGINT)
+                break
+        seen.append(process.communicate(timeout=300)[1])
     log = "".join(seen)
     assert process.returncode == 0, log
     assert "'finish_reason': 'shutdown'" in log

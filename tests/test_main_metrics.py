@@ -3,35 +3,28 @@
 import re
 import signal
 import subprocess
-import sys
 
-from conftest import PROJECT
+from conftest import running
 from test_metrics import asked, samples_of
 
 
 def test_running_crawl_is_scraped(tmp_path):
     file = tmp_path / "tres.prom"
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "scrapy", "crawl", "tres", "-a", "topic=food"),
-            *("-a", "web=synthetic", "-a", "metrics_port=0", "-a", f"metrics_file={file}"),
-            *("-a", "warc=all", "-a", f"output={tmp_path / 'pages.jsonl'}"),
-        ],
-        cwd=PROJECT,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = ("crawl", "tres", "-a", "topic=food", "-a", "web=synthetic", "-a", "metrics_port=0")
+    command += ("-a", f"metrics_file={file}", "-a", "warc=all")
+    command += ("-a", f"output={tmp_path / 'pages.jsonl'}")
     said, samples = [], {}
-    for line in process.stderr:
-        said.append(line)
-        if told := re.search(r"Metrics are told at http://127\.0\.0\.1:(\d+)/metrics", line):
-            port = int(told[1])
-        if "Spider opened" in line:
-            break
-    while samples.get(("tres_pages_total",), 0) < 5 and process.poll() is None:
-        samples = asked(port)
-    process.send_signal(signal.SIGINT)
-    said.append(process.communicate(timeout=120)[1])
+    with running(*command, stderr=subprocess.PIPE) as process:
+        for line in process.stderr:
+            said.append(line)
+            if told := re.search(r"Metrics are told at http://127\.0\.0\.1:(\d+)/metrics", line):
+                port = int(told[1])
+            if "Spider opened" in line:
+                break
+        while samples.get(("tres_pages_total",), 0) < 5 and process.poll() is None:
+            samples = asked(port)
+        process.send_signal(signal.SIGINT)
+        said.append(process.communicate(timeout=300)[1])
     log = "".join(said)
     assert process.returncode == 0, log
     assert "Traceback" not in log

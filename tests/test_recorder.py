@@ -1,15 +1,12 @@
 """The record that a crawl leaves, run as a user runs it."""
 
-import os
-import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
 import pytest
-from conftest import PROJECT
+from conftest import running
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
@@ -68,22 +65,19 @@ def test_record_lies_beside_the_output_and_tells_the_crawl(scrapy, tmp_path, sou
         assert [hop.url for hop in read.trail(found[3])] == [page.url for page in found[:4]]
 
 
-def test_killed_crawl_leaves_a_record_that_can_be_read_and_gone_on_with(tmp_path):
+def test_killed_crawl_leaves_a_record_that_can_be_read_and_gone_on_with(scrapy, tmp_path):
     command = (
-        *(sys.executable, "-m", "scrapy", "crawl", "tres", "-a", "topic=food"),
-        *("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "web=synthetic"),
-        *("-s", f"JOBDIR={tmp_path / 'job'}", "-a"),
+        *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'pages.jsonl'}"),
+        *("-a", "web=synthetic", "-s", f"JOBDIR={tmp_path / 'job'}", "-a"),
     )
     path = tmp_path / "job" / "tres.run"
-    killed = subprocess.Popen((*command, "pages=10000"), cwd=PROJECT, stderr=subprocess.DEVNULL)
-    while len(before := seen(path)) < 20:
-        assert killed.poll() is None
-        time.sleep(0.2)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
+    with running(*command, "pages=10000", stderr=subprocess.DEVNULL) as killed:
+        while len(seen(path)) < 20:
+            assert killed.poll() is None
+            time.sleep(0.2)
     before = seen(path)
-    more = (*command, f"pages={len(before) + 60}")  # than can be missing of the last second
-    again = subprocess.run(more, cwd=PROJECT, capture_output=True, text=True, check=False)
+    # more than can be missing of the last second
+    again = scrapy(*command, f"pages={len(before) + 60}")
     assert again.returncode == 0, again.stderr
     after = seen(path)
     assert after[: len(before)] == before
@@ -115,8 +109,10 @@ def test_record_that_cannot_be_written_any_more_is_one_line_and_the_crawl_goes_o
         raise sqlite3.OperationalError("disk is full")
 
     recorder = Recorder(crawler_of(), config_of(TOPIC="food"))
-    recorder._writer = SimpleNamespace(flush=flush)
+    closed = []
+    recorder._writer = SimpleNamespace(flush=flush, abandon=lambda: closed.append(True))
     recorder._flush()
+    assert closed
     recorder.booked(None, None)
     recorder._flush()
     recorder.engine_stopped()

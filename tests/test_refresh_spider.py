@@ -2,14 +2,12 @@
 
 import json
 import os
-import signal
 import sqlite3
 import subprocess
-import sys
 from time import monotonic, sleep
 
 import pytest
-from conftest import PROJECT
+from conftest import running
 
 QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=INFO", "-a", "min_age=0")
 TEXT = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
@@ -134,17 +132,11 @@ def test_killed_run_goes_on_and_loses_nothing(pages, scrapy, collection, tmp_pat
         pages.add(url, html(OTHER))
     path = collection(*urls)
     command = ["crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "policy=round-robin"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", *command],
-        cwd=PROJECT,
-        env=dict(os.environ) | {"http_proxy": f"http://127.0.0.1:{pages.port}"},
-        stderr=subprocess.DEVNULL,
-    )
-    until = monotonic() + 100
-    while len(pages.fetched()) < 20 and monotonic() < until:
-        sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    proxy = {"http_proxy": f"http://127.0.0.1:{pages.port}"}
+    with running(*command, env=os.environ | proxy, stderr=subprocess.DEVNULL):
+        until = monotonic() + 100
+        while len(pages.fetched()) < 20 and monotonic() < until:
+            sleep(0.01)
     before = len(pages.fetched())
     assert 20 <= before < 60
     done = scrapy(*command, pages=pages)

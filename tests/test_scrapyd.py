@@ -64,7 +64,6 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        self.wait(self._listens)
 
     def get(self, path):
         with urlopen(f"http://127.0.0.1:{self.port}/{path}") as answer:
@@ -101,7 +100,7 @@ class Server:
             assert monotonic() < end, (self.directory / "scrapyd.log").read_text()
             sleep(0.1)
 
-    def _listens(self):
+    def listens(self):
         assert self.process.poll() is None, (self.directory / "scrapyd.log").read_text()
         try:
             return self.get("daemonstatus.json")
@@ -114,9 +113,12 @@ def server(tmp_path):
     directory = tmp_path / "server"
     directory.mkdir()
     server = Server(directory)
-    yield server
-    server.process.terminate()
-    server.process.wait()
+    with server.process:
+        try:
+            server.wait(server.listens)
+            yield server
+        finally:
+            server.process.terminate()
 
 
 @pytest.fixture

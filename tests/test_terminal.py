@@ -42,7 +42,9 @@ class Terminal:
         self._reader.start()
 
     def resize(self, columns):
-        fcntl.ioctl(self.file, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        fcntl.ioctl(
+            self.file, termios.TIOCSWINSZ, struct.pack("HHHH", columns and 40, columns, 0, 0)
+        )
 
     def close(self):
         self.file.close()
@@ -130,6 +132,15 @@ def test_line_is_as_wide_as_the_terminal_is_now():
     assert "10 pages · harvest rate 5 %" in screen.shown
     assert "10 pages · harvest rate 5 % · frontier" not in screen.shown
     assert "11 pages · harvest rate 5 % · frontier 12,345" in screen.shown
+
+
+def test_terminal_that_does_not_know_its_width_has_a_line_too():
+    with terminal(0) as screen:
+        line = TerminalLine(screen.file)
+        line.show("10 pages", "harvest rate 5 %", "x" * 80)
+        line.close()
+    assert "\r10 pages · harvest rate 5 %" in screen.shown
+    assert "x" not in screen.shown
 
 
 @pytest.mark.parametrize("setting", [None, "0", "1"])

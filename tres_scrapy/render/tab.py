@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
 
 RELOADS: Final = 2  # a page may ask for itself once more, with the cookie that it has just set
-PATIENCE: Final = 5.0  # seconds for a script to be stopped
-READING: Final = 15.0  # seconds to read what is there
 # headers of the transfer, which is over, and one that would save the page as a file
 DROPPED: Final = frozenset(
     (
@@ -70,6 +68,8 @@ class Patience:
     idle: float = 5.0  # after the load event, until the network has been quiet for half a second
     longest: int = 8 * 1024 * 1024  # characters of the page in the end
     blocked: tuple[str, ...] = ("Image", "Font", "Media")  # kinds of resources, as CDP calls them
+    answer: float = 5.0  # for the browser to do what it is told, such as to stop a script
+    reading: float = 15.0  # to read what is there
 
 
 class Document(NamedTuple):
@@ -109,12 +109,15 @@ class Tab:
     async def render(self) -> Rendered:
         """Return the page; RenderError: it has crashed, does not answer or is too large."""
         self._page.on("crash", lambda _: self._crash())
+        patience = self._patience
         try:
-            async with asyncio.timeout(self._patience.timeout + 2 * PATIENCE + READING):
+            async with asyncio.timeout(patience.timeout + 2 * patience.answer + patience.reading):
                 await self._prepare()
                 await self._settle()
                 if self._ends.done() and self._ends.result():
                     return Rendered("", self._ends.result())
+                if not self._asked:  # the browser is so busy that it has not begun
+                    raise TimeoutError
                 await self._stop_scripts()
                 return await self._read()
         except TimeoutError:
@@ -166,7 +169,7 @@ class Tab:
         arguments = f"{self._patience.longest}, {json.dumps(self._asked[0])}"
         answer = await self._send(
             "Runtime.evaluate",
-            READING,
+            self._patience.reading,
             expression=f"({READ})({arguments})",
             contextId=world["executionContextId"],
             returnByValue=True,
@@ -179,10 +182,10 @@ class Tab:
         return Rendered(html)
 
     async def _send(
-        self, method: str, limit: float = PATIENCE, **parameters: Any
+        self, method: str, limit: float | None = None, **parameters: Any
     ) -> dict[str, Any]:
         assert self._session is not None  # `_prepare` comes first
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(self._patience.answer if limit is None else limit):
             answer: dict[str, Any] = await self._session.send(method, parameters)
         return answer
 
