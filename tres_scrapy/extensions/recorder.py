@@ -142,6 +142,7 @@ class Recorder:
             logger.error(
                 "The record %s cannot be written (%s): the crawl goes on without", self.path, error
             )
+            self._writer.abandon()
             self._writer = None
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 from tqdm import tqdm
 
 _BETWEEN: Final = " · "
-_COLUMNS: Final = 80  # of a terminal that does not know its own
+_COLUMNS, _ROWS = 80, 24  # of a terminal that does not know its own
 
 
 class TerminalLine:
@@ -19,7 +19,7 @@ class TerminalLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._bar: tqdm[Any] = tqdm(
-            file=stream, bar_format="{desc}", leave=False, dynamic_ncols=True
+            file=stream, bar_format="{desc}", leave=False, ncols=_COLUMNS, nrows=_ROWS
         )
         self._handlers = [
             handler
@@ -38,8 +38,9 @@ class TerminalLine:
 
     def show(self, *parts: str) -> None:
         """Show as many of the parts, the most important first, as the terminal has room for."""
-        columns = os.get_terminal_size(self._stream.fileno()).columns
-        self._bar.set_description_str(fitted(parts, columns or _COLUMNS))
+        columns = os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        self._bar.ncols = columns
+        self._bar.set_description_str(fitted(parts, columns))
 
     def close(self) -> None:
         """Take the line away."""

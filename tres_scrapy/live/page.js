@@ -10,7 +10,6 @@ const PLACES = {
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
 };
 const byId = (id) => document.getElementById(id);
-const dark = matchMedia("(prefers-color-scheme: dark)");
 let step = -1;
 let drawn = -1;
 let pictures = [];
@@ -55,10 +54,14 @@ async function ask(path, body) {
   const response = await fetch(path, options);
   if (response.status === 204) return null;
   if (response.status === 403) throw new Error("closed");
+  if (response.status === 410) throw new Error("ended");
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
+
+// Whether nobody listens any more, or will in a moment.
+const isEnd = (error) => error instanceof TypeError || error.message === "ended";
 
 function notice(text) {
   byId("notice").textContent = text;
@@ -275,7 +278,7 @@ async function pollFigures() {
     ({ pictures, step: drawn } = found);
     drawAll();
   } catch (error) {
-    if (error.message !== "Failed to fetch") console.warn(error.message);
+    if (!isEnd(error)) console.warn(error.message);
   }
 }
 
@@ -284,7 +287,7 @@ function lost(error) {
   if (error.message === "closed") {
     byId("status").textContent = "closed";
     notice("This tab does not know the token. Open the address that the crawl's log tells.");
-  } else if (error instanceof TypeError) { // nobody listens any more
+  } else if (isEnd(error)) {
     byId("status").textContent = "ended";
     byId("timing").textContent = "";
     notice("The crawl has ended, or its machine cannot be reached: these are the last figures. "
@@ -297,12 +300,12 @@ function lost(error) {
   }
 }
 
+// Two at a time would tell the same pages twice.
+const inTurn = (question) => (asking = asking.then(question));
+
 function repeat(question, every) {
   const again = async () => {
-    if (!document.hidden) {
-      asking = asking.then(question);
-      await asking;
-    }
+    if (!document.hidden) await inTurn(question);
     setTimeout(again, every);
   };
   again();
@@ -314,11 +317,11 @@ async function steer(wish, value) {
     const answer = await ask("control", { do: wish, value });
     said.className = "";
     said.textContent = answer.said;
-    await poll();
+    await inTurn(poll);
     return true;
   } catch (error) {
     said.className = "error";
-    said.textContent = error instanceof TypeError ? "The crawl does not answer." : error.message;
+    said.textContent = isEnd(error) ? "The crawl does not answer." : error.message;
     return false;
   }
 }
@@ -341,7 +344,7 @@ for (const wish of ["seed", "max"]) {
     if (await steer(wish, field.value)) field.value = "";
   });
 }
-dark.addEventListener("change", drawAll);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) inTurn(poll); });
 repeat(poll, POLL);
 repeat(pollFigures, FIGURES);

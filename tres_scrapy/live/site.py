@@ -111,7 +111,7 @@ class LivePage(Resource):
         elif not self._gate.may_steer(request):
             return _text(request, 403, CLOSED)
         if self._closed:
-            return _text(request, 503, "The crawl has ended.\n")
+            return _text(request, 410, "The crawl has ended.\n")
         return self._routed(request, path)
 
     def _routed(self, request: HttpRequest, path: str) -> Any:

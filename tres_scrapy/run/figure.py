@@ -247,12 +247,7 @@ def _tree(record: Record) -> Picture | None:
                     "line": {"width": 1},
                 },
                 "customdata": [
-                    [
-                        f"{100 * reward:.0f} %",
-                        f"{node.fetched:,}",
-                        f"{node.samples:,}",
-                        f"{node.leaves:,}",
-                    ]
+                    [f"{100 * reward:.0f} %", *_numbers(node)]
                     for reward, node in zip(rewards, nodes, strict=True)
                 ],
                 "texttemplate": "%{label}<br>%{customdata[0]} of %{customdata[1]}",

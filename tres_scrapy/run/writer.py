@@ -137,7 +137,11 @@ class Writer:
             except sqlite3.OperationalError:
                 pass
             finally:
-                self._connection.close()
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Close a record that cannot be written any more."""
+        self._connection.close()
 
     def _highest(self, table: str, column: str) -> int:
         query = f"SELECT max({column}) FROM {table}"  # noqa: S608 - the names are our own
