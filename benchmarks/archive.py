@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import random
 import time
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,9 +54,8 @@ async def archived(path: Path, crawled: list[tuple[Request, HtmlResponse]]) -> t
     for request, response in crawled:
         start = time.thread_time()
         exchange = exchange_of(request, response)
-        writer.put(lambda it=exchange: exchange_records(it), len(exchange.body))
-        note = Note(exchange.url, VERDICT, exchange.id)
-        writer.put(lambda it=note: note_record(it))
+        writer.put(partial(exchange_records, exchange), len(exchange.body))
+        writer.put(partial(note_record, Note(exchange.url, VERDICT, exchange.id)))
         own += time.thread_time() - start
         while writer.full:
             await asyncio.sleep(0.05)
