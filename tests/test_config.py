@@ -46,6 +46,8 @@ def test_value_is_read(name, text, value):
     [
         ("pages", "0", "whole number from 1 up"),
         ("pages", "1.5", "whole number"),
+        ("max_pending_per_domain", "9" * 26, "from 1 to 1000000000"),
+        ("replay_capacity", "9" * 26, "from 1 to 100000000"),
         ("gamma", "1", "number from 0 to 0.999"),
         ("gamma", "nan", "number from 0"),
         ("policy", "best", "one of tres, tree_random"),

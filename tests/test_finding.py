@@ -36,7 +36,7 @@ def write(tmp_path):
 
     def write_(*items, close=True):
         pipeline = CsvPipeline(tmp_path / "food.jsonl", len)
-        pipeline.open_spider()
+        pipeline.open()
         for item in items:
             assert pipeline.process_item(item) is item
         if close:

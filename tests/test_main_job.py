@@ -230,7 +230,7 @@ def test_jsonl_stands_beside_scrapys_own_feeds(scrapy, tmp_path, pages):
     [
         (["-a", "topic=fod"], "unknown topic 'fod'"),
         (["-a", "topic=../food"], "TRES_TOPIC (-a topic=) '../food': must be letters"),
-        (["-a", "seed=ftp://a.test/"], "TRES_SEED (-a seed=) 'ftp://a.test/': must hold http"),
+        (["-a", "seed=ftp://me:pw@a.test/"], "TRES_SEED (-a seed=) 'ftp://a.test/': must"),
         (["-a", "sed=http://a.test/"], "unknown argument -a sed; did you mean seed?"),
         (["-s", "TRES_GAMA=1"], "unknown setting TRES_GAMA; did you mean TRES_GAMMA?"),
         (["-a", "max_per_domain=2_5"], "TRES_MAX_PER_DOMAIN (-a max_per_domain=) '2_5': must"),

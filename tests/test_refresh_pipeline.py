@@ -12,7 +12,7 @@ def report(number, **facts):
 
 def run(path, found, *items):
     pipeline = RefreshPipeline(path, found)
-    pipeline.open_spider()
+    pipeline.open()
     passed = [pipeline.process_item(item) for item in items]
     pipeline.close_spider()
     return passed
@@ -44,8 +44,10 @@ def test_lines_of_others_are_no_visits(tmp_path):
     assert written(tmp_path / "no") == set()
 
 
-def test_files_lie_beside_the_collection_unless_others_are_named():
+def test_files_lie_beside_the_collection_unless_others_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     settings = {"TRES_REFRESH_COLLECTION": "some/c.jsonl", "TRES_REFRESH_FOUND": "f.txt"}
     pipeline = RefreshPipeline.from_crawler(get_crawler(settings_dict=settings))
+    pipeline.close_spider()
     assert str(pipeline._path) == "some/c.refresh.jsonl"
     assert str(pipeline._found_path) == "f.txt"

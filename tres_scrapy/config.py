@@ -104,7 +104,7 @@ class Config:
         whole(1), FrontierLimits.pending, "links that wait in the frontier at most"
     )
     max_pending_per_domain: int = _setting(
-        whole(1), FrontierLimits.pending_per_domain, "those of one domain among them at most"
+        whole(1, 10**9), FrontierLimits.pending_per_domain, "those of one domain at most"
     )
     max_html: int = _setting(whole(1), ReadingLimits.html, "characters of a page that are read")
     max_links: int = _setting(whole(1), ReadingLimits.links, "links read from one page")
@@ -144,7 +144,7 @@ class Config:
         "what is not loaded for a page, comma between two, or none",
     )
 
-    torch_threads: int = _setting(whole(1), 1, "threads PyTorch computes with")
+    torch_threads: int = _setting(whole(1, 1024), 1, "threads PyTorch computes with")
     record: bool = _setting(flag, True, "keep a record of the run: docs/report.md")
     report: bool = _setting(flag, True, "write the report of the record when the crawl ends")
     progress_interval: float = _setting(number(0, 3600), 10.0, "seconds between progress lines")
@@ -184,16 +184,16 @@ class Config:
         whole(0), LearningOptions.warm_up_steps, "steps that bring several gradient steps each"
     )
     warm_up_updates: int = _setting(
-        whole(0), LearningOptions.warm_up_updates, "gradient steps of a step of the warm-up"
+        whole(0, 1000), LearningOptions.warm_up_updates, "gradient steps of a step of the warm-up"
     )
     update_period: int = _setting(
         whole(1), LearningOptions.update_period, "steps between gradient steps"
     )
     batch_size: int = _setting(
-        whole(1), LearningOptions.batch_size, "experiences learnt from in a gradient step"
+        whole(1, 10_000), LearningOptions.batch_size, "experiences learnt from in a gradient step"
     )
     replay_capacity: int = _setting(
-        whole(1), LearningOptions.replay_capacity, "experiences kept to learn from"
+        whole(1, 10**8), LearningOptions.replay_capacity, "experiences kept to learn from"
     )
     new_domains: float = _setting(
         number(0, 1),

@@ -110,9 +110,12 @@ class CsvPipeline:
             raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
-        return cls(output_path(crawler), learner.crawl.store.ledger.pages_of)
+        pipeline = cls(output_path(crawler), learner.crawl.store.ledger.pages_of)
+        pipeline.open()
+        return pipeline
 
-    def open_spider(self) -> None:
+    def open(self) -> None:
+        """Open the tables; ConfigError: they cannot be written, or others lie there."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():

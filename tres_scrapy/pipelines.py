@@ -55,9 +55,15 @@ class JsonLinesPipeline:
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
-        return cls(output_path(crawler), None if learner is None else learner.job, stop)
+        pipeline = cls(output_path(crawler), None if learner is None else learner.job, stop)
+        pipeline.open()
+        return pipeline
 
-    def open_spider(self) -> None:
+    def open(self) -> None:
+        """Open the file; ConfigError: it cannot be written.
+
+        What raised in Scrapy's open_spider would end a crawl that has begun, with tracebacks.
+        """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             mend(self.path)

@@ -26,9 +26,12 @@ class RefreshPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = RefreshConfig.from_settings(crawler.settings)
-        return cls(config.beside(config.output, "jsonl"), config.found)
+        pipeline = cls(config.beside(config.output, "jsonl"), config.found)
+        pipeline.open()
+        return pipeline
 
-    def open_spider(self) -> None:
+    def open(self) -> None:
+        """Open the files; ConfigError: they cannot be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             mend(self._path)

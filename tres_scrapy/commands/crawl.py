@@ -16,6 +16,7 @@ from tres_scrapy.extensions.learner import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.offline_web import OfflineWebError
 from tres_scrapy.extensions.rendering import NO_BROWSER
 from tres_scrapy.job.database import JobError
+from tres_scrapy.middlewares.credential import without_credentials
 from tres_scrapy.pipelines import OUTPUT_FAILED
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.store import StoreError
@@ -48,7 +49,7 @@ class Command(crawl.Command):
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             error = crawling.exception()
         if isinstance(error, SAID_IN_ONE_LINE):
-            sys.exit(f"scrapy crawl {args[0]}: {error}")
+            sys.exit(f"scrapy crawl {args[0]}: {without_credentials(str(error))}")
         if error is not None:
             raise error
         reason = crawler.stats.get_value("finish_reason")

@@ -16,12 +16,17 @@ CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.I
 _IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
 
 
+def without_credentials(text: str) -> str:
+    """Return a text without the user names and passwords of the URLs in it."""
+    return _IN_TEXT.sub(r"\1", text)
+
+
 class CredentialFilter(logging.Filter):
     """Takes them out of what is logged: Scrapy tells, at DEBUG, where a meta refresh leads."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "@" in message and (told := _IN_TEXT.sub(r"\1", message)) != message:
+        if "@" in message and (told := without_credentials(message)) != message:
             record.msg, record.args = told, ()
         return True
 
