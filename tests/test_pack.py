@@ -342,6 +342,7 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         (stretch("topic.toml"), "'topic.toml' must be an ordinary file of 4,194,304 bytes"),
         (stretch("*.safetensors"), "must be an ordinary file of 1,073,741,824 bytes"),
         (stretch("../vectors/small.npz"), "must be an ordinary file of 1,073,741,824 bytes"),
+        (toml('language = "en"', 'language = "\\u001b[2J"'), "two small letters"),
         (toml("threshold = 0.5", "threshold = nan"), "threshold nan"),
         (break_vectors, "'small.npz' is not a word vector file"),
         (weights(dense_bias=lambda b: b * torch.nan), "dense.bias nan"),

@@ -98,7 +98,7 @@ class Pack:
                 keywords=keywords,
                 classifier=_read_classifier(directory, facts, keywords),
                 calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
-                language=str(facts["language"]),
+                language=_code(facts["language"]),
                 given=given,
             )
         except Exception as error:  # a stranger's files may raise anything
@@ -231,6 +231,12 @@ def _strings(name: str, values: object) -> list[str]:
         msg = f"{name} {values!r} must be a list of strings"
         raise TypeError(msg)
     return values
+
+
+def _code(language: str) -> str:
+    if not re.fullmatch(r"([a-z]{2})?", language):  # it is told in terminals
+        raise ValueError(f"language {language!r} must be a code of two small letters, or empty")
+    return language
 
 
 def _number(name: str, value: float) -> float:
