@@ -3,12 +3,17 @@
 import asyncio
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from time import sleep
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, running
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse, Response
@@ -264,3 +269,54 @@ def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
     assert not [url for url in times if "/hit" in url]
     at = {url: time for time, url in pages.requests}
     assert at["http://app.test/2"] - at["http://app.test/api/"] >= 0.4
+
+
+NAMES = {"/": "leek", "/2": "pea", "/3": "bean"}
+
+
+def test_browser_that_ends_is_started_again_and_a_job_goes_on_with_it(scrapy, tmp_path, pages):
+    try:
+        find_browser()
+    except ValueError as missing:
+        pytest.skip(f"no Chromium here: {missing}")
+    output, job = tmp_path / "pages.jsonl", tmp_path / "job"
+    for path, name in NAMES.items():
+        add_app(pages, "app.test", path, name, "/2", "/3")
+    pages.silent = {"http://app.test/api/2", "http://app.test/api/3"}
+    command = ("crawl", "tres", "-a", "topic=food", "-a", "seed=http://app.test/")
+    command += ("-a", "render=auto", "-a", "render_idle=60", "-a", f"output={output}")
+    command += ("-s", f"JOBDIR={job}", "-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=1")
+    proxy = {"http_proxy": f"http://127.0.0.1:{pages.port}"}
+    with running(
+        *(*command, "-a", "pages=2"), env=os.environ | proxy, stderr=subprocess.PIPE
+    ) as crawl:
+        while not pages.silent & set(pages.fetched()):
+            assert crawl.poll() is None, crawl.stderr.read()
+            sleep(0.05)
+        pages.silent = set()
+        os.kill(browser_of(crawl.pid), signal.SIGKILL)
+        _, log = crawl.communicate(timeout=300)
+    assert crawl.returncode == 0, log
+    assert log.count("The browser ended at http://app.test/") == 1
+    assert "Traceback" not in log
+    assert json.loads((job / "render.json").read_text()) == {"app.test": 2}
+    again = scrapy(*command, "-a", "pages=3", pages=pages)
+    assert again.returncode == 0, again.stderr
+    items = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [item["rendered"] for item in items] == [True] * 3
+    assert {item["title"] for item in items} == {f"{name} soup recipe" for name in NAMES.values()}
+    assert "1 domains need a browser" in again.stderr, "as the two pages before have shown"
+
+
+def browser_of(crawl):
+    """Return the process of the browser that the process of a crawl has started."""
+    family = {crawl}
+    for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        with suppress(OSError):  # it has ended by now
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (folder / "cmdline").read_bytes()
+            if parent in family:
+                family.add(int(folder.name))
+                if b"--headless" in words and b"--type=" not in words:
+                    return int(folder.name)
+    raise AssertionError("there is no browser")
