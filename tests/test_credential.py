@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from tres_scrapy.middlewares.credential import CredentialFilter, CredentialMiddleware
+from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
 
 SECRET = "s3cret"  # noqa: S105 - of nobody
 RECIPE = (
@@ -49,11 +49,15 @@ def test_a_request_loses_its_credentials_and_nothing_else():
         (f"{{'seed': 'https://me@x.test:{SECRET}@a.test'}}", "{'seed': 'https://a.test'}"),
         ("http://a.test/ is of me@b.test", "http://a.test/ is of me@b.test"),
         ("http://a.test/@me and http://b.test", "http://a.test/@me and http://b.test"),
+        (
+            "encoding '\x1b[2J\r\x9b'\n\tcafé\u202e",
+            r"encoding '\x1b[2J\r\x9b'" "\n\tcafé" r"\u202e",
+        ),
     ],
 )
-def test_a_log_record_loses_credentials(said, told):
+def test_a_log_record_loses_credentials_and_commands_to_a_terminal(said, told):
     record = logging.LogRecord("scrapy", logging.DEBUG, "", 0, "%s, 100 %%", (said,), None)
-    assert CredentialFilter().filter(record)
+    assert LogFilter().filter(record)
     assert record.getMessage() == f"{told}, 100 %"
 
 

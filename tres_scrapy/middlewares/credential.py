@@ -14,6 +14,10 @@ from scrapy.utils.httpobj import urlparse_cached
 CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
 
 _IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
+# what a terminal obeys, but for the ends of lines and tabs; the last turn the direction of a text
+_COMMANDS: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def without_credentials(text: str) -> str:
@@ -21,17 +25,21 @@ def without_credentials(text: str) -> str:
     return _IN_TEXT.sub(r"\1", text)
 
 
-class CredentialFilter(logging.Filter):
-    """Takes them out of what is logged: Scrapy tells, at DEBUG, where a meta refresh leads."""
+class LogFilter(logging.Filter):
+    """Takes them out of what is logged, and escapes what would command a terminal.
+
+    Scrapy tells, at DEBUG, where a meta refresh leads, and in warnings what a header says.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        if "@" in message and (told := without_credentials(message)) != message:
+        told = _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], without_credentials(message))
+        if told != message:
             record.msg, record.args = told, ()
         return True
 
 
-_FILTER: Final = CredentialFilter()
+_FILTER: Final = LogFilter()
 
 
 class CredentialMiddleware:
