@@ -13,6 +13,7 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.job import recovery
 from tres_scrapy.job.database import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
@@ -155,6 +156,38 @@ def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, 
                 web.lease()
             assert sorted(web.leased) == sorted(again)
     journal.close()
+
+
+def order_of(directory, kills=()):
+    """The URLs that a crawl chooses; one that is killed keeps the places of rows in the leaves."""
+    journal, crawl = Journal.open(directory, {}), new_crawl()
+    seed(crawl)
+    web, order = Web(crawl, journal), []
+    web.lease()
+    while web.leased:
+        order.append(crawl.store.url(web.leased[0]))
+        if len(order) in kills:
+            journal.connection.close()
+            journal, resumed = Journal.open(directory, {}), new_crawl()
+            recover(journal, resumed)
+            pool = resumed.policy.tree.pool = crawl.policy.tree.pool
+            rows = [pool.rows(leaf) for leaf in range(len(crawl.policy.tree))]
+            gone = np.setdiff1d(resumed.store.pending_rows(), np.concatenate([*rows, web.leased]))
+            resumed.store.drop(gone)
+            crawl, web = resumed, Web(resumed, journal)
+            web.lease()
+        web.book()
+        web.lease()
+    journal.close()
+    return order
+
+
+def test_a_killed_crawl_differs_by_the_leaves_of_its_samples_alone(tmp_path, monkeypatch):
+    """Networks, replay and random state are as they were: the same leaves give the same URLs."""
+    monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
+    whole = order_of(tmp_path / "whole")
+    assert len(whole) > 40
+    assert order_of(tmp_path / "killed", kills={2, 7, 8, 20, 33}) == whole
 
 
 def a_job(directory, steps=30):
