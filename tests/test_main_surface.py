@@ -63,7 +63,10 @@ def test_links_of_records_alone_are_listed(scrapy, tmp_path):
     ("arguments", "said"),
     [
         (["-s", "JOBDIR=job"], "JOBDIR: a surface crawl cannot be gone on with"),
-        (["-a", "surface_selector=best"], "must be one of yield-ratio, paper, gf, zipf, random"),
+        (
+            ["-a", "surface_selector=best"],
+            "must be one of recapture, yield-ratio, paper, gf, zipf, random",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(scrapy, arguments, said):

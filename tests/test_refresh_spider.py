@@ -166,3 +166,35 @@ def test_changing_web_without_a_network(scrapy, tmp_path):
     found = items(path)
     assert 30 < len(found) <= 60
     assert {"changed", "unchanged"} <= {item["change"] for item in found}
+
+
+def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
+    from scrapy.crawler import Crawler  # noqa: PLC0415
+
+    from tres_scrapy.refresh.errand import Answer  # noqa: PLC0415
+    from tres_scrapy.refresh.reading import copy_of  # noqa: PLC0415
+    from tres_scrapy.spiders.refresh import RefreshSpider  # noqa: PLC0415
+
+    given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}
+    spider = RefreshSpider.from_crawler(
+        Crawler(RefreshSpider), **given, budget="2", horizon="10s", min_age="0"
+    )
+    first = spider.keeper
+    begun = clock = first.run.started
+    monkeypatch.setattr(spider, "_now", lambda: clock)
+    errands = []
+    for clock in (begun, begun + 5):
+        assert not spider._over()
+        errands.append(spider.keeper.next(clock))
+    answer = Answer(200, copy=copy_of("T", OTHER))
+    assert first.book(errands[0], answer, clock).change == "changed"
+    clock += 6
+    assert not spider._over()
+    assert spider.keeper is first, "an answer is still to come"
+    first.book(errands[1], answer, clock)
+    assert not spider._over()
+    second = spider.keeper
+    assert (second.run.id, second.run.started, second.sent) == (first.run.id + 1, clock, 0)
+    assert [row.changes for row in second.rows] == [1, 1], "what was learnt stays"
+    assert second.next(clock) is not None
+    spider._store.close()

@@ -9,11 +9,13 @@ from tres_scrapy.surface.acquired import MOST_PLACES, Acquired, Token
 from tres_scrapy.surface.database import Search, SimulatedDatabase
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
 from tres_scrapy.surface.feature import Features, features, kernel, statistical_features
+from tres_scrapy.surface.recapture import PRIOR, Recaptures, Sightings
 from tres_scrapy.surface.selector import (
     SELECTORS,
     GenericFrequency,
     Paper,
     Random,
+    Recapture,
     YieldRatio,
     Zipf,
     df_ranks,
@@ -26,6 +28,7 @@ from tres_scrapy.surface.trial import Trial, Trials, recaptured_total
 
 TITLES_ONLY, FULL_TEXT = Search(full_text=False, cap=50), Search(full_text=True, cap=None)
 ALIKE = Features(np.zeros((1, 6)), np.zeros((1, 2), np.int64))
+UNSEEN = Sightings(*np.zeros((3, 1, MOST_PLACES)), np.zeros((1, 2)))
 tokens = st.builds(
     Token, st.sampled_from("abcdefgh"), st.sampled_from(["h1", "p"]), st.integers(0, 9),
     st.sampled_from(["noun", "verb"]),
@@ -40,7 +43,7 @@ def trials_of(*rows):
     """Trials of keywords that are all alike, each (share, known, found, new)."""
     trials = Trials()
     for number, row in enumerate(rows):
-        trials.add(Trial(number, ALIKE, *row))
+        trials.add(Trial(number, ALIKE, *row, UNSEEN))
     return trials
 
 
@@ -171,13 +174,14 @@ def asked(database, search, selector, queries=25):
     """The keywords that a selector asks."""
     answers, words = database.index(search), []
     surfacing = Surfacing(selector, database.seeds(5, np.random.default_rng(0)), budget=queries)
-    known = set()
+    known = {}
     while (word := surfacing.next()) is not None:
         words.append(word)
         found = answers.get(word, np.zeros(0, np.int64)).tolist()
+        again = [known[row] for row in found if row in known]
         new = [row for row in found if row not in known]
-        known |= set(new)
-        surfacing.book(word, len(found), [database.records[row] for row in new])
+        known |= {row: number for number, row in enumerate(new, len(known))}
+        surfacing.book(word, [database.records[row] for row in new], again)
     return words
 
 
@@ -225,11 +229,88 @@ def test_yield_ratio_with_a_known_total_corrects_for_what_was_known():
     assert values == pytest.approx(np.array([0.2, 0.2]) * 0.92 * ratio / 100, rel=1e-5)
 
 
+@given(
+    st.lists(st.lists(st.lists(tokens, max_size=5), max_size=3), min_size=1, max_size=4),
+    st.randoms(use_true_random=False),
+)
+def test_recaptures_are_those_of_a_plain_loop(batches, random):
+    acquired, times, tried, hits = Acquired(), [], Counter(), Counter()
+    records = []
+    for batch in batches:
+        number = acquired.number("a")
+        again = [i for i in range(len(records)) if random.random() < 0.5]
+        stands = [next((t.place for t in record if t.word == "a"), None) for record in records]
+        tried.update(filter(None, stands))
+        hits.update(filter(None, (stands[i] for i in again)))
+        for i in again:
+            times[i] += 1
+        acquired.recaptures.again(number, again)
+        acquired.add(batch)
+        records += batch
+        times += [1] * len(batch)
+    for word in acquired.words:
+        seen = acquired.recaptures.sightings(np.array([acquired.number(word)]))
+        holds = [any(t.word == word for t in record) for record in records]
+        of_word = [n for n, held in zip(times, holds, strict=True) if held]
+        counts = [column.sum() for column in seen[:3]]
+        assert counts == [len(of_word), sum(of_word), of_word.count(1)]
+        assert seen.every.tolist() == [[sum(times), times.count(1)]]
+    mean = (hits.total() + 1) / (tried.total() + 1)
+    rates = acquired.recaptures.rates.tolist()
+    for place in tried:
+        assert pytest.approx((hits[place] + mean) / (tried[place] + 1)) in rates
+
+
+def test_where_keywords_are_found_is_learnt_from_the_known_records_that_come_again():
+    recaptures = Recaptures(places=2)
+    for _ in range(50):
+        recaptures.add(np.array([0, 1]), np.array([0, 1]))  # one in the title, one in the body
+    recaptures.again(0, range(50))
+    recaptures.again(1, [])
+    title, body = recaptures.rates
+    assert title > 0.95
+    assert body < 0.05
+    seen = recaptures.sightings(np.array([0, 1]))
+    expected = seen.expected(recaptures.rates)
+    assert expected[0] > 15 * expected[1]
+
+
+def test_what_comes_again_and_again_promises_less():
+    """Good and Turing: the share that is unknown is that of the captures that are single."""
+    singles = np.array([[50.0], [0.0]])
+    seen = Sightings(
+        df=np.full((2, 1), 50.0),
+        captures=np.array([[50.0], [150.0]]),
+        singles=singles,
+        every=np.full((2, 2), [199.0, 99.0]),
+    )
+    unknown = (singles[:, 0] + PRIOR / 2) / (np.array([50.0, 150.0]) + PRIOR)
+    assert seen.expected(np.ones(1)) == pytest.approx(50 * unknown / (1 - unknown))
+    assert unknown.tolist() == pytest.approx([60 / 70, 10 / 170])
+
+
+def test_recapture_selector_weighs_promises_by_what_alike_ones_brought():
+    acquired = acquired_of(*["a b"] * 2, *["b"] * 6)
+    every = np.array([[9.0, 4.0]])
+    first, second = (
+        Sightings(np.full((1, MOST_PLACES), n), *np.zeros((2, 1, MOST_PLACES)), every)
+        for n in (1.0, 3.0)
+    )
+    trials = Trials()
+    trials.add(Trial(2, ALIKE, 0.1, 10, 9, 8, first))
+    trials.add(Trial(3, ALIKE, 0.1, 10, 9, 4, second))
+    values = Recapture().values(acquired, trials, np.array([0, 1]))
+    promise = 24 * 0.5 / 0.5  # of a record in each place, found by any
+    scale = (8 + 4) / (promise * (1 + 3))
+    own = acquired.recaptures.sightings(np.array([0, 1])).expected(acquired.recaptures.rates)
+    assert values == pytest.approx(own * scale, rel=0.01)
+
+
 def test_literal_reading_recomputes_the_features_of_the_executed():
     """Executed full-text queries then have DF = |R| and teach that nothing new is to be had."""
     selector = Paper(lambda *_: 1000.0, ahead=False)
     surfacing = Surfacing(selector, ["a"])
-    surfacing.book(surfacing.next(), 8, [[token("a"), token(f"b{i % 2}")] for i in range(8)])
+    surfacing.book(surfacing.next(), [[token("a"), token(f"b{i % 2}")] for i in range(8)])
     values = selector.values(surfacing.acquired, surfacing.trials, surfacing.candidates())
     assert values == pytest.approx([(8 - 4) / 1000] * 2)
 
@@ -237,7 +318,7 @@ def test_literal_reading_recomputes_the_features_of_the_executed():
 @pytest.mark.parametrize("name", SELECTORS)
 def test_every_selector_values_each_candidate(name):
     surfacing = Surfacing(make_selector(name), ["x"])
-    surfacing.book(surfacing.next(), 3, [[token("a"), token("b")], [token("b")], [token("c")]])
+    surfacing.book(surfacing.next(), [[token("a"), token("b")], [token("b")], [token("c")]])
     values = make_selector(name).values(
         surfacing.acquired, surfacing.trials, surfacing.candidates()
     )
@@ -277,13 +358,13 @@ def test_random_is_drawn_from_its_seed(database):
 def test_seeds_come_first_and_no_keyword_twice():
     surfacing = Surfacing(GenericFrequency(), ["x", "y", "x"])
     assert surfacing.next() == "x"
-    surfacing.book("x", 2, [[token("x"), token("often")], [token("often"), token("rare")]])
+    surfacing.book("x", [[token("x"), token("often")], [token("often"), token("rare")]])
     assert surfacing.next() == "y"
-    surfacing.book("y", 0, [])
+    surfacing.book("y", [])
     assert surfacing.next() == "often"
-    surfacing.book("often", 2, [])
+    surfacing.book("often", [], [0, 1])
     assert surfacing.next() == "rare"
-    surfacing.book("rare", 1, [])
+    surfacing.book("rare", [], [1])
     assert surfacing.next() is None
     assert surfacing.ended == NO_KEYWORD
 
@@ -291,22 +372,22 @@ def test_seeds_come_first_and_no_keyword_twice():
 def test_seeds_beyond_the_first_are_asked_when_no_word_is_left():
     surfacing = Surfacing(GenericFrequency(), ["x", "y", "word"], first=1)
     assert surfacing.next() == "x"
-    surfacing.book("x", 1, [[token("word")]])
+    surfacing.book("x", [[token("word")]])
     assert surfacing.next() == "word"
-    surfacing.book("word", 1, [])
+    surfacing.book("word", [], [0])
     assert surfacing.next() == "y"
-    surfacing.book("y", 0, [])
+    surfacing.book("y", [])
     assert surfacing.next() is None
 
 
 def test_rare_words_are_candidates_only_where_there_are_no_others():
     surfacing = Surfacing(GenericFrequency(), ["x"], min_df=2)
     surfacing.next()
-    surfacing.book("x", 2, [[token("twice"), token("once")], [token("twice")]])
+    surfacing.book("x", [[token("twice"), token("once")], [token("twice")]])
     words = [surfacing.acquired.words[number] for number in surfacing.candidates()]
     assert words == ["twice"]
     assert surfacing.next() == "twice"
-    surfacing.book("twice", 2, [])
+    surfacing.book("twice", [], [0, 1])
     assert surfacing.next() == "once"
 
 
@@ -314,7 +395,7 @@ def test_it_ends_with_its_budget():
     surfacing = Surfacing(GenericFrequency(), "abc", budget=2)
     for word in ("a", "b"):
         assert surfacing.next() == word
-        surfacing.book(word, 0, [])
+        surfacing.book(word, [])
     assert surfacing.next() is None
     assert surfacing.ended == BUDGET
 
@@ -326,7 +407,7 @@ def test_it_ends_when_ten_queries_have_brought_too_little():
         word = surfacing.next()
         if word is None:
             break
-        surfacing.book(word, 9, [[token(f"w{i}{j}")] for j in range(counts[i])])
+        surfacing.book(word, [[token(f"w{i}{j}")] for j in range(counts[i])])
     assert surfacing.ended == DRY
     assert i == 11  # the first ten queries brought ten records, the ten after the first five
 
@@ -334,9 +415,9 @@ def test_it_ends_when_ten_queries_have_brought_too_little():
 def test_features_are_frozen_at_the_moment_of_issue():
     surfacing = Surfacing(GenericFrequency(), ["x", "y"])
     surfacing.next()
-    surfacing.book("x", 3, [[token("y")], [token("z")], [token("z")]])
+    surfacing.book("x", [[token("y")], [token("z")], [token("z")]])
     surfacing.next()
-    surfacing.book("y", 50, [[token("y")]] * 50)
+    surfacing.book("y", [[token("y")]] * 50)
     trial = surfacing.trials.rows[1]
     assert (trial.share, trial.known, trial.found, trial.new) == (pytest.approx(1 / 3), 3, 50, 50)
     now = features(surfacing.acquired, np.array([trial.number]))
@@ -371,6 +452,7 @@ def test_yield_ratio_beats_its_rivals_where_only_titles_are_searched():
     database = SimulatedDatabase(0)
     answers = database.index(Search(full_text=False, cap=100))
     selectors = {
+        "recapture": Recapture(),
         "ratio": YieldRatio(),
         "gf": GenericFrequency(),
         "zipf": Zipf(),

@@ -202,7 +202,7 @@ class Config:
     )
 
     surface_selector: str = _setting(
-        one_of(*SELECTORS), "yield-ratio", "who chooses what a search box is asked next"
+        one_of(*SELECTORS), "recapture", "who chooses what a search box is asked next"
     )
     surface_queries: int = _setting(whole(1), 100, "queries to a site at most")
     surface_pages: int = _setting(whole(1), 10, "pages of results read of a query at most")

@@ -37,7 +37,14 @@ NAMES = {
     "oracle-reward": "oracle: Whittle index of the reward",
     "oracle-freshness": "oracle: Whittle index of freshness",
 }
-DRAWN = ("so", "fgdqn", "ts-then-dqn", "ts", "static", "uniform")
+DRAWN = {
+    "so": "static optimisation",
+    "fgdqn": "FG-DQN",
+    "ts-then-dqn": "Thompson sampling, then FG-DQN",
+    "ts": "Thompson sampling",
+    "static": "our default",
+    "uniform": "uniform over arms",
+}
 COLUMNS = ("at_500", "at_3000", "mean", "last", "fresh")
 
 
@@ -127,11 +134,16 @@ def _line(axes: Axes, runs: Runs, case: str, curve: str, number: int) -> None:
     values = np.array([getattr(run, curve) for run in own])
     slots = np.linspace(0, own[0].slots, POINTS + 1)[1:]
     mean = values.mean(axis=0)
+    if curve == "moving":  # the first windows are not full
+        slots, mean, values = (each[..., slots >= WINDOW] for each in (slots, mean, values))
     colour = COLOURS[number % len(COLOURS)]
-    name = NAMES[case.partition("/")[2]].partition(",")[0]
-    if case.endswith("/static"):
-        name = "our default"
-    axes.plot(slots, mean, label=name, color=colour, linestyle=DASHES[number % len(DASHES)])
+    axes.plot(
+        slots,
+        mean,
+        label=DRAWN[case.partition("/")[2]],
+        color=colour,
+        linestyle=DASHES[number % len(DASHES)],
+    )
     if len(own) > 1:
         half = 1.96 * values.std(axis=0, ddof=1) / len(own) ** 0.5
         axes.fill_between(slots, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)

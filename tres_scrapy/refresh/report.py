@@ -16,6 +16,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from tres_scrapy.refresh.grouping import group_name
 from tres_scrapy.refresh.interval import IntervalPolicy
@@ -49,7 +50,7 @@ class Arm:
     name: str
     pages: int
     weight: float
-    rate: float  # changes a day of a page
+    rate: str  # changes a day of a page
     found: Counter[str]
 
 
@@ -126,7 +127,7 @@ def arms_of(keeper: Keeper, visits: list[Visit]) -> list[Arm]:
                 groups.most_common(1)[0][0] + more,
                 int(inside.sum()),
                 float(pages.weights[inside].mean()),
-                float(rates[inside].mean()),
+                _number(float(rates[inside].mean())),
                 found[arm],
             )
         )
@@ -139,13 +140,14 @@ def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
     policy = keeper.policy
     intervals = policy.intervals if isinstance(policy, IntervalPolicy) else None
     due = keeper.pages.fetched + (intervals if intervals is not None else 0)
+    due = np.maximum(due, [row.retry_at for row in keeper.rows])
     return [
         {
             "url": keeper.rows[place].url,
             "last": _time(keeper.rows[place].last_seen),
             "due": _time(float(due[place])) if intervals is not None else "",
             "interval": _span(float(intervals[place])) if intervals is not None else "",
-            "rate": float(rates[place]),
+            "rate": _number(float(rates[place])),
             "changes": keeper.rows[place].changes,
             "visits": keeper.rows[place].visits,
             "state": _state(keeper, int(place), now),
@@ -208,11 +210,14 @@ def _draw_arms(figure: Figure, arms: list[Arm]) -> None:
 
 def _draw_rates(figure: Figure, keeper: Keeper) -> None:
     axes = figure.subplots()
-    rates = np.log10(keeper.rates() * DAY)
-    middle, half = (rates.max() + rates.min()) / 2, max((rates.max() - rates.min()) / 2, 0.5)
-    axes.hist(rates, bins=40, range=(middle - half, middle + half), color=COLOURS[0])
-    axes.set(xlabel="changes a day, estimated", ylabel="pages")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{10**value:.3g}")
+    rates = keeper.rates() * DAY
+    middle, ratio = np.sqrt(rates.max() * rates.min()), np.sqrt(rates.max() / rates.min())
+    ratio = max(ratio, 3.2)
+    axes.hist(rates, np.geomspace(middle / ratio, middle * ratio, 41).tolist(), color=COLOURS[0])
+    axes.set(xlabel="changes a day, estimated", ylabel="pages", xscale="log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if ratio < 300 else (1,)))
+    axes.xaxis.set_major_formatter(lambda value, _: _number(value))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _svg(figure: Figure) -> Markup:
@@ -221,6 +226,10 @@ def _svg(figure: Figure) -> Markup:
     text = buffer.getvalue()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     return Markup(re.sub(r' (?:xmlns(?::\w+)?="[^"]*"|id="[\w.]+_\d+")', "", text))  # noqa: S704 - matplotlib escapes
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def _short(name: str) -> str:

@@ -54,7 +54,7 @@ class Site:
     reader: ResultReader
     surfacing: Surfacing
     probes: list[str]
-    known: set[str] = field(default_factory=set)  # URLs of records
+    known: dict[str, int] = field(default_factory=dict)  # URLs of records, numbered as they came
     query: dict[str, Hit] = field(default_factory=dict)  # what it has returned so far, by URL
     pages: int = 0
     failures: int = 0
@@ -220,8 +220,9 @@ class SurfaceSpider(TresSpider):
 
     def _end_query(self, site: Site, word: str) -> Outputs:
         new = [hit for url, hit in site.query.items() if url not in site.known]
-        site.known |= site.query.keys()
-        site.surfacing.book(word, len(site.query), [hit.tokens for hit in new])
+        again = [site.known[url] for url in site.query if url in site.known]
+        site.known |= {hit.url: number for number, hit in enumerate(new, len(site.known))}
+        site.surfacing.book(word, [hit.tokens for hit in new], again)
         self._count("empty_queries", not site.query)
         logger.info(
             "%s: query %d, %r, returned %d records, %d of them new, %d in all",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tres_scrapy.surface.recapture import Recaptures
 
 Ints = NDArray[np.int64]
 MOST_PLACES: Final = 24  # of them a site has few; what comes later counts as the last
@@ -38,6 +41,7 @@ class Acquired:
 
     def __init__(self) -> None:
         self.records = 0
+        self.recaptures = Recaptures(MOST_PLACES)
         self.words: list[str] = []
         self._numbers: dict[str, int] = {}
         self._names: dict[str, dict[str, int]] = {"place": {}, "kind": {}}
@@ -99,19 +103,22 @@ class Acquired:
         """Count records that were not acquired before."""
         tokens = [token for record in records for token in record]
         self.records += len(records)
-        if not tokens:
-            return
         known = self._known
-        rows = np.array([known.get(token) or self._note(token) for token in tokens])  # [n, 4]
+        rows = np.array([known.get(token) or self._note(token) for token in tokens], np.int64)
+        rows = rows.reshape(-1, 4)
         words = rows[:, 0]
         owner = np.repeat(np.arange(len(records)), [len(record) for record in records])
-        held = np.unique(words * len(records) + owner) // len(records)
         n = len(self)
+        held, first = np.unique(owner * n + words, return_index=True)
+        holder, held = np.divmod(held, max(n, 1))
         self._counts[:n, 0] += np.bincount(words, minlength=n)
         self._counts[:n, 1] += np.bincount(held, minlength=n)
         self._counts[:n, 2] += np.bincount(words, rows[:, 3], minlength=n).astype(np.int64)
         for axis in (0, 1):
             np.add.at(self._marks[:, axis], (words, rows[:, 1 + axis]), 1)
+        ends = np.searchsorted(holder, np.arange(len(records) + 1))
+        for begin, end in itertools.pairwise(ends.tolist()):
+            self.recaptures.add(held[begin:end], rows[first[begin:end], 1])
 
     def _note(self, token: Token) -> tuple[int, int, int, int]:
         row = (

@@ -66,6 +66,27 @@ class YieldRatio:
         return q_values(r, df, n, total) if self._ahead else r
 
 
+class Recapture:
+    """Eq. 5 applied to the new records per expected new one, by fields and recaptures.
+
+    E is the records that a keyword hits and that are not known yet (see recapture.py), and
+    r = E * sum_j kappa * new_j / sum_j kappa * E_j, the likeliest ratio if yields are Poisson. It
+    assumes no full-text search and no complete answers, and needs no |D|.
+    """
+
+    describe = staticmethod(features)
+
+    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
+        """Return the expected new records of each candidate."""
+        if not len(trials):
+            return acquired.df[candidates].astype(np.float64)
+        kappa = kernel(self.describe(acquired, candidates), trials.features)
+        rates = acquired.recaptures.rates
+        promised = response_sizes(kappa, trials.sightings.expected(rates))
+        expected = acquired.recaptures.sightings(candidates).expected(rates)
+        return expected * response_sizes(kappa, trials.new) / promised
+
+
 class Paper:
     """Eq. 5 to 7 read literally: all features are those of s_t, also of executed actions.
 
@@ -163,6 +184,7 @@ def make_selector(name: str, seed: int = 0) -> Selector:
 
 
 SELECTORS: Final[dict[str, Callable[[int], Selector]]] = {
+    "recapture": lambda seed: Recapture(),
     "yield-ratio": lambda seed: YieldRatio(),
     "paper": lambda seed: Paper(recaptured_total),
     "gf": lambda seed: GenericFrequency(),

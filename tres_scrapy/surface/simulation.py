@@ -62,17 +62,20 @@ def surface(
     """Ask a database `queries` keywords, the first `seeds` of them given."""
     first = database.seeds(seeds, np.random.default_rng(seed))
     surfacing = Surfacing(selector, first, budget=queries)
-    known = np.zeros(len(database), np.bool_)
-    counts, requests, empty = [], 0, 0
+    number = np.full(len(database), -1)  # of each record in the order acquired
+    counts, requests, empty = list[int](), 0, 0
     none = np.zeros(0, np.int64)
     while (word := surfacing.next()) is not None:
         found = answers.get(word, none)
-        new = found[~known[found]]
-        known[new] = True
-        surfacing.book(word, len(found), [database.records[i] for i in new.tolist()])
+        again = number[found]
+        new = found[again < 0]
+        surfacing.book(
+            word, [database.records[i] for i in new.tolist()], again[again >= 0].tolist()
+        )
+        number[new] = np.arange(len(new)) + (counts[-1] if counts else 0)
         if isinstance(selector, Oracle):
             selector.take(new)
-        counts.append(int(known.sum()))
+        counts.append(surfacing.acquired.records)
         requests += 1 + max(len(found) - 1, 0) // PER_PAGE + len(new)
         empty += not len(found)
     return Outcome(np.array(counts), requests, empty)

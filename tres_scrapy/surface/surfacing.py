@@ -60,16 +60,22 @@ class Surfacing:
         self._asked.add(word)
         return word
 
-    def book(self, word: str, found: int, records: Sequence[Record]) -> None:
-        """Take in the answer to a keyword: how many records it returned, and the new ones of them.
+    def book(self, word: str, records: Sequence[Record], again: Sequence[int] = ()) -> None:
+        """Take in the answer to a keyword: its new records, and the numbers of those known before.
 
-        Its features are kept as they were before the answer.
+        Records are numbered as they come, from 0. What is known of the keyword is kept as it was
+        before the answer.
         """
         acquired = self.acquired
         number = np.array([acquired.number(word)])
         share = float(acquired.df[number[0]]) / max(acquired.records, 1)
         frozen = self._selector.describe(acquired, number)
-        self.trials.add(Trial(int(number[0]), frozen, share, acquired.records, found, len(records)))
+        new, found = len(records), len(records) + len(again)
+        sightings = acquired.recaptures.sightings(number)
+        self.trials.add(
+            Trial(int(number[0]), frozen, share, acquired.records, found, new, sightings)
+        )
+        acquired.recaptures.again(int(number[0]), again)
         acquired.add(records)
 
     def candidates(self) -> Ints:

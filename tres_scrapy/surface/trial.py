@@ -8,6 +8,7 @@ import numpy as np
 
 from tres_scrapy.surface.acquired import Ints
 from tres_scrapy.surface.feature import Features, Floats
+from tres_scrapy.surface.recapture import Sightings
 
 LEAST_TOTAL: Final = 1.2  # times |S_t|: no estimate of |D| says that nearly all is acquired
 
@@ -15,8 +16,8 @@ LEAST_TOTAL: Final = 1.2  # times |S_t|: no estimate of |D| says that nearly all
 class Trial(NamedTuple):
     """An executed action.
 
-    `features` [1] and `share`, DF/|S|, are those of the moment of issue, and so is `known`, |S|;
-    `found` is |R(s, a)|, the records returned, and `new` |R_new(s, a)|.
+    `features` [1], `share`, DF/|S|, and `sightings` [1] are those of the moment of issue, and so is
+    `known`, |S|; `found` is |R(s, a)|, the records returned, and `new` |R_new(s, a)|.
     """
 
     number: int
@@ -25,6 +26,7 @@ class Trial(NamedTuple):
     known: int
     found: int
     new: int
+    sightings: Sightings
 
 
 class Trials:
@@ -74,6 +76,11 @@ class Trials:
             np.concatenate([part.numeric for part in parts]),
             np.concatenate([part.discrete for part in parts]),
         )
+
+    @property
+    def sightings(self) -> Sightings:
+        """What was known of the keywords at the moment of issue, [t]."""
+        return Sightings.join([trial.sightings for trial in self.rows])
 
 
 def recaptured_total(trials: Trials, acquired: int) -> float:
