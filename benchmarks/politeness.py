@@ -184,13 +184,13 @@ def findings(hosts: Hosts, crawler: dict[str, Any], seconds: float) -> dict[str,
         by_host[fetch.host].append(fetch)
     begin = min(fetch.start for fetch in hosts.fetches) + SETTLING
     end = begin + seconds - 2 * hosts.latency
-    late, made, allowed, too_fast, at_once = [], 0, 0.0, 0, 0
+    late, early, made, allowed, at_once = [], [0.0], 0, 0.0, 0
     for host, fetches in by_host.items():
         delay = hosts.delay_of(host)
         made += sum(begin <= fetch.start < end for fetch in fetches)
         allowed += (end - begin) / max(delay, hosts.latency if host < hosts.slow else 0)
         for one, two in pairwise(fetches):
-            too_fast += two.start - one.start < delay - JITTER
+            early.append(one.start + delay - two.start)
             at_once += two.start < one.end
             if begin <= two.start < end:
                 late.append(two.start - max(one.start + delay, one.end))
@@ -203,7 +203,8 @@ def findings(hosts: Hosts, crawler: dict[str, Any], seconds: float) -> dict[str,
         "hosts fetched from": len(by_host),
         "fetches": made,
         "share of what the delays allow": made / allowed,
-        "hits faster than the delay": too_fast,
+        "hits faster than the delay": sum(seconds > JITTER for seconds in early),
+        "the fastest is early by, s": max(early),
         "hits beside another of the host": at_once,
         "hits that robots.txt forbids": sum(hosts.forbids(f.host, f.path) for f in hosts.fetches),
         "age of a decision, median, s": statistics.median(ages),
