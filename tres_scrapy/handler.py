@@ -1,11 +1,14 @@
-"""The download handler that takes no endless headers: Scrapy keeps them all until the timeout."""
+"""The download handler: no endless headers, and delays that count from the sending of a request."""
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Final
 
+from scrapy import Request as ScrapyRequest
 from scrapy.core.downloader.handlers import http11
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IAddress
 from twisted.web._newclient import Request
@@ -39,8 +42,18 @@ class _BoundedFactory(http11._LenientHTTP11ClientFactory):
 
 
 class BoundedHandler(http11.HTTP11DownloadHandler):
-    """Scrapy's own handler, with that parser in its connection pool."""
+    """Scrapy's own handler, with that parser in its connection pool.
+
+    Scrapy itself would keep all headers until the timeout, and counts a host's delay from when it
+    took the request from its queue. It sends it after other work, such as the next choices.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._pool._factory = _BoundedFactory
+
+    async def download_request(self, request: ScrapyRequest) -> Response:  # noqa: D102 - Scrapy's
+        slots = self._crawler.engine.downloader.slots
+        if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
+            slot.lastseen = monotonic()
+        return await super().download_request(request)
