@@ -26,6 +26,7 @@ Make = Callable[[Pages, np.random.Generator], Policy]
 GREEDY = 2_000  # slots after training in which FG-DQN chooses by Q alone
 RUNS, FEW = 10, 3
 SHORT = 6_000  # slots of a probe
+EARLY, MANY = 3_000, 25  # slots after which FG-DQN is said to pass TS, and runs that decide it
 SWITCH = 1_000  # slots of Thompson sampling before FG-DQN
 
 BERNOULLI = replace(SINGLE, name="bernoulli", bernoulli=True)
@@ -90,6 +91,9 @@ def cases() -> Iterator[Case]:
     for experiment in (SINGLE, MULTIPLE):
         yield Case(experiment, "ts-then-dqn", _ts_then_dqn, SHORT, FEW)
     yield from _probes()
+    early = replace(SINGLE, name="early")
+    yield Case(early, "fgdqn", _dqn(FgDqnOptions()), EARLY, MANY)
+    yield Case(early, "ts", _ts, EARLY, MANY)
 
 
 def _cheap(experiment: Experiment) -> Iterator[Case]:
@@ -98,7 +102,7 @@ def _cheap(experiment: Experiment) -> Iterator[Case]:
     makes: dict[str, Make] = {
         "uniform": lambda pages, random: BanditPolicy(pages, UniformBandit(random)),
         "round-robin": lambda pages, random: RoundRobinPolicy(pages),
-        "ts": _bandit(lambda random: ThompsonBandit(np.ones(len(weights)), random)),
+        "ts": _ts,
         "ts-importance": _bandit(lambda random: ThompsonBandit(weights, random)),
         "so": _bandit(
             lambda random: StaticBandit(allocate(chances, weights, counts=counts) * counts, random)
@@ -142,6 +146,10 @@ def _bandit(make: Callable[[np.random.Generator], Bandit]) -> Make:
 def _adaptive(pages: Pages, *, storm: bool) -> AdaptivePolicy:
     first = np.full(len(pages), float(len(pages)))
     return AdaptivePolicy(pages, first, Bounds(least=1), 0, STORM if storm else NUTCH)
+
+
+def _ts(pages: Pages, random: np.random.Generator) -> Policy:
+    return BanditPolicy(pages, ThompsonBandit(np.ones(len(pages.arm_weights())), random))
 
 
 def _dqn(options: FgDqnOptions) -> Make:

@@ -20,6 +20,7 @@ TITLES = {
     "single": "One page in each arm (the paper's Figures 1 and 3)",
     "multiple": "5, 80, 10 and 5 pages (Figures 2 and 4)",
     "bernoulli": "One page in each arm, rates read as probabilities",
+    "early": "The first 3,000 slots, on more seeds",
     "probe": "What FG-DQN depends on (one page in each arm)",
 }
 NAMES = {
