@@ -13,8 +13,11 @@ from time import monotonic
 
 import pytest
 import torch
+from hypothesis import settings
 
 torch.set_num_threads(1)  # the networks are small: a second thread costs more than it gives
+settings.register_profile("untimed", deadline=None)  # other work may slow any example
+settings.load_profile("untimed")
 
 PROJECT = Path(__file__).parents[1]
 

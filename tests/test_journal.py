@@ -123,7 +123,7 @@ def frontier_of(crawl):
 
 
 @pytest.mark.parametrize("policy", RESUMABLE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(events=st.lists(st.sampled_from("LLBK"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
 def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, events):

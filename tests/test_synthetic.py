@@ -84,7 +84,7 @@ def test_every_link_leads_to_a_host_of_the_web_and_few_are_dead(walk: list[str])
 
 
 @given(st.integers(0, SITES - 1), st.integers(0, 200_000))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_url_is_read_back_as_the_page_it_was_written_for(site: int, draw: int) -> None:
     number = draw % (int(WEB.sites.size[site]) + 4)
     url = url_of(site, number)
@@ -131,7 +131,7 @@ TARGETS = st.one_of(
 
 
 @given(st.integers(0, SITES - 1), TARGETS)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_path_of_a_host_has_an_answer(site: int, target: str) -> None:
     answer = WEB.answer(f"http://{WEB.addresses.host(site)}/{target.lstrip('/')}")
     assert answer.status in (200, 302, 404, 500, 503)
@@ -190,7 +190,6 @@ def test_labels_see_through_aliases_detours_and_traps(form: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, SITES - 1), TARGETS), max_size=5))
-@settings(deadline=None)
 def test_any_urls_have_labels(places: list[tuple[int, str]]) -> None:
     urls = [f"http://{WEB.addresses.host(s)}/{target.lstrip('/')}" for s, target in places]
     urls.append("http://no-such.test/")
