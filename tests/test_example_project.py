@@ -65,7 +65,7 @@ def test_one_line_turns_a_crawl_spider_into_a_focused_crawler(tmp_path, kitchen,
     assert sum(pages) > 2 * sum(plain_pages)
     assert "'finish_reason': 'closespider_pagecount'" in log
     assert "'finish_reason': 'closespider_pagecount'" in plain_log
-    assert {item["relevant"] for item in led} == {True, False}
+    assert {item["relevant"] for item in led} >= {True, False}  # None: a "not found" page
     assert {item["relevant"] for item in alone} == {None}
     assert {item["course"] for item in led + alone} == {"main"}
     assert "'tres/pages'" not in plain_log

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -121,6 +121,7 @@ class _Worker:
     def _start(self) -> None:
         self.connection, theirs = _context.Pipe()
         process = _context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        resource_tracker.ensure_running()  # to start it would let interrupts through again
         with _interrupts_held():
             process.start()
         theirs.close()
