@@ -24,12 +24,12 @@ execute(["scrapy", "crawl", "tres", "-a", "topic=food", "-a", "seed=http://a.tes
 
 # What is sent long after it was taken from its queue must not let the next come too soon.
 SENT_LATE = """
-import time
+import asyncio
 from scrapy.core.downloader import Downloader
 download = Downloader._download
 async def late(self, slot, request):
     if request.url.endswith("/1"):
-        time.sleep(0.3)
+        await asyncio.sleep(0.3)
     return await download(self, slot, request)
 Downloader._download = late
 """
