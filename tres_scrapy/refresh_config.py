@@ -13,9 +13,9 @@ from tres_scrapy.config import (
     REFRESH_PREFIX,
     Config,
     ConfigError,
-    _parsed,
-    _setting,
-    _suggestion,
+    read_settings,
+    setting,
+    suggestion,
 )
 from tres_scrapy.refresh.keeper import KeeperOptions
 from tres_scrapy.refresh.registry import POLICIES
@@ -35,61 +35,52 @@ class RefreshConfig:
     A field `name` is the setting TRES_REFRESH_NAME and the spider argument `-a name=`.
     """
 
-    collection: Path | None = _setting(Path, None, "JSON lines of the pages to keep fresh")
-    budget: int | None = _setting(
+    collection: Path | None = setting(Path, None, "JSON lines of the pages to keep fresh")
+    budget: int | None = setting(
         whole(1), None, "requests that the run makes at most; unset: one for each page"
     )
-    horizon: float | None = _setting(
+    horizon: float | None = setting(
         duration, None, "time over which they are spread, such as 6h; unset: made at once"
     )
-    policy: str = _setting(one_of(*POLICIES), KeeperOptions.policy, "who chooses the next page")
-    watch: bool = _setting(flag, False, "whether another horizon follows the one before")
-    min_age: float = _setting(
+    policy: str = setting(one_of(*POLICIES), KeeperOptions.policy, "who chooses the next page")
+    watch: bool = setting(flag, False, "whether another horizon follows the one before")
+    min_age: float = setting(
         duration, KeeperOptions.min_age, "a page is not asked for again before this time"
     )
-    max_age: float = _setting(
+    max_age: float = setting(
         duration, KeeperOptions.max_age, "a page is asked for first when its copy is this old"
     )
-    jitter: float = _setting(
+    jitter: float = setting(
         number(0, 1), KeeperOptions.jitter, "share of an interval that it is longer or shorter"
     )
-    grace: int = _setting(
+    grace: int = setting(
         whole(1), KeeperOptions.grace, "answers 404 or 410 in a row until a page is gone"
     )
-    retry: float = _setting(
+    retry: float = setting(
         duration, KeeperOptions.retry, "time after a failure, twice as long after each more"
     )
-    minor: int = _setting(
+    minor: int = setting(
         whole(0, 256),
         KeeperOptions.minor,
         "lanes of 256 in which a text may differ and be the same",
     )
-    minor_is_change: bool = _setting(
+    minor_is_change: bool = setting(
         flag, KeeperOptions.minor_is_change, "whether such differences count as changes"
     )
-    stepped: bool = _setting(
+    stepped: bool = setting(
         flag, False, "whether time goes by requests: for benchmarks on a changing web that does so"
     )
-    store: Path | None = _setting(Path, None, "SQLite file; unset: COLLECTION.refresh.sqlite")
-    output: Path | None = _setting(Path, None, "items; unset: COLLECTION.refresh.jsonl")
-    found: Path | None = _setting(
+    store: Path | None = setting(Path, None, "SQLite file; unset: COLLECTION.refresh.sqlite")
+    output: Path | None = setting(Path, None, "items; unset: COLLECTION.refresh.jsonl")
+    found: Path | None = setting(
         Path, None, "list of links that pages did not have before, for `crawl tres -a seed=@FILE`"
     )
-    report: Path | None = _setting(Path, None, "page of figures; unset: COLLECTION.refresh.html")
+    report: Path | None = setting(Path, None, "page of figures; unset: COLLECTION.refresh.html")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
         """Read the settings; raise ConfigError at the first that is wrong."""
-        known = {REFRESH_PREFIX + spec.name.upper(): spec for spec in fields(cls)}
-        for name in settings:
-            if str(name).startswith(REFRESH_PREFIX) and name not in known:
-                raise ConfigError(f"unknown setting {name}{_suggestion(str(name), known)}")
-        values = {}
-        for name, spec in known.items():
-            raw = settings.get(name)
-            if raw is not None and str(raw).strip():
-                values[spec.name] = _parsed(name, str(raw).strip(), spec.metadata["parse"])
-        return cls(**values)
+        return cls(**read_settings(cls, settings, REFRESH_PREFIX))
 
     def __post_init__(self) -> None:
         """Refuse values that do not go together."""
@@ -133,6 +124,6 @@ def apply_refresh_arguments(settings: BaseSettings, arguments: dict[str, Any]) -
     for name, value in arguments.items():
         if name not in own | set(SHARED):
             known = [*own, *SHARED]
-            raise ConfigError(f"unknown argument -a {name}{_suggestion(name, known)}")
+            raise ConfigError(f"unknown argument -a {name}{suggestion(name, known)}")
         prefix = REFRESH_PREFIX if name in own else PREFIX
         settings.set(prefix + name.upper(), value, priority="cmdline")
