@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +20,7 @@ from tres_scrapy.refresh.grouping import group_name
 from tres_scrapy.refresh.interval import IntervalPolicy
 from tres_scrapy.refresh.keeper import DAY, Keeper
 from tres_scrapy.topic.file import whole_file
-from tres_scrapy.topic.plot import COLOURS, INK, NO_METADATA, STYLE
+from tres_scrapy.topic.plot import COLOURS, INK, STYLE, svg_of
 
 TEMPLATE: Final = "report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
@@ -179,7 +177,7 @@ def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> d
         _draw_freshness(figures["freshness"], keeper, visits, now)
         _draw_arms(figures["arms"], arms[:ARMS])
         _draw_rates(figures["rates"], keeper)
-        return {name: _svg(figure) for name, figure in figures.items()}
+        return {name: svg_of(figure) for name, figure in figures.items()}
 
 
 def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[Visit], now: float) -> None:
@@ -218,14 +216,6 @@ def _draw_rates(figure: Figure, keeper: Keeper) -> None:
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if ratio < 300 else (1,)))
     axes.xaxis.set_major_formatter(lambda value, _: _number(value))
     axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _svg(figure: Figure) -> Markup:
-    buffer = StringIO()
-    figure.savefig(buffer, format="svg", metadata=NO_METADATA)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    return Markup(re.sub(r' (?:xmlns(?::\w+)?="[^"]*"|id="[\w.]+_\d+")', "", text))  # noqa: S704 - matplotlib escapes
 
 
 def _number(value: float) -> str:

@@ -31,7 +31,6 @@ from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.errand import Answer, Errand, Report, report_of
 from tres_scrapy.refresh.keeper import ERROR, Keeper
 from tres_scrapy.refresh.reading import copy_of_bytes, read
-from tres_scrapy.refresh.report import write_report
 from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh_config import RefreshConfig, apply_refresh_arguments
 from tres_scrapy.refresh_pipeline import RefreshPipeline, written
@@ -174,6 +173,8 @@ class RefreshSpider(Spider):
         if reason != STORE_FAILED:
             self.keeper.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
+            from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - it is matplotlib's
+
             write_report(path, self.keeper, now)
             logger.info("%s; the report is %s", self._figures(), path)
         self._store.close()

@@ -45,7 +45,7 @@ STYLE: Final[Any] = {
     "grid.color": INK,
 }
 BINS: Final = np.linspace(0, 1, 11)
-NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 def draw(validations: Sequence[Validation]) -> dict[str, Markup]:
@@ -64,14 +64,14 @@ def draw(validations: Sequence[Validation]) -> dict[str, Markup]:
         for name, paint in painters.items():
             figure = Figure(figsize=(5.6, 4), layout="constrained")
             paint(figure)
-            pictures[name] = _svg(figure)
+            pictures[name] = svg_of(figure)
     return pictures
 
 
-def _svg(figure: Figure) -> Markup:
+def svg_of(figure: Figure) -> Markup:
     """Return the figure as an element of a page: no header, no ids shared by two pictures."""
     buffer = StringIO()
-    figure.savefig(buffer, format="svg", metadata=NO_METADATA)
+    figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
     text = buffer.getvalue()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     return Markup(re.sub(r' (?:xmlns(?::\w+)?="[^"]*"|id="[\w.]+_\d+")', "", text))  # noqa: S704 - matplotlib escapes
