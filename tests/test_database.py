@@ -5,7 +5,7 @@ import pytest
 
 from tres_scrapy.config import Config
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.job.database import NAME, VERSION, JobError, open_database
+from tres_scrapy.job.database import NAME, SCHEMA, JobError, open_database
 from tres_scrapy.job.journal import Journal
 
 
@@ -44,7 +44,7 @@ def test_what_is_no_database_is_left_as_it_is(tmp_path):
 def test_newer_format_is_refused_and_left_as_it_is(tmp_path):
     open_database(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
     connection.close()
     before = (tmp_path / NAME).read_bytes()
     assert "newer version of TRES" in refused(tmp_path)

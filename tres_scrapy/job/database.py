@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tres_scrapy.schema import Fault, Schema, is_empty, version_of
 from tres_scrapy.topic.file import reason
 
 NAME = "tres.sqlite"
-APPLICATION = int.from_bytes(b"TRES", "big")
-VERSION = 1
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 
 # A batch is what was new when it was written: samples, the URLs and hosts that they brought. A
 # step is an experience. Both are only ever appended to, so that a step costs as much as its page.
-SCHEMA = """\
+SCHEMA = Schema(
+    application=int.from_bytes(b"TRES", "big"),
+    version=1,
+    tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
     number INTEGER PRIMARY KEY, samples BLOB NOT NULL, anchors TEXT NOT NULL,
@@ -38,7 +40,8 @@ CREATE TABLE rule (
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE item (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
-"""
+""",
+)
 
 
 class JobError(RuntimeError):
@@ -94,43 +97,31 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    if not _is_new(connection):
+    if not is_empty(connection):
         _check(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     # A commit outlives the process at once, and a power cut once the next checkpoint is written.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
-    if _is_new(connection):
-        for statement in _statements():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+    if is_empty(connection):
+        SCHEMA.create(connection)
     connection.execute("COMMIT")
-
-
-def _is_new(connection: sqlite3.Connection) -> bool:
-    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _check(connection: sqlite3.Connection) -> None:
     """Raise JobError unless the file is one that this program has made."""
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise JobError(f"{NAME} in JOBDIR is another program's file: give another directory")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise JobError(
-            f"the crawl in JOBDIR was written by a newer version of TRES (format {version}, this "
-            f"one reads {VERSION}): update TRES"
-        )
-    tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    if version != VERSION or {sql for (sql,) in tables} != set(_statements()):
-        raise JobError(
-            f"{NAME} in JOBDIR has tables that TRES has not made: give another directory"
-        )
-
-
-def _statements() -> list[str]:
-    return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
+    match SCHEMA.fault(connection):
+        case Fault.FOREIGN:
+            raise JobError(f"{NAME} in JOBDIR is another program's file: give another directory")
+        case Fault.NEWER:
+            raise JobError(
+                "the crawl in JOBDIR was written by a newer version of TRES (format "
+                f"{version_of(connection)}, this one reads {SCHEMA.version}): update TRES"
+            )
+        case Fault.TABLES:
+            raise JobError(
+                f"{NAME} in JOBDIR has tables that TRES has not made: give another directory"
+            )
 
 
 def _said(error: sqlite3.Error) -> str:

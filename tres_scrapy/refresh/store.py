@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from tres_scrapy.refresh.reading import Copy
+from tres_scrapy.schema import Schema, is_empty
 
-APPLICATION = int.from_bytes(b"TRsh", "big")
-VERSION = 1
-SCHEMA = """\
+SCHEMA = Schema(
+    application=int.from_bytes(b"TRsh", "big"),
+    version=1,
+    tables="""\
 CREATE TABLE page (
     id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, weight REAL NOT NULL,
     first_seen REAL NOT NULL, last_seen REAL NOT NULL, last_change REAL,
@@ -43,7 +45,8 @@ CREATE INDEX visit_of_run ON visit (run);
 CREATE TABLE outbox (visit INTEGER PRIMARY KEY, item TEXT NOT NULL);
 CREATE TABLE link (hash INTEGER PRIMARY KEY);
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-"""
+""",
+)
 PAGE = """\
 id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
 quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone, interval"""
@@ -298,19 +301,14 @@ class Store:
     def _prepare(self) -> None:
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        if self._one("SELECT count(*) FROM sqlite_master"):
-            mine = self._one("PRAGMA application_id") == APPLICATION
-            if not mine or self._one("PRAGMA user_version") != VERSION:
-                raise StoreError(
-                    f"{str(self.path)!r} is no store of this version of refresh: "
-                    "name another with -a store="
-                )
+        if not is_empty(self._connection) and SCHEMA.fault(self._connection) is not None:
+            raise StoreError(
+                f"{str(self.path)!r} is no store of this version of refresh: "
+                "name another with -a store="
+            )
         self._connection.execute("PRAGMA journal_mode = WAL")
         # A commit outlives the process at once, a power cut once the next checkpoint is written.
         self._connection.execute("PRAGMA synchronous = NORMAL")
         with self._transaction() as connection:
-            if not self._one("SELECT count(*) FROM sqlite_master"):
-                for statement in filter(None, map(str.strip, SCHEMA.split(";"))):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            if is_empty(connection):
+                SCHEMA.create(connection)

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.schema import Fault, Schema, is_empty, version_of
+
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
-APPLICATION: Final = int.from_bytes(b"TRUN", "big")
-VERSION: Final = 1
 
 # docs/report.md says what each column means.
-SCHEMA: Final = """\
+SCHEMA: Final = Schema(
+    application=int.from_bytes(b"TRUN", "big"),
+    version=1,
+    tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE page (
@@ -35,7 +38,8 @@ CREATE TABLE split (
     feature INTEGER NOT NULL, threshold REAL NOT NULL, reduction REAL NOT NULL
 );
 CREATE TABLE snapshot (name TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
-"""
+""",
+)
 
 
 class RecordError(RuntimeError):
@@ -89,36 +93,28 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
-    is_new = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    is_new = is_empty(connection)
     if not is_new:
         _check(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     if is_new:
         connection.execute("BEGIN")
-        for statement in _statements():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        SCHEMA.create(connection)
         connection.execute("COMMIT")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     """Raise RecordError unless the file is one that this program has made."""
-    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    if is_empty(connection):
         raise RecordError(f"{path} holds no record yet")
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-        raise RecordError(f"{path} is not the record of a crawl")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise RecordError(
-            f"{path} was written by a newer version of TRES (format {version}, this one reads "
-            f"{VERSION}): update TRES"
-        )
-    tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    if version != VERSION or {sql for (sql,) in tables} != set(_statements()):
-        raise RecordError(f"{path} has tables that are not those of a record")
-
-
-def _statements() -> list[str]:
-    return [statement.strip() for statement in SCHEMA.split(";") if statement.strip()]
+    match SCHEMA.fault(connection):
+        case Fault.FOREIGN:
+            raise RecordError(f"{path} is not the record of a crawl")
+        case Fault.NEWER:
+            raise RecordError(
+                f"{path} was written by a newer version of TRES (format {version_of(connection)}, "
+                f"this one reads {SCHEMA.version}): update TRES"
+            )
+        case Fault.TABLES:
+            raise RecordError(f"{path} has tables that are not those of a record")
