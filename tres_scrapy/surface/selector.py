@@ -139,8 +139,7 @@ class Zipf:
         kept = found > 0
         if kept.sum() < len(self.law):
             return
-        # A third of a second that no command which only knows the names of selectors should pay.
-        from scipy.optimize import OptimizeWarning, curve_fit  # noqa: PLC0415
+        from scipy.optimize import OptimizeWarning, curve_fit  # noqa: PLC0415 - slow to import
 
         try:
             self.law, _ = curve_fit(
