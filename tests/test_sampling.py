@@ -1,3 +1,4 @@
+import math
 from collections import Counter
 from itertools import chain
 
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.pool import LeafPool
-from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.sampling import numbers, representatives
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
 
@@ -80,6 +81,21 @@ def test_every_leaf_gives_as_many_as_are_asked_for(each):
     drawn = draw(store, pool, each=each)
     assert Counter(drawn.leaves.tolist()) == dict.fromkeys(range(5), each)
     assert all(row in pool.rows(leaf) for leaf, row in zip(*drawn, strict=True))
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(2, 9), st.integers(0, 500))
+def test_big_leaves_give_more_and_all_together_no_more_than_the_most(sizes, each, most):
+    found = numbers(np.array(sizes), each, most)
+    wished = [max(each, math.ceil(math.sqrt(size))) for size in sizes]
+    if sum(wished) <= most:
+        assert found.tolist() == wished
+    assert found.min() >= 1
+    assert found.sum() <= max(most, len(sizes)) + len(sizes)
+    assert [found[i] for i in np.argsort(sizes)] == sorted(found)
+
+
+def test_the_paper_asks_one_of_each_leaf_however_big():
+    assert numbers(np.array([1, 10**6]), 1, 10).tolist() == [1, 1]
 
 
 @given(

@@ -34,7 +34,10 @@ def make_crawl(config: Config, pack: Pack) -> Crawl:
             labels=_labels(config),
         )
         ledger = DomainLedger(
-            config.max_per_domain, prior=config.domain_prior, limits=config.frontier
+            config.max_per_domain,
+            prior=config.domain_prior,
+            recommended=config.domain_links,
+            limits=config.frontier,
         )
         store = SampleStore(ledger)
         policy = make_policy(config.policy, store, setup)

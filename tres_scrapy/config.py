@@ -70,6 +70,9 @@ class Config:
     domain_prior: float = setting(
         number(0, 1000), 10.0, "visits of ratio 0.5 that feature 7 starts from; 0: the paper's"
     )
+    domain_links: bool = setting(
+        flag, True, "whether feature 7 of a new domain tells who links to it; 0: the paper's 0.5"
+    )
     policy: str = setting(one_of(*POLICIES), "tres", "who chooses the next URL")
     search_url: str | None = setting(
         query_url, None, "search endpoint with {query} in it, for policies that ask one"
@@ -176,7 +179,9 @@ class Config:
         whole(1), AgentOptions.target_period, "gradient steps between target updates"
     )
     representatives: int = setting(
-        whole(1), LearningOptions.representatives, "samples of each leaf that Q is asked for"
+        whole(1),
+        LearningOptions.representatives,
+        "samples of each leaf that Q is asked for, or the root of their number; 1: the paper's one",
     )
     exploration_steps: int = setting(
         whole(0), LearningOptions.exploration_steps, "steps in which the leaf is drawn uniformly"

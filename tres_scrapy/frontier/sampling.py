@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,15 +30,19 @@ def representatives(
     busy_hosts: Sequence[int] = (),
     *,
     each: int = 1,
+    most: float = math.inf,
 ) -> Representatives:
-    """Draw `each` samples of every leaf, uniformly among those that can be requested now.
+    """Draw samples of every leaf, uniformly among those that can be requested now.
+
+    How many is what `numbers` says; with 1 `each` it is the paper's one of every leaf.
 
     Samples that no longer can be taken are dropped when met, each once. A draw that only meets
     busy hosts is passed over for now, unless all are: then every sample is looked at, so that none
     that is ready is missed.
     """
     found: list[Representatives] = []
-    waiting = np.repeat(pool.occupied(), each)
+    occupied = pool.occupied()
+    waiting = np.repeat(occupied, numbers(pool.sizes()[occupied], each, most))
     for _ in range(_ROUNDS):
         drawn, waiting = _draw(pool, store, random, waiting, busy_hosts)
         found.append(drawn)
@@ -46,6 +51,21 @@ def representatives(
     if len(waiting) and not any(len(drawn.rows) for drawn in found):
         found = [_search(pool, store, random, np.unique(waiting), busy_hosts)]
     return _joined(found)
+
+
+def numbers(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64]:
+    """Return how many samples are drawn of leaves of these sizes [n].
+
+    They are `each` or, of several, the square root of the size where that is more: most samples
+    wait in few leaves, in which little is known. Together they are no more than `most`, but at
+    least one of every leaf.
+    """
+    if each == 1:
+        return np.ones(len(sizes), dtype=np.int64)
+    wished = np.maximum(each, np.ceil(np.sqrt(sizes)))
+    share = min(1.0, most / max(1.0, wished.sum()))
+    drawn: NDArray[np.int64] = np.maximum(1, wished * share).astype(np.int64)
+    return drawn
 
 
 def _draw(

@@ -100,6 +100,7 @@ class SampleStore:
         self._samples["parent"][where] = parent
         self._wait(self._samples["host"][where])
         self.anchors.extend(anchors[i] for i in kept)
+        self._link(parent, self._samples["domain"][where])
         return np.arange(where.start, where.stop)
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
@@ -288,11 +289,18 @@ class SampleStore:
         """Note the path to the page of a row that is DONE, for its outlinks."""
         self._paths[row] = path
 
-    def check_paths(self) -> None:
-        """Raise ValueError unless there is a path to each page that a sample was found on."""
-        parents = np.unique(self._samples["parent"]).tolist()
-        if not self._paths.keys() >= set(parents) - {NO_PARENT}:
+    def restore_links(self, records: NDArray[np.void]) -> None:
+        """Note again which domains link to which, once paths and ends of rows are restored.
+
+        `records` are those that the store was restored from. ValueError: a sample was found on
+        what is no page.
+        """
+        parents, domains = records["parent"], self._hosts["domain"][records["host"]]
+        if not self._paths.keys() >= set(np.unique(parents).tolist()) - {NO_PARENT}:
             raise ValueError("a sample was found on what is no page")
+        firsts = np.flatnonzero(np.diff(parents, prepend=NO_PARENT - 1))
+        for first, targets in zip(firsts, np.split(domains, firsts)[1:], strict=True):
+            self._link(int(parents[first]), targets)
 
     def pending_rows(self) -> Rows:
         """Return the PENDING rows in the order in which they came."""
@@ -320,6 +328,12 @@ class SampleStore:
 
     def _state_features(self, parent: int) -> tuple[float, float, float]:
         return feature.NO_PATH if parent == NO_PARENT else self._paths[parent].features
+
+    def _link(self, parent: int, domains: NDArray[np.int32]) -> None:
+        """Note that the page of row `parent` links to domains [n]."""
+        if parent != NO_PARENT:
+            relevant = self._paths[parent].reward > 0
+            self.ledger.link(self.domain(parent), domains, relevant=relevant)
 
     def _leave(self, rows: Rows, state: State) -> None:
         self._samples["state"][rows] = state

@@ -91,9 +91,10 @@ def marks(journal: Journal) -> list[bytes]:
 
 def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
     assert isinstance(crawl.policy, Resumable)
-    _restore_store(connection, crawl.store)
+    records = _restore_store(connection, crawl.store)
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
+    crawl.store.restore_links(records)
     if own is not None:
         pending = crawl.store.pending_rows()
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
@@ -105,7 +106,8 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     crawl.restore_first(first)
 
 
-def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
+def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> NDArray[np.void]:
+    """Fill an empty store; return the records of its samples."""
     batches = connection.execute(
         "SELECT samples, anchors, urls, hosts FROM batch ORDER BY number"
     ).fetchall()
@@ -119,6 +121,7 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     records = np.frombuffer(b"".join(samples), SAVED)
     check_numbers("a feature", records["static"])
     store.restore(hosts, urls, anchors, records)
+    return records
 
 
 def _steps(connection: sqlite3.Connection) -> Steps:
@@ -163,7 +166,6 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
             store.restore_path(row, SEED_PATH)
         elif kind == PAGE or outlinks:
             store.restore_path(row, store.path_after(row, float(relevant)))
-    store.check_paths()
     visits = kinds != QUERY
     domains = store.domains(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))

@@ -72,10 +72,10 @@ class TresPolicy:
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the representative with the highest Q, or any while exploring."""
         exploring = self._learner.exploring
-        each = 1
-        if not exploring:  # the time of a choice grows with the leaves alone
-            each = max(1, min(self._learner.options.representatives, MOST_DRAWN // len(self.tree)))
-        drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts, each=each)
+        each = 1 if exploring else self._learner.options.representatives
+        drawn = representatives(
+            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MOST_DRAWN
+        )
         if not len(drawn.rows):
             return None
         q_values = q_value = None
