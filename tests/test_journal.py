@@ -28,7 +28,7 @@ SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, 
 
 def new_crawl(policy="tres", limit=None):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
-    store = SampleStore(DomainLedger(Cap(3, 3), limits=limits))
+    store = SampleStore(DomainLedger(Cap(3, 3), recommended=True, limits=limits))
     return Crawl(store, make_policy(policy, store, SETUP), limit)
 
 
@@ -92,6 +92,7 @@ def state_of(crawl):
         "alive": alive.tolist(),
         "closed": [store.is_closed(url) for url in store.urls],
         "ledger": visits_of(store.ledger),
+        "links": links_of(store.ledger),
         "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
         "rules": list(policy.rules),
         "state": policy.state(),
@@ -110,9 +111,14 @@ def state_of(crawl):
 
 
 def visits_of(ledger):
-    columns = (ledger._records[name] for name in ("visits", "pages", "relevant", "failures"))
+    told = ("visits", "pages", "relevant", "failures", "linking", "recommending")
+    columns = (ledger._records[name] for name in told)
     counts = dict(zip(ledger.names, np.stack(list(columns), axis=1).tolist(), strict=True))
     return {name: count for name, count in counts.items() if any(count)}
+
+
+def links_of(ledger):
+    return sorted((ledger.names[link >> 32], ledger.names[link % 2**32]) for link in ledger._links)
 
 
 def frontier_of(crawl):

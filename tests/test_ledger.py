@@ -62,6 +62,26 @@ def test_prior_visits_draw_a_young_ratio_to_that_of_an_unknown_domain():
     assert ratios == pytest.approx([1 / 2, 2 / 3, 3 / 4])
 
 
+def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
+    ledger = DomainLedger(recommended=True, prior=2)
+    a, b, c, d = (ledger.id_of(f"{name}.test") for name in "abcd")
+    domains = np.array([a, b, c, d])
+    ledger.link(a, np.array([c, c, a, d]), relevant=True)
+    ledger.link(a, np.array([c, d]), relevant=False)  # a page more of a domain that has linked
+    ledger.link(b, np.array([c]), relevant=True)
+    ledger.link(b, np.array([d]), relevant=False)
+    shares = [0.5, 0.5, 2 / 3, 1 / 3]
+    np.testing.assert_allclose(ledger.features(domains)[:, 0], shares, rtol=1e-6)
+    ledger.book_page(c, 0.0)
+    np.testing.assert_allclose(ledger.features(domains)[2], [1 / 3, 1.0], rtol=1e-6)
+
+
+def test_the_paper_knows_nothing_of_a_new_domain():
+    ledger = DomainLedger()
+    ledger.link(ledger.id_of("a.test"), np.array([ledger.id_of("b.test")]), relevant=True)
+    np.testing.assert_array_equal(ledger.features(np.array([1])), [[0.5, 0.5]])
+
+
 def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
     ledger = DomainLedger(Cap(2, 2))
     domain = np.array([ledger.id_of("a.test")])

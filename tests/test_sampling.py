@@ -116,7 +116,10 @@ def test_what_is_dropped_is_what_was_dead_and_nothing_is_lost(dead, each, seed):
     assert len(held) == len(set(held)) == store.pending
     assert set(np.flatnonzero(~flat)) <= set(held)
     assert not flat[drawn.rows].any()
-    alive = {leaf: each for leaf, flags in enumerate(dead) if not all(flags)}
+    each_size = zip(
+        numbers(np.array([len(flags) for flags in dead]), each, math.inf), dead, strict=True
+    )
+    alive = {leaf: n for leaf, (n, flags) in enumerate(each_size) if not all(flags)}
     assert Counter(drawn.leaves.tolist()) == alive
     for leaf, flags in enumerate(dead):
         if all(flags):

@@ -23,11 +23,12 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.store = SampleStore(DomainLedger(Cap(CAP, CAP), limits=LIMITS))
+        self.store = SampleStore(DomainLedger(Cap(CAP, CAP), recommended=True, limits=LIMITS))
         self.rows = []
         self.left_out = 0
         self.closed = set()
         self.passing = {}  # the row that was redirected there last
+        self.links = {}  # of two domains: the reward of the first page of one that led to the other
         self.pages = []  # (domain, reward); reward None: a visit that brought no page
 
     def count(self, domain):
@@ -45,6 +46,11 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         """Whether a domain has given MAX pages or, at any time, failed too often in a row."""
         rewards = [reward for name, reward in self.pages if name == domain]
         return self.count(domain)["pages"] >= CAP or (None, None) in pairwise(rewards)
+
+    def share(self, domain):
+        """Feature 7 of a domain never visited."""
+        rewards = [reward for (_, to), reward in self.links.items() if to == domain]
+        return sum(rewards) / (len(rewards) + 1) if rewards else 0.5
 
     def with_state(self, state):
         return [i for i, row in enumerate(self.rows) if row["state"] == state]
@@ -80,6 +86,9 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
                 {"url": url, "host": host_of(url), "domain": domain, "state": State.PENDING}
                 | {"static": [*path, *action], "parent": parent}
             )
+            if parent != NO_PARENT and domain != self.rows[parent]["domain"]:
+                link = self.rows[parent]["domain"], domain
+                self.links.setdefault(link, self.rows[parent]["reward"])
         assert rows.tolist() == list(range(first, len(self.rows)))
         assert self.store.left_out == self.left_out
 
@@ -151,7 +160,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         for row in self.rows:
             count = self.count(row["domain"])
             known = count["visits"] > 0
-            ratio = count["relevant"] / count["visits"] if known else 0.5
+            ratio = count["relevant"] / count["visits"] if known else self.share(row["domain"])
             expected.append([*row["static"], ratio, 1 if known else 0.5])
         np.testing.assert_allclose(
             self.store.features(numbers), np.array(expected).reshape(-1, 8), rtol=1e-6

@@ -156,25 +156,46 @@ def test_nh_does_not_see_the_neighbourhood_of_a_sample():
     assert crawl.policy.value(known) == crawl.policy.value(unknown)
 
 
+def learner_over(store, **options):
+    return make_policy("tres", store, Setup(learning=LearningOptions(**options)))._learner
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_a_share_of_the_choices_is_kept_for_domains_never_visited(share):
     store = SampleStore(DomainLedger())
-    setup = Setup(learning=LearningOptions(new_domains=share))
-    learner = make_policy("tres", store, setup)._learner
+    learner = learner_over(store, new_domains=share, ucb=0.0)
     urls = [f"http://{domain}.test/" for domain in "abcd"]
     rows = store.add(-1, urls, urls, np.zeros((4, 3), dtype=np.float32))
     store.ledger.book_page(store.domain(0), 1.0)
     store.ledger.lease(store.domain(3))
-    q_values = np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
-    chosen = [learner.best(rows, q_values) for _ in range(400)]
+    learner._agent.q_values = lambda x: np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
+    chosen = [learner.best(rows)[0] for _ in range(400)]
     assert set(chosen) <= {0, 2}, "the best of all, or the best of the domains never visited"
     assert chosen.count(2) / 400 == pytest.approx(share, abs=0.1)
 
 
 def test_without_a_new_domain_the_highest_q_is_chosen():
     store = SampleStore(DomainLedger())
-    setup = Setup(learning=LearningOptions(new_domains=1.0))
-    learner = make_policy("tres", store, setup)._learner
+    learner = learner_over(store, new_domains=1.0, ucb=0.0)
     rows = store.add(-1, ["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3))
     store.ledger.book_failure(store.domain(0))
-    assert learner.best(rows, np.array([0.1, 0.2], dtype=np.float32)) == 1
+    learner._agent.q_values = lambda x: np.array([0.1, 0.2], dtype=np.float32)
+    assert learner.best(rows)[0] == 1
+
+
+@pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
+def test_what_is_unlike_all_experience_is_tried_and_no_more_when_it_is_known(ucb, tried):
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store, new_domains=0.0, ucb=ucb)
+    actions = np.array([[0, 0, 0.5], [1, 0, 0.5]], dtype=np.float32)
+    rows = store.add(-1, ["http://a.test/1", "http://b.test/keyword"], ["", ""], actions)
+    usual, unusual = store.features(rows)
+    learner._agent.q_values = lambda x: np.array([0.9, 0.6], dtype=np.float32)
+    for _ in range(100):
+        learner.remember(Experience(0, usual, 1.0), rows[:0])
+    assert learner.best(rows)[0] == tried
+    for _ in range(100):
+        learner.remember(Experience(1, unusual, 0.0), rows[:0])
+    best, q_values = learner.best(rows)
+    assert best == 0
+    assert q_values.tolist() == pytest.approx([0.9, 0.6]), "Q is told as it is"

@@ -206,6 +206,9 @@ class Config:
         LearningOptions.new_domains,
         "share of the choices kept for domains never visited; 0: the paper's",
     )
+    ucb: float = setting(
+        number(0, 100), LearningOptions.ucb, "widths of its confidence added to Q; 0: the paper's"
+    )
 
     surface_selector: str = setting(
         one_of(*SELECTORS), "recapture", "who chooses what a search box is asked next"
@@ -325,6 +328,7 @@ class Config:
             self.batch_size,
             self.replay_capacity,
             self.new_domains,
+            self.ucb,
         )
 
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.confidence import Confidence
 from tres_scrapy.agent.ddqn import DoubleDQN, Features
 from tres_scrapy.agent.replay import NONE, Replay
 from tres_scrapy.frontier.pool import Rows
@@ -36,6 +37,7 @@ class QLearner:
         self._features = features
         self._agent = DoubleDQN(setup.agent, setup.seed)
         self._random = random
+        self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
         self._agent_state = -1, b""  # after how many updates it was asked for, and what it was
         self._incomplete: list[int] = []  # experiences that await the next choice for their A~
@@ -45,25 +47,32 @@ class QLearner:
         """Whether choices are still made without Q."""
         return self.steps < self.options.exploration_steps
 
-    def q_values(self, rows: Rows) -> NDArray[np.float32]:
-        """Return Q of samples as [n]."""
+    def values(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return Q of samples and what they are chosen by, Q and its doubt, as [n] each."""
         self.evaluations += len(rows)
-        return self._agent.q_values(self._features(rows))
+        x = self._features(rows)
+        q_values = self._agent.q_values(x)
+        return q_values, q_values + self.options.ucb * self._confidence.width(x)
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 8] as [n]; it is no choice and not counted."""
         return self._agent.q_values(x)
 
-    def best(self, rows: Rows, q_values: NDArray[np.float32]) -> int:
-        """Return the place of the highest Q, now and then of those in domains never visited."""
+    def best(self, rows: Rows) -> tuple[int, NDArray[np.float32]]:
+        """Return the place of the sample to choose, and Q of all as [n].
+
+        It is the best of all, now and then of those in domains never visited.
+        """
+        q_values, values = self.values(rows)
         if self._random.random() < self.options.new_domains:
             new = np.flatnonzero(self._store.never_visited(rows))
             if len(new):
-                return int(new[np.argmax(q_values[new])])
-        return int(np.argmax(q_values))
+                return int(new[np.argmax(values[new])]), q_values
+        return int(np.argmax(values)), q_values
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Put an experience with its page's outlinks into the replay."""
+        self._confidence.add(experience.x)
         self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
 
     def note_choice(self, row: int) -> None:
@@ -105,6 +114,7 @@ class QLearner:
         self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
         self._agent_state = -1, b""
         self.steps = len(past.rewards)
+        self._confidence.add(past.x)
         self._replay.restore(*past)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 

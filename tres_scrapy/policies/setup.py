@@ -22,6 +22,8 @@ class LearningOptions:
     `representatives`, and of a big leaf the square root of its size, for within a leaf Q still
     tells samples apart. A share `new_domains` of the choices is kept for domains that were never
     visited, the best of them by Q: otherwise the agent stays on the sites that it knows to be good.
+    To Q is added `ucb` times the width of its confidence (LinUCB): what is like nothing fetched so
+    far is tried, or the agent may never learn that, say, keywords in URLs are a good sign.
     """
 
     representatives: int = 4
@@ -32,6 +34,7 @@ class LearningOptions:
     batch_size: int = 64
     replay_capacity: int = 20_000
     new_domains: float = 0.2
+    ucb: float = 1.0
 
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -90,14 +90,13 @@ class SynchronousPolicy(WholeFrontierPolicy):
         ready = rows[standing == Standing.READY]
         if not len(ready):
             return None
-        q_values = self.learner.q_values(ready)
-        best = self.learner.best(ready, q_values)
+        best, q_values = self.learner.best(ready)
         self.pool.discard(self.leaf, int(ready[best]))
         return Decision(int(ready[best]), None, float(q_values[best]))
 
 
 class AsynchronousPolicy(WholeFrontierPolicy):
-    """Evaluates Q for the outlinks of the page just fetched, once, and queues them by it.
+    """Evaluates the outlinks of the page just fetched, once, and queues them by it.
 
     What is left in the frontier when exploration ends is evaluated then.
     """
@@ -107,10 +106,10 @@ class AsynchronousPolicy(WholeFrontierPolicy):
         self._queue = FrontierQueue(store)
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the sample whose Q was the highest when it came."""
+        """Take the sample that was worth most when it came."""
         rows = self.pool.rows(self.leaf)
         if len(rows):
             self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
-            self._queue.push(rows, self.learner.q_values(rows))
+            self._queue.push(rows, self.learner.values(rows)[1])
         best = self._queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])

@@ -82,8 +82,7 @@ class TresPolicy:
         if exploring:
             best = int(self._random.integers(len(drawn.rows)))
         else:
-            q_values = self._learner.q_values(drawn.rows)
-            best = self._learner.best(drawn.rows, q_values)
+            best, q_values = self._learner.best(drawn.rows)
             q_value = float(q_values[best])
         leaf, row = int(drawn.leaves[best]), int(drawn.rows[best])
         self.tree.pool.discard(leaf, row)
