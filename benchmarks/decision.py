@@ -3,9 +3,9 @@
     python benchmarks/decision.py [--samples 10000 100000 800000] [--repeats 200]
 
 The tree has a leaf for each 320 samples, as in Figure 4 (800,000 samples, 2,500 leaves). Prints
-and writes results/decision.csv: milliseconds on one core, by 4 and by 1 representatives of each
-leaf, by Q of every sample (P 2.5), and how many times as long the last takes. The choices take
-turns, so that what else the machine does slows all of them.
+and writes results/decision.csv: milliseconds on one core, by the default's representatives and
+by 1 of each leaf, by Q of every sample (P 2.5), and how many times as long the last takes. The
+choices take turns, so that what else the machine does slows all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FIELDS = (
 def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy, SynchronousPolicy]:
     """Return three policies over one store of `samples` frontier samples, their trees grown."""
     random = np.random.default_rng(seed)
-    store = SampleStore(DomainLedger())
+    store = SampleStore(DomainLedger(inlinks=True))
     setups = [
         Setup(seed, learning=LearningOptions(representatives=each, exploration_steps=0))
         for each in (4, 1)

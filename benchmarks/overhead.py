@@ -8,7 +8,8 @@ queues, and every link followed by a Request. The clock runs while pages come, f
 to the last; processor time is that of the crawler's whole process in the same interval.
 
 A further crawl, all of it in one process, measures where the time of `tres` goes: the processor
-time inside each part. What is left of the process is Scrapy's, and that of what has no row.
+time of its thread inside each part. What is left of the process is Scrapy's, that of other
+threads, and that of what has no row.
 """
 
 from __future__ import annotations

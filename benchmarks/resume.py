@@ -104,7 +104,7 @@ def recovered(directory: Path) -> dict[str, float]:
 
 def new_crawl() -> Crawl:
     """Return a crawl without a past."""
-    store = SampleStore(DomainLedger())
+    store = SampleStore(DomainLedger(inlinks=True))
     return Crawl(store, make_policy("tres", store, SETUP))
 
 

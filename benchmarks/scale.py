@@ -84,7 +84,7 @@ class Generator:
 
 def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield the figures of each mark as the frontier grows."""
-    store = SampleStore(DomainLedger())
+    store = SampleStore(DomainLedger(inlinks=True))
     policy = TresPolicy(store, Setup(seed=seed))
     crawl = Crawl(store, policy)
     generator, timer = Generator(seed), Timer()

@@ -28,7 +28,7 @@ SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, 
 
 def new_crawl(policy="tres", limit=None):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
-    store = SampleStore(DomainLedger(Cap(3, 3), recommended=True, limits=limits))
+    store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
     return Crawl(store, make_policy(policy, store, SETUP), limit)
 
 
@@ -111,7 +111,7 @@ def state_of(crawl):
 
 
 def visits_of(ledger):
-    told = ("visits", "pages", "relevant", "failures", "linking", "recommending")
+    told = ("visits", "pages", "relevant", "failures", "inlinks", "relevant_inlinks")
     columns = (ledger._records[name] for name in told)
     counts = dict(zip(ledger.names, np.stack(list(columns), axis=1).tolist(), strict=True))
     return {name: count for name, count in counts.items() if any(count)}

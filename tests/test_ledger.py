@@ -63,13 +63,15 @@ def test_prior_visits_draw_a_young_ratio_to_that_of_an_unknown_domain():
 
 
 def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
-    ledger = DomainLedger(recommended=True, prior=2)
+    ledger = DomainLedger(inlinks=True, prior=2)
     a, b, c, d = (ledger.id_of(f"{name}.test") for name in "abcd")
     domains = np.array([a, b, c, d])
-    ledger.link(a, np.array([c, c, a, d]), relevant=True)
-    ledger.link(a, np.array([c, d]), relevant=False)  # a page more of a domain that has linked
-    ledger.link(b, np.array([c]), relevant=True)
-    ledger.link(b, np.array([d]), relevant=False)
+    ledger.add_inlinks(a, np.array([c, c, a, d]), relevant=True)
+    ledger.add_inlinks(
+        a, np.array([c, d]), relevant=False
+    )  # a page more of a domain that has linked
+    ledger.add_inlinks(b, np.array([c]), relevant=True)
+    ledger.add_inlinks(b, np.array([d]), relevant=False)
     shares = [0.5, 0.5, 2 / 3, 1 / 3]
     np.testing.assert_allclose(ledger.features(domains)[:, 0], shares, rtol=1e-6)
     ledger.book_page(c, 0.0)
@@ -78,7 +80,7 @@ def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
 
 def test_the_paper_knows_nothing_of_a_new_domain():
     ledger = DomainLedger()
-    ledger.link(ledger.id_of("a.test"), np.array([ledger.id_of("b.test")]), relevant=True)
+    ledger.add_inlinks(ledger.id_of("a.test"), np.array([ledger.id_of("b.test")]), relevant=True)
     np.testing.assert_array_equal(ledger.features(np.array([1])), [[0.5, 0.5]])
 
 

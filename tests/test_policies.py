@@ -148,12 +148,14 @@ def test_oracle_fetches_no_irrelevant_page_while_it_knows_a_relevant_one():
 def test_synchronous_takes_the_highest_q_of_all():
     store = SampleStore(DomainLedger())
     policy = make_policy(
-        "synchronous", store, Setup(learning=LearningOptions(exploration_steps=0, new_domains=0))
+        "synchronous",
+        store,
+        Setup(learning=LearningOptions(exploration_steps=0, new_domains=0, ucb=0.0)),
     )
     actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
     rows = store.add(-1, [f"http://a.test/{i}" for i in range(30)], [""] * 30, actions)
     policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
-    q_values = policy.learner.q_values(rows)
+    q_values = policy.value(store.features(rows))
     assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
 
 

@@ -55,7 +55,12 @@ def test_rule_is_that_of_the_time_when_the_tree_had_so_many_splits():
         ("keyword_in_anchor", 0.5, math.inf, "with a keyword in its text"),
         ("anchor_probability", -math.inf, 0.004, "with a text that is less than 0.400 % likely"),
         ("anchor_probability", 0.985, math.inf, "with a text that is at least 98.5 % likely"),
-        ("domain_relevance", 0.5, math.inf, "to a domain that is at least 50 % relevant so far"),
+        (
+            "domain_relevance",
+            0.5,
+            math.inf,
+            "to a domain that is at least 50 % relevant so far, or by its inlinks",
+        ),
         ("domain_known", -math.inf, 0.75, "to a domain never visited"),
     ],
 )

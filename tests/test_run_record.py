@@ -15,7 +15,7 @@ from tres_scrapy.policies.setup import LearningOptions, Setup
 from tres_scrapy.run import writer as module
 from tres_scrapy.run.database import RecordError, open_to_write
 from tres_scrapy.run.reader import Record
-from tres_scrapy.run.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, Reasons
+from tres_scrapy.run.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
 from tres_scrapy.run.rule import RuleBook
 from tres_scrapy.run.writer import Writer
 
@@ -101,12 +101,16 @@ def test_kinds_of_choices_are_told_apart(recorded, read):
     pages = read.since(0, 1000)
     assert pages[0].chosen == SEED
     assert {page.chosen for page in pages[1:20]} == {EXPLORED}
-    assert {page.chosen for page in pages[20:]} == {GREEDY, NEW_DOMAIN}
+    assert {page.chosen for page in pages[20:]} == {GREEDY, NEW_DOMAIN, UNCERTAIN}
     known = list(FEATURES).index("domain_known")
     for page, booking in zip(pages, recorded.bookings, strict=True):
         if page.chosen == NEW_DOMAIN:
             assert booking.experience.x[known] == 0.5
             assert page.q_value < max(rival.q_value for rival in read.rivals(page.step))
+        if page.chosen == UNCERTAIN:
+            choice = booking.lease.decision.choice
+            assert choice.rows[np.argmax(choice.bounds)] == page.row
+            assert page.q_value < choice.q_values.max()
         if page.chosen == GREEDY:
             assert all(page.q_value >= rival.q_value for rival in read.rivals(page.step))
 
@@ -118,7 +122,7 @@ def test_rivals_are_the_best_of_the_best_leaves(recorded, read):
             assert read.rivals(page.step) == []
             continue
         best = {}
-        for leaf, row, q in zip(*(values.tolist() for values in choice[1:]), strict=True):
+        for leaf, row, q in zip(*(values.tolist() for values in choice[1:4]), strict=True):
             if row != page.row:
                 best[leaf] = max(q, best.get(leaf, -np.inf))
         expected = sorted(best.values(), reverse=True)[:10]
@@ -131,7 +135,8 @@ def test_rivals_are_the_best_of_the_best_leaves(recorded, read):
 def test_why_names_q_and_the_rule_of_the_leaf(read):
     seed, *others = read.since(0, 1000)
     assert read.why(seed) == "It is a seed."
-    page = next(page for page in reversed(others) if page.chosen == GREEDY)
+    greedy = (page for page in reversed(others) if page.chosen == GREEDY)
+    page = next(page for page in greedy if "likely" in read.rule(page.leaf, page.splits))
     said = read.why(page)
     assert f"Its Q, {page.q_value:.3f}, was the highest of {page.samples} links" in said
     assert f"Its leaf: {read.rule(page.leaf, page.splits)}." in said

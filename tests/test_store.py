@@ -23,7 +23,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.store = SampleStore(DomainLedger(Cap(CAP, CAP), recommended=True, limits=LIMITS))
+        self.store = SampleStore(DomainLedger(Cap(CAP, CAP), inlinks=True, limits=LIMITS))
         self.rows = []
         self.left_out = 0
         self.closed = set()

@@ -169,7 +169,7 @@ def test_a_share_of_the_choices_is_kept_for_domains_never_visited(share):
     store.ledger.book_page(store.domain(0), 1.0)
     store.ledger.lease(store.domain(3))
     learner._agent.q_values = lambda x: np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
-    chosen = [learner.best(rows)[0] for _ in range(400)]
+    chosen = [learner.best(rows).best for _ in range(400)]
     assert set(chosen) <= {0, 2}, "the best of all, or the best of the domains never visited"
     assert chosen.count(2) / 400 == pytest.approx(share, abs=0.1)
 
@@ -180,7 +180,7 @@ def test_without_a_new_domain_the_highest_q_is_chosen():
     rows = store.add(-1, ["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3))
     store.ledger.book_failure(store.domain(0))
     learner._agent.q_values = lambda x: np.array([0.1, 0.2], dtype=np.float32)
-    assert learner.best(rows)[0] == 1
+    assert learner.best(rows).best == 1
 
 
 @pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
@@ -193,9 +193,9 @@ def test_what_is_unlike_all_experience_is_tried_and_no_more_when_it_is_known(ucb
     learner._agent.q_values = lambda x: np.array([0.9, 0.6], dtype=np.float32)
     for _ in range(100):
         learner.remember(Experience(0, usual, 1.0), rows[:0])
-    assert learner.best(rows)[0] == tried
+    assert learner.best(rows).best == tried
     for _ in range(100):
         learner.remember(Experience(1, unusual, 0.0), rows[:0])
-    best, q_values = learner.best(rows)
-    assert best == 0
-    assert q_values.tolist() == pytest.approx([0.9, 0.6]), "Q is told as it is"
+    valued = learner.best(rows)
+    assert valued.best == 0
+    assert valued.q_values.tolist() == pytest.approx([0.9, 0.6]), "Q is told as it is"

@@ -36,7 +36,7 @@ def make_crawl(config: Config, pack: Pack) -> Crawl:
         ledger = DomainLedger(
             config.max_per_domain,
             prior=config.domain_prior,
-            recommended=config.domain_links,
+            inlinks=config.domain_inlinks,
             limits=config.frontier,
         )
         store = SampleStore(ledger)

@@ -70,7 +70,7 @@ class Config:
     domain_prior: float = setting(
         number(0, 1000), 10.0, "visits of ratio 0.5 that feature 7 starts from; 0: the paper's"
     )
-    domain_links: bool = setting(
+    domain_inlinks: bool = setting(
         flag, True, "whether feature 7 of a new domain tells who links to it; 0: the paper's 0.5"
     )
     policy: str = setting(one_of(*POLICIES), "tres", "who chooses the next URL")

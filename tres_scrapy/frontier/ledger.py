@@ -17,7 +17,7 @@ from tres_scrapy.frontier.table import Table
 _RECORD = np.dtype(
     [
         *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
-        *(("leased", "i4"), ("pending", "i4"), ("linking", "i4"), ("recommending", "i4")),
+        *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
     ]
 )
 _suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
@@ -75,9 +75,10 @@ class DomainLedger:
     as much as the visits behind it; 0 gives the paper's.
 
     For a domain that was never visited the paper's feature 7 is 0.5, whatever leads there. With
-    `recommended` it is the share of relevant pages among the first ones that each other domain
+    `inlinks` it is the share of relevant pages among the first ones that each other domain
     has linked to it from, and one irrelevant page more: the more relevant sites lead there, the
     higher. Only one page of a domain has a say, for sites repeat their links on all their pages.
+    A seed, and what a search engine answers, count as relevant, as they do in features 1 to 3.
     """
 
     def __init__(
@@ -85,12 +86,12 @@ class DomainLedger:
         cap: Cap | None = None,
         *,
         prior: float = 0.0,
-        recommended: bool = False,
+        inlinks: bool = False,
         limits: FrontierLimits = LIMITS,
     ) -> None:
         self.cap = cap
         self.prior = prior
-        self.recommended = recommended
+        self.inlinks = inlinks
         self.limits = limits
         self.progress = 0.0
         self.names: list[str] = []
@@ -122,18 +123,18 @@ class DomainLedger:
         """Count samples [n] that become PENDING (`change` 1) or no longer are (-1)."""
         np.add.at(self._records["pending"], domains, change)
 
-    def link(self, source: int, targets: NDArray[np.int32], *, relevant: bool) -> None:
+    def add_inlinks(self, source: int, targets: NDArray[np.int32], *, relevant: bool) -> None:
         """Note that a page of domain `source` links to domains [n], which may repeat.
 
         The first page of a domain that links to another counts; links within a domain do not.
         """
-        if not self.recommended:
+        if not self.inlinks:
             return
         links = {(source << 32) + target for target in targets.tolist() if target != source}
         new = np.array(list(links - self._links), dtype=np.int64) & 0xFFFFFFFF
         self._links |= links
-        self._records["linking"][new] += 1
-        self._records["recommending"][new] += relevant
+        self._records["inlinks"][new] += 1
+        self._records["relevant_inlinks"][new] += relevant
 
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; it moves features 7 and 8 and the cap."""
@@ -183,15 +184,15 @@ class DomainLedger:
         relevant = self._records["relevant"].take(domains) + 0.5 * self.prior
         x = np.empty((len(domains), 2), dtype=np.float32)
         ratio = relevant / np.maximum(visits + self.prior, 1)
-        x[:, 0] = np.where(known, ratio, self._recommendation(domains))
+        x[:, 0] = np.where(known, ratio, self._inlink_ratio(domains))
         x[:, 1] = np.where(known, 1.0, 0.5)
         return x
 
-    def _recommendation(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
+    def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
         """Return feature 7 of domains never visited: 0.5 where nothing is known of them."""
-        linking = self._records["linking"].take(domains)
-        share = self._records["recommending"].take(domains) / (linking + 1)
-        return np.where(linking > 0, share, 0.5)
+        inlinks = self._records["inlinks"].take(domains)
+        ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
+        return np.where(inlinks > 0, ratio, 0.5)
 
     def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Say which domains have had no fetch, and have none under way."""

@@ -1,4 +1,4 @@
-"""Tree-Frontier sampling: one representative of each leaf (P 2.6, Algorithm 2)."""
+"""Tree-Frontier sampling: representatives of each leaf (P 2.6, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def representatives(
 ) -> Representatives:
     """Draw samples of every leaf, uniformly among those that can be requested now.
 
-    How many is what `numbers` says; with 1 `each` it is the paper's one of every leaf.
+    How many is what `counts` says; with 1 `each` it is the paper's one of every leaf.
 
     Samples that no longer can be taken are dropped when met, each once. A draw that only meets
     busy hosts is passed over for now, unless all are: then every sample is looked at, so that none
@@ -42,7 +42,7 @@ def representatives(
     """
     found: list[Representatives] = []
     occupied = pool.occupied()
-    waiting = np.repeat(occupied, numbers(pool.sizes()[occupied], each, most))
+    waiting = np.repeat(occupied, counts(pool.sizes()[occupied], each, most))
     for _ in range(_ROUNDS):
         drawn, waiting = _draw(pool, store, random, waiting, busy_hosts)
         found.append(drawn)
@@ -53,7 +53,7 @@ def representatives(
     return _joined(found)
 
 
-def numbers(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64]:
+def counts(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64]:
     """Return how many samples are drawn of leaves of these sizes [n].
 
     They are `each` or, of several, the square root of the size where that is more: most samples
@@ -62,9 +62,9 @@ def numbers(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int6
     """
     if each == 1:
         return np.ones(len(sizes), dtype=np.int64)
-    wished = np.maximum(each, np.ceil(np.sqrt(sizes)))
-    share = min(1.0, most / max(1.0, wished.sum()))
-    drawn: NDArray[np.int64] = np.maximum(1, wished * share).astype(np.int64)
+    more = np.maximum(each, np.ceil(np.sqrt(sizes))) - 1
+    share = min(1.0, max(0.0, most - len(sizes)) / max(1.0, more.sum()))
+    drawn: NDArray[np.int64] = 1 + (more * share).astype(np.int64)
     return drawn
 
 

@@ -289,15 +289,17 @@ class SampleStore:
         """Note the path to the page of a row that is DONE, for its outlinks."""
         self._paths[row] = path
 
-    def restore_links(self, records: NDArray[np.void]) -> None:
+    def restore_links(self, domains: NDArray[np.int32]) -> None:
         """Note again which domains link to which, once paths and ends of rows are restored.
 
-        `records` are those that the store was restored from. ValueError: a sample was found on
-        what is no page.
+        `domains` are those of all rows when they came in. ValueError: a sample was found on what
+        is no page.
         """
-        parents, domains = records["parent"], self._hosts["domain"][records["host"]]
+        parents = self._samples["parent"]
         if not self._paths.keys() >= set(np.unique(parents).tolist()) - {NO_PARENT}:
             raise ValueError("a sample was found on what is no page")
+        if not self.ledger.inlinks:
+            return
         firsts = np.flatnonzero(np.diff(parents, prepend=NO_PARENT - 1))
         for first, targets in zip(firsts, np.split(domains, firsts)[1:], strict=True):
             self._link(int(parents[first]), targets)
@@ -333,7 +335,7 @@ class SampleStore:
         """Note that the page of row `parent` links to domains [n]."""
         if parent != NO_PARENT:
             relevant = self._paths[parent].reward > 0
-            self.ledger.link(self.domain(parent), domains, relevant=relevant)
+            self.ledger.add_inlinks(self.domain(parent), domains, relevant=relevant)
 
     def _leave(self, rows: Rows, state: State) -> None:
         self._samples["state"][rows] = state

@@ -91,10 +91,12 @@ def marks(journal: Journal) -> list[bytes]:
 
 def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
     assert isinstance(crawl.policy, Resumable)
-    records = _restore_store(connection, crawl.store)
+    _restore_store(connection, crawl.store)
+    linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
-    crawl.store.restore_links(records)
+    crawl.store.restore_links(linked)
+    del linked
     if own is not None:
         pending = crawl.store.pending_rows()
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
@@ -106,8 +108,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     crawl.restore_first(first)
 
 
-def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> NDArray[np.void]:
-    """Fill an empty store; return the records of its samples."""
+def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     batches = connection.execute(
         "SELECT samples, anchors, urls, hosts FROM batch ORDER BY number"
     ).fetchall()
@@ -121,7 +122,6 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> NDArra
     records = np.frombuffer(b"".join(samples), SAVED)
     check_numbers("a feature", records["static"])
     store.restore(hosts, urls, anchors, records)
-    return records
 
 
 def _steps(connection: sqlite3.Connection) -> Steps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,14 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.policy import Experience
 from tres_scrapy.policies.resumption import Past
 from tres_scrapy.policies.setup import Setup
+
+
+class Valued(NamedTuple):
+    """Samples of which one is to be chosen: its place, and of all Q [n] and its upper bound [n]."""
+
+    best: int
+    q_values: NDArray[np.float32]
+    bounds: NDArray[np.float32]
 
 
 class QLearner:
@@ -32,7 +41,7 @@ class QLearner:
     ) -> None:
         self.options = setup.learning
         self.steps = 0
-        self.evaluations = 0  # of Q, to choose among samples: what Theorem 2 bounds
+        self.evaluations = 0  # of Q, to choose among samples; Theorem 2 bounds those of the paper
         self._store = store
         self._features = features
         self._agent = DoubleDQN(setup.agent, setup.seed)
@@ -47,28 +56,28 @@ class QLearner:
         """Whether choices are still made without Q."""
         return self.steps < self.options.exploration_steps
 
-    def values(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return Q of samples and what they are chosen by, Q and its doubt, as [n] each."""
-        self.evaluations += len(rows)
-        x = self._features(rows)
-        q_values = self._agent.q_values(x)
-        return q_values, q_values + self.options.ucb * self._confidence.width(x)
+    def q_values(self, rows: Rows) -> NDArray[np.float32]:
+        """Return Q of samples as [n]."""
+        return self._valued(rows)[0]
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 8] as [n]; it is no choice and not counted."""
         return self._agent.q_values(x)
 
-    def best(self, rows: Rows) -> tuple[int, NDArray[np.float32]]:
-        """Return the place of the sample to choose, and Q of all as [n].
+    def best(self, rows: Rows) -> Valued:
+        """Value samples by Q and choose the one of the highest upper confidence bound.
 
-        It is the best of all, now and then of those in domains never visited.
+        Now and then it is the best of those in domains never visited.
         """
-        q_values, values = self.values(rows)
+        q_values, x = self._valued(rows)
+        bounds = q_values
+        if self.options.ucb:
+            bounds = q_values + self.options.ucb * self._confidence.width(x)
         if self._random.random() < self.options.new_domains:
             new = np.flatnonzero(self._store.never_visited(rows))
             if len(new):
-                return int(new[np.argmax(values[new])]), q_values
-        return int(np.argmax(values)), q_values
+                return Valued(int(new[np.argmax(bounds[new])]), q_values, bounds)
+        return Valued(int(np.argmax(bounds)), q_values, bounds)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Put an experience with its page's outlinks into the replay."""
@@ -117,6 +126,12 @@ class QLearner:
         self._confidence.add(past.x)
         self._replay.restore(*past)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
+
+    def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return Q [n] and x(s, a) [n, 8] of samples."""
+        self.evaluations += len(rows)
+        x = self._features(rows)
+        return self._agent.q_values(x), x
 
     def figures(self) -> dict[str, float | str]:
         """Report the agent's state."""

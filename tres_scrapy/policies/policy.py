@@ -15,13 +15,14 @@ from tres_scrapy.frontier.pool import Rows
 class Choice(NamedTuple):
     """What a sample was chosen among: samples [n] of leaves of a tree of so many `splits`.
 
-    Q(s, a) [n] is None if none was asked.
+    Q(s, a) [n] is None if none was asked, and so are its upper confidence bounds [n].
     """
 
     splits: int
     leaves: NDArray[np.int64]
     rows: Rows
     q_values: NDArray[np.float32] | None
+    bounds: NDArray[np.float32] | None = None
 
 
 class Decision(NamedTuple):

@@ -21,7 +21,7 @@ class LearningOptions:
     experiences are few. From the paper: it draws one representative of each leaf; here they are
     `representatives`, and of a big leaf the square root of its size, for within a leaf Q still
     tells samples apart. A share `new_domains` of the choices is kept for domains that were never
-    visited, the best of them by Q: otherwise the agent stays on the sites that it knows to be good.
+    visited, the best of them: otherwise the agent stays on the sites that it knows to be good.
     To Q is added `ucb` times the width of its confidence (LinUCB): what is like nothing fetched so
     far is tried, or the agent may never learn that, say, keywords in URLs are a good sign.
     """

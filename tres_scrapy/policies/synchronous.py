@@ -54,14 +54,14 @@ class WholeFrontierPolicy:
         return self.learner.learn()
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the sample with the highest Q, or any while exploring."""
+        """Return the best sample, or any while exploring."""
         decision = self._any(busy_hosts) if self.learner.exploring else self.best(busy_hosts)
         if decision is not None:
             self.learner.note_choice(decision.row)
         return decision
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the sample with the highest Q out of the frontier, if one can be requested now."""
+        """Take the best sample out of the frontier, if one can be requested now."""
         raise NotImplementedError
 
     def figures(self) -> dict[str, float | str]:
@@ -90,13 +90,13 @@ class SynchronousPolicy(WholeFrontierPolicy):
         ready = rows[standing == Standing.READY]
         if not len(ready):
             return None
-        best, q_values = self.learner.best(ready)
+        best, q_values, _ = self.learner.best(ready)
         self.pool.discard(self.leaf, int(ready[best]))
         return Decision(int(ready[best]), None, float(q_values[best]))
 
 
 class AsynchronousPolicy(WholeFrontierPolicy):
-    """Evaluates the outlinks of the page just fetched, once, and queues them by it.
+    """Evaluates Q for the outlinks of the page just fetched, once, and queues them by it.
 
     What is left in the frontier when exploration ends is evaluated then.
     """
@@ -106,10 +106,10 @@ class AsynchronousPolicy(WholeFrontierPolicy):
         self._queue = FrontierQueue(store)
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the sample that was worth most when it came."""
+        """Take the sample whose Q was the highest when it came."""
         rows = self.pool.rows(self.leaf)
         if len(rows):
             self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
-            self._queue.push(rows, self.learner.values(rows)[1])
+            self._queue.push(rows, self.learner.q_values(rows))  # no width: it would never shrink
         best = self._queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])

@@ -70,7 +70,7 @@ class TresPolicy:
         return self._learner.learn()
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the representative with the highest Q, or any while exploring."""
+        """Return the best representative, by Q and its confidence, or any while exploring."""
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
@@ -78,16 +78,16 @@ class TresPolicy:
         )
         if not len(drawn.rows):
             return None
-        q_values = q_value = None
+        q_values = q_value = bounds = None
         if exploring:
             best = int(self._random.integers(len(drawn.rows)))
         else:
-            best, q_values = self._learner.best(drawn.rows)
+            best, q_values, bounds = self._learner.best(drawn.rows)
             q_value = float(q_values[best])
         leaf, row = int(drawn.leaves[best]), int(drawn.rows[best])
         self.tree.pool.discard(leaf, row)
         self._learner.note_choice(row)
-        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values)
+        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values, bounds)
         return Decision(row, leaf, q_value, choice=choice)
 
     def state(self) -> dict[str, bytes]:

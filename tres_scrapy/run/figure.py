@@ -30,7 +30,7 @@ NAMES: Final = {
     "keyword_in_url": "keyword in its URL",
     "keyword_in_anchor": "keyword in its text",
     "anchor_probability": "P(relevant) of its text",
-    "domain_relevance": "relevant share of its domain",
+    "domain_relevance": "relevant share of its domain or inlinks",
     "domain_known": "its domain was visited",
 }
 

@@ -10,8 +10,8 @@ from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.policy import Choice, Decision
 from tres_scrapy.run.rule import RuleBook
 
-SEED, QUERY, GREEDY, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
-    *("seed", "query", "greedy", "new_domain", "explored", "other", "lost"),
+SEED, QUERY, GREEDY, UNCERTAIN, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
+    *("seed", "query", "greedy", "uncertain", "new_domain", "explored", "other", "lost"),
 )
 RIVALS: Final = 10
 _SEARCHED: Final = 64  # of the highest Q, among which the best of other leaves are looked for
@@ -35,7 +35,9 @@ def kind_of(decision: Decision, *, is_seed: bool) -> str:
         return OTHER if decision.q_value is None else GREEDY
     if decision.q_value is None or decision.choice.q_values is None:
         return EXPLORED
-    return GREEDY if decision.q_value >= decision.choice.q_values.max() else NEW_DOMAIN
+    if decision.q_value >= decision.choice.q_values.max():
+        return GREEDY
+    return UNCERTAIN if _has_highest_bound(decision.choice, decision.row) else NEW_DOMAIN
 
 
 def rivals_of(decision: Decision) -> list[Rival]:
@@ -54,6 +56,11 @@ def rivals_of(decision: Decision) -> list[Rival]:
 def size_of(choice: Choice) -> tuple[int, int]:
     """Return the number of samples and of leaves that a sample was chosen among."""
     return len(choice.rows), int(np.count_nonzero(np.bincount(choice.leaves)))
+
+
+def _has_highest_bound(choice: Choice, row: int) -> bool:
+    bounds = choice.bounds
+    return bounds is not None and bool(bounds[choice.rows == row].max() >= bounds.max())
 
 
 def _highest(choice: Choice) -> list[int]:
@@ -95,9 +102,11 @@ def sentence(
     reasons = {
         SEED: "It is a seed",
         QUERY: "It asks the search engine",
-        GREEDY: best if samples else f"Its value to the policy, {q}, was the highest",
-        NEW_DOMAIN: f"Its Q, {q}, was the highest of the links to domains never visited, for which "
-        "some choices are kept",
+        GREEDY: best if samples else f"It was the best to the policy, of value {q}",
+        UNCERTAIN: f"Its Q, {q}, and the width of its confidence were together the highest of "
+        f"{samples:,} links drawn from {leaves:,} leaves, for little like it was fetched",
+        NEW_DOMAIN: f"Its Q, {q}, is that of the best of the links to domains never visited, for "
+        "which some choices are kept",
         EXPLORED: "Drawn at random, first a leaf, then a link of it",
         LOST: "Fetched just before the crawl was broken off: why is not recorded",
         OTHER: "The next by the order of the policy, or drawn by it",

@@ -17,7 +17,7 @@ MEANINGS: Final = {
     "keyword_in_url": "whether its URL holds a keyword: 1 or 0",
     "keyword_in_anchor": "whether the text of its link holds a keyword: 1 or 0",
     "anchor_probability": "P(relevant) of the text of its link",
-    "domain_relevance": "share of relevant pages of its domain; of a new one, of what led there",
+    "domain_relevance": "share of relevant pages of its domain; of a new one, of its inlinks",
     "domain_known": "1: its domain was visited before; 0.5: never",
 }
 _TWO_WORDS: Final = {  # of features that take two values: the words for the lower and the higher
@@ -29,7 +29,7 @@ _TWO_WORDS: Final = {  # of features that take two values: the words for the low
 _SHARES: Final = {  # of the others: what stands before and after the share
     "path_relevance": ("with", "relevant pages on its path"),
     "anchor_probability": ("with a text that is", "likely to be relevant"),
-    "domain_relevance": ("to a domain that is", "relevant so far"),
+    "domain_relevance": ("to a domain that is", "relevant so far, or by its inlinks"),
 }
 
 
