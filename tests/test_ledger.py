@@ -67,9 +67,7 @@ def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
     a, b, c, d = (ledger.id_of(f"{name}.test") for name in "abcd")
     domains = np.array([a, b, c, d])
     ledger.add_inlinks(a, np.array([c, c, a, d]), relevant=True)
-    ledger.add_inlinks(
-        a, np.array([c, d]), relevant=False
-    )  # a page more of a domain that has linked
+    ledger.add_inlinks(a, np.array([c, d]), relevant=False)  # not its first page
     ledger.add_inlinks(b, np.array([c]), relevant=True)
     ledger.add_inlinks(b, np.array([d]), relevant=False)
     shares = [0.5, 0.5, 2 / 3, 1 / 3]

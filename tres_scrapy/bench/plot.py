@@ -174,8 +174,15 @@ def _pareto(cells: Cells) -> Figure | None:
 
 
 def _label_points(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    for cap, point in points.items():
-        axes.annotate(cap, point, xytext=(0, 5), textcoords="offset points", ha="center")
+    """Write each MAX beside its point, by turns above and below: neighbours are close."""
+    for i, cap in enumerate(sorted(points, key=points.__getitem__)):
+        axes.annotate(
+            cap,
+            points[cap],
+            xytext=(0, -13 if i % 2 else 5),
+            textcoords="offset points",
+            ha="center",
+        )
 
 
 def _frontier(cells: Cells) -> Figure | None:
