@@ -27,7 +27,7 @@ def read(tmp_path):
     [
         (f"# found before\n{SOUP}\n\n{PEA}\n", "known.txt"),
         (f"\ufeffHTTPS://WWW.a.test:443/soup#top\r\n{PEA}", "known.txt"),
-        (gzip.compress(f"{SOUP}\n{PEA}\n".encode()), "known.txt.gz"),
+        (gzip.compress(f"{SOUP}\n{PEA}\n".encode(), mtime=0), "known.txt.gz"),
         ("".join(json.dumps({"url": url, "text": "x"}) + "\n" for url in (SOUP, PEA)), "a.jsonl"),
         (json.dumps({"url": SOUP, "final_url": PEA}), "a.jsonl"),
         (f"url,final_url,title\n{SOUP},{PEA},\"Soup, or\"\n", "a.csv"),

@@ -121,7 +121,7 @@ def test_last_answer_of_a_url_counts(path):
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("Content-Encoding: gzip", gzip.compress(SOUP)),
+        ("Content-Encoding: gzip", gzip.compress(SOUP, mtime=0)),
         ("Transfer-Encoding: chunked", b"%x\r\n%s\r\n0\r\n\r\n" % (len(SOUP), SOUP)),
     ],
 )
