@@ -40,10 +40,10 @@ FIELDS = (
 def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy, SynchronousPolicy]:
     """Return three policies over one store of `samples` frontier samples, their trees grown."""
     random = np.random.default_rng(seed)
-    store = SampleStore(DomainLedger(inlinks=True))
+    store = SampleStore(DomainLedger())
     setups = [
         Setup(seed, learning=LearningOptions(representatives=each, exploration_steps=0))
-        for each in (4, 1)
+        for each in (LearningOptions.representatives, 1)
     ]
     four, one = (TresPolicy(store, setup) for setup in setups)
     every = SynchronousPolicy(store, setups[0])

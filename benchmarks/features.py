@@ -6,8 +6,8 @@
 After a crawl of TRES a classifier learns the true labels of half of the links that wait, and ranks
 the other half, then the other way round: no policy that sees the same features can be expected to
 do better. Prints how many of the links that it puts first are relevant, with feature 7 of domains
-never visited as in the paper (0.5) and by inlinks, and how many of those that Q puts first. Half
-of what is first is of each half. A link that leads to no page is not relevant.
+never visited as in the paper (0.5) and by inlinks, and how many of those that Q puts first. A link
+that leads to no page is not relevant.
 """
 
 from __future__ import annotations

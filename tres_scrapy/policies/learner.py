@@ -127,12 +127,6 @@ class QLearner:
         self._replay.restore(*past)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 
-    def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return Q [n] and x(s, a) [n, 8] of samples."""
-        self.evaluations += len(rows)
-        x = self._features(rows)
-        return self._agent.q_values(x), x
-
     def figures(self) -> dict[str, float | str]:
         """Report the agent's state."""
         return {
@@ -141,3 +135,9 @@ class QLearner:
             "updates": self._agent.updates,
             "skipped_updates": self._agent.skipped,
         }
+
+    def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return Q [n] and x(s, a) [n, 8] of samples."""
+        self.evaluations += len(rows)
+        x = self._features(rows)
+        return self._agent.q_values(x), x
