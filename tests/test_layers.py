@@ -13,8 +13,8 @@ MAY_IMPORT = {
     "refresh": {"refresh", "schema", "topic"},
     "run": {"run", "schema", "policies", "frontier", "topic"},
     "surface": {"surface", "topic"},
-    "webs": {"webs"},
-    "render": {"render", "topic", "address"},
+    "webs": {"webs", "local_server"},
+    "render": {"render", "topic", "address", "local_server"},
     "archive": {"archive"},
 }
 FILES = [file for layer in MAY_IMPORT for file in sorted((PACKAGE / layer).glob("*.py"))]

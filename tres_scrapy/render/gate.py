@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from tres_scrapy.address import is_public, may_be_public
+from tres_scrapy.local_server import LocalServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -88,33 +89,19 @@ class Gate:
         self._credentials: tuple[bytes, ...] = ()
         if parent is not None and parent.authorization:
             self._credentials = (b"Proxy-Authorization: " + parent.authorization.encode("latin-1"),)
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._server = LocalServer(self._serve, LONGEST_HEAD)
         self.refused = Counter[str]()
 
     async def start(self) -> int:
         """Listen on a free local port and return it."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
-        return int(self._server.sockets[0].getsockname()[1])
+        return await self._server.start()
 
     async def stop(self) -> None:
         """Close the port and every connection."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # a coroutine of the loop runs in one
-        self._tasks.add(task)
-        try:
-            with suppress(OSError, EOFError, asyncio.CancelledError):
-                await self._exchange(_Stream(reader, writer))
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        await self._exchange(_Stream(reader, writer))
 
     async def _exchange(self, browser: _Stream) -> None:
         """Do what the browser asks for on a connection: one exchange, or a tunnel."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
+from tres_scrapy.local_server import LocalServer
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.tls import context
 from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
@@ -25,35 +25,19 @@ class Proxy:
     def __init__(self, web: Web, count: Count) -> None:
         self.web, self.count = web, count
         self.live = web if isinstance(web, LiveWeb) else None
-        self.connections: set[asyncio.Task[None]] = set()
-        self.server: asyncio.Server | None = None
+        self._server = LocalServer(self._serve, LONGEST_HEAD)
 
     async def start(self, port: int) -> int:
         """Listen on a local port, 0 for any free one, and return it; OSError when it is taken."""
-        self.server = await asyncio.start_server(
-            self._connect, "127.0.0.1", port, limit=LONGEST_HEAD
-        )
-        return int(self.server.sockets[0].getsockname()[1])
+        return await self._server.start(port)
 
     async def stop(self) -> None:
         """Close the port and every connection."""
-        if self.server:
-            self.server.close()
-        for task in self.connections:
-            task.cancel()
-        await asyncio.gather(*self.connections, return_exceptions=True)
+        await self._server.stop()
 
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # a coroutine of the loop runs in one
-        self.connections.add(task)
-        try:
-            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while await self._exchange(reader, writer):
-                    pass
-        finally:
-            self.connections.discard(task)
-            writer.close()
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await self._exchange(reader, writer):
+            pass
 
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str = ""
