@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import signal
 import subprocess
@@ -37,7 +38,9 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
 
     damaged.write_bytes(before[1][:100])
     with pytest.raises(SystemExit, match="0"):
-        command(*policies, *SMALL, "--max", "none", "10", "--output", output)
+        command(
+            "--policies", "random,breadth_first", *SMALL, "--max", "none,10", "--output", output
+        )
     out, err = capsys.readouterr()
     assert "1 of 4 runs are done already" in out
     assert "breadth_first MAX none" not in out
@@ -77,7 +80,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
     said = capsys.readouterr()
     (failure,) = said.err.splitlines()
     assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: PackError: ")
-    assert "1 runs, see" in said.out
+    assert "1 run, see" in said.out
     assert "| Random | " in (tmp_path / "results.md").read_text()
     trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()
     assert "Traceback" in trace
@@ -94,6 +97,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
         (["--topics", "fod"], "unknown topic 'fod'"),
         (["--topics", "food-svm", "--policies", "tres"], "'food-svm' has no synthetic web"),
         (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
+        (["--web", "deep"], "--web 'deep' must be one of synthetic, corpus, recorded"),
         (["--web", "corpus"], "--data FILE"),
         (["--web", "recorded"], "--data FILE"),
         (["--web", "recorded", "--data", "missing.warc"], "no WARC file at 'missing.warc'"),
@@ -119,6 +123,32 @@ def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
         command("--policies", "random", *SMALL, "--output", tmp_path)
 
 
+def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
+    arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
+    with pytest.raises(SystemExit, match="0"):
+        command(*arguments)
+    (tmp_path / "conditions.json").unlink()
+    with pytest.raises(SystemExit, match=r"conditions.json is not there, but results are"):
+        command(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("whole.jsonl", b"\xbe"),
+        ("no.jsonl.xz", b"no xz"),
+        ("cut.jsonl.xz", lzma.compress(b"{}\n" * 99)[:-20]),
+    ],
+)
+def test_documents_that_cannot_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: {name} [^\n]*$"):
+        command("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
+
+
 def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
@@ -140,3 +170,4 @@ def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> Non
     assert err == (
         f"scrapy tres-bench: interrupted, {done} of 60 runs are done; the same command goes on\n"
     )
+    assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + done

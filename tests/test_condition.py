@@ -29,9 +29,9 @@ def test_a_wrong_setting_is_refused() -> None:
 
 
 def test_the_same_conditions_may_come_back(tmp_path: Path) -> None:
-    CONDITIONS.note(tmp_path)
+    CONDITIONS.note(tmp_path, [], is_new=True)
     before = (tmp_path / FILE).read_bytes()
-    replace(CONDITIONS).note(tmp_path)
+    replace(CONDITIONS).note(tmp_path, [], is_new=True)
     assert (tmp_path / FILE).read_bytes() == before
 
 
@@ -46,9 +46,9 @@ def test_the_same_conditions_may_come_back(tmp_path: Path) -> None:
 def test_results_of_other_conditions_are_not_mixed(
     tmp_path: Path, change: dict[str, object], said: str
 ) -> None:
-    CONDITIONS.note(tmp_path)
+    CONDITIONS.note(tmp_path, [], is_new=True)
     with pytest.raises(ValueError, match=said) as raised:
-        replace(CONDITIONS, **change).note(tmp_path)
+        replace(CONDITIONS, **change).note(tmp_path, [], is_new=True)
     assert "give another --output" in str(raised.value)
 
 
@@ -57,11 +57,11 @@ def test_a_corpus_is_known_by_its_content_not_its_folder(tmp_path: Path) -> None
         (tmp_path / name).mkdir()
         (tmp_path / name / "web.jsonl").write_text("{}" if name == "c" else "[]")
     corpus = [replace(CONDITIONS, web="corpus", data=tmp_path / n / "web.jsonl") for n in "abc"]
-    corpus[0].note(tmp_path)
-    corpus[1].note(tmp_path)
+    corpus[0].note(tmp_path, [], is_new=True)
+    corpus[1].note(tmp_path, [], is_new=True)
     assert str(tmp_path) not in (tmp_path / FILE).read_text()
     with pytest.raises(ValueError, match="data"):
-        corpus[2].note(tmp_path)
+        corpus[2].note(tmp_path, [], is_new=True)
 
 
 def test_a_recording_is_known_by_the_files_in_its_folder(tmp_path: Path) -> None:
@@ -70,14 +70,41 @@ def test_a_recording_is_known_by_the_files_in_its_folder(tmp_path: Path) -> None
         for name in files:
             (tmp_path / folder / "web" / f"{name}.warc").write_text(name)
     webs = [replace(CONDITIONS, web="recorded", data=tmp_path / n / "web") for n in "abc"]
-    webs[0].note(tmp_path)
-    webs[1].note(tmp_path)
+    webs[0].note(tmp_path, [], is_new=True)
+    webs[1].note(tmp_path, [], is_new=True)
     with pytest.raises(ValueError, match="the data"):
-        webs[2].note(tmp_path)
+        webs[2].note(tmp_path, [], is_new=True)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps({"web": "corpus"})])
 def test_conditions_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(ValueError, match="give another --output"):
-        CONDITIONS.note(tmp_path)
+        CONDITIONS.note(tmp_path, [], is_new=True)
+
+
+def test_results_of_another_pack_are_not_mixed(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    for name in ("food", "sports"):
+        (models / name).mkdir(parents=True)
+        (models / name / "topic.toml").write_text(name)
+    conditions = replace(CONDITIONS, settings={"TRES_MODELS": str(models)})
+    sports = replace(RUN, topic="sports")
+    conditions.note(tmp_path, [RUN], is_new=True)
+    conditions.note(tmp_path, [sports], is_new=False)
+    (models / "food" / "topic.toml").write_text("trained again")
+    conditions.note(tmp_path, [sports], is_new=False)
+    with pytest.raises(ValueError, match=r"have the pack food '\w{64}', .* give another --output"):
+        conditions.note(tmp_path, [RUN, sports], is_new=False)
+
+
+def test_where_packs_lie_does_not_matter_but_what_labels_say_does(tmp_path: Path) -> None:
+    labels = [tmp_path / name for name in "ab"]
+    for path in labels:
+        path.write_text("http://a.test/")
+    places = [{"TRES_MODELS": f"/{path.name}", "TRES_WEB_LABELS": str(path)} for path in labels]
+    for settings in places:
+        replace(CONDITIONS, settings=settings).note(tmp_path, [], is_new=True)
+    labels[1].write_text("http://b.test/")
+    with pytest.raises(ValueError, match="have the labels"):
+        replace(CONDITIONS, settings=places[1]).note(tmp_path, [], is_new=True)

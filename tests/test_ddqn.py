@@ -91,18 +91,31 @@ def test_step_without_a_finite_gradient_is_not_taken():
     np.testing.assert_array_equal(agent.state(), before)
 
 
+def update(agent, seed):
+    x = np.random.default_rng(seed).random((4, 8), dtype=np.float32)
+    batch = Batch(x, x[:, 0], np.arange(4), np.ones(4, dtype=np.int64))
+    agent.update(batch, lambda rows: x[rows])
+
+
+def test_the_rate_falls_to_a_quarter_and_no_further():
+    options = AgentOptions(target_period=1)
+    agent, rates = DoubleDQN(options, seed=0), []
+    for _ in range(20):
+        update(agent, 0)
+        rates.append(agent.learning_rate)
+        restored = DoubleDQN(options, seed=1)
+        restored.restore(agent.state(), agent.updates)
+        assert restored.learning_rate == agent.learning_rate
+    assert rates[:2] == pytest.approx([9e-4, 8.1e-4])
+    assert rates[12] > rates[13] == rates[-1] == 2.5e-4
+
+
 def test_restored_agent_learns_on_as_the_one_it_was():
     random = np.random.default_rng(0)
     agent, restored = (
         DoubleDQN(AgentOptions(target_period=5), seed=0),
         DoubleDQN(AgentOptions(target_period=5), seed=1),
     )
-
-    def update(agent, seed):
-        x = np.random.default_rng(seed).random((4, 8), dtype=np.float32)
-        batch = Batch(x, x[:, 0], np.arange(4), np.ones(4, dtype=np.int64))
-        agent.update(batch, lambda rows: x[rows])
-
     for seed in range(7):
         update(agent, seed)
     restored.restore(agent.state(), agent.updates)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -80,6 +81,19 @@ def test_a_damaged_file_is_said_in_a_line_and_the_others_are_read(
     (fault,) = faults
     assert f"{first.name}.json is damaged: " in fault
     assert "\n" not in fault
+
+
+@pytest.mark.parametrize("name", ["relevant", "seconds", "series"])
+def test_a_count_that_is_no_number_is_damage(tmp_path: Path, name: str) -> None:
+    (run,) = grid(("tres",), ("none",))[:1]
+    result(run).write(tmp_path)
+    path = tmp_path / f"{run.name}.json"
+    facts = json.loads(path.read_bytes())
+    facts[name] = {"pages": ["x"]} if name == "series" else "x"
+    path.write_text(json.dumps(facts))
+    found, (fault,) = read_results(tmp_path)
+    assert found == []
+    assert "'x' must be a finite number" in fault
 
 
 def test_a_result_under_the_name_of_another_run_is_damaged(tmp_path: Path) -> None:

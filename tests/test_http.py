@@ -36,7 +36,7 @@ def test_the_log_gives_the_count_of_the_web(tmp_path: Path) -> None:
     result = tally.result(RUN, exhausted=True)
     assert tally.count.summary() == count.summary()
     assert (result.pages, result.relevant, result.domains) == (4, 2, 2)
-    assert (result.fetches, result.seconds, result.exhausted) == (7, 6, True)
+    assert (result.fetches, result.seconds, result.exhausted) == (6, 6, True)
     series = result.series
     assert (series.pages, series.relevant, series.domains) == ([2, 4], [1, 2], [1, 2])
 

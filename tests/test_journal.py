@@ -68,6 +68,8 @@ class Web:
         elif number % 14 == 13:
             booking, note = self.crawl.book_failure(row, "not_html", links, [""] * 4, actions), ()
         else:
+            if number % 10 == 9:
+                self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
             if number % 5 == 4:
                 self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
@@ -106,6 +108,7 @@ def state_of(crawl):
         learner = policy._learner
         known["replay"] = learner._replay._records.tobytes(), learner._replay._added
         known["incomplete"] = learner._incomplete
+        known["design"] = learner._confidence._design.round(6).tolist()
         known["steps"] = learner.steps
     return known
 

@@ -61,6 +61,11 @@ def test_no_two_policies_look_the_same() -> None:
     assert len({(look["color"], look["linestyle"]) for look in looks}) == len(POLICIES)
 
 
+def test_crawls_without_a_relevant_page_are_drawn(tmp_path: Path) -> None:
+    (picture,) = draw(tmp_path, [Result(RESULTS[0].run, 9, 0, 0, 9, False, 1.0, Series())], "")
+    assert picture.name == "pareto.svg"
+
+
 def test_what_nobody_measured_is_not_drawn(tmp_path: Path) -> None:
     served = [result("tres", "none", seed, measured=False) for seed in (1, 2)]
     assert [picture.name for picture in draw(tmp_path, served, "")] == ["harvest.svg", "pareto.svg"]

@@ -93,6 +93,18 @@ def test_the_pareto_table_says_in_what_a_crawler_is_ahead_of_tres() -> None:
     assert pareto_table(equals)[-1] == "| food | none |  | Random (the same) |"
 
 
+def test_crawlers_are_compared_on_the_seeds_that_both_have() -> None:
+    tres = [result("tres", seed, relevant, 9) for seed, relevant in enumerate((900, 600, 600), 1)]
+    ache = result("ache", 1, 800, 9)
+    assert pareto_table(cells_of([*tres, ache]))[-1] == "| food | none | ACHE (n = 1) |  |"
+    (_, _, row, other) = crawler_table(cells_of([*tres, ache]))
+    assert row == "| TRES | **70.0 ± 17.3** / **9 ± 0** |"
+    assert other == "| ACHE | 80.0 / 9 (n = 1) |"
+    better = [result("ache", seed, 1000, 9) for seed in (1, 2, 3)]
+    lines = pareto_table(cells_of([tres[0], *better]))
+    assert lines[-1] == "| food | none |  | ACHE (harvest 100.0 > 90.0) |"
+
+
 def test_the_time_of_a_choice_is_that_of_the_last_tenth_with_the_frontier_then() -> None:
     slow = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 123456], decision_ms=[0.1, 98.7])
     fast = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 4000], decision_ms=[0.1, 0.25])

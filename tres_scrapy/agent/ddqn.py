@@ -14,6 +14,7 @@ from torch.nn.utils import clip_grad_norm_, parameters_to_vector
 from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
 
+LOWEST_RATE = 0.25  # of the first learning rate: what the authors' falls to in 20,000 pages
 _LARGEST = 1e6  # of a weight: no sum of their products overflows
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
@@ -22,7 +23,11 @@ Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """What the agent learns with; `gamma` is the paper's, the rest stands in the authors' code."""
+    """What the agent learns with; `gamma` is the paper's, the rest stands in the authors' code.
+
+    The rate is cut by the decay at each `target_period` of updates, of which they take one in
+    three steps, and never below LOWEST_RATE: a crawl of any length goes on learning.
+    """
 
     gamma: float = 0.3
     hidden: tuple[int, int] = (30, 15)
@@ -42,9 +47,6 @@ class DoubleDQN:
         self.online = QNetwork(options.hidden, torch.Generator().manual_seed(seed))
         self.target = copy.deepcopy(self.online).requires_grad_(requires_grad=False)
         self._optimizer = torch.optim.Adam(self.online.parameters(), lr=options.learning_rate)
-        self._schedule = torch.optim.lr_scheduler.ExponentialLR(
-            self._optimizer, options.learning_rate_decay
-        )
 
     @property
     def learning_rate(self) -> float:
@@ -72,8 +74,10 @@ class DoubleDQN:
         _fill(parameters, online)
         _fill(list(self.target.parameters()), target)
         self.updates = updates
-        decay = self.options.learning_rate_decay ** (updates // self.options.target_period)
-        self._optimizer.param_groups[0]["lr"] = self.options.learning_rate * decay
+        self._optimizer.param_groups[0]["lr"] = self.options.learning_rate
+        for _ in range(updates // self.options.target_period):
+            if not self._cut_rate():
+                break
         for name, moment in zip(_MOMENTS, moments, strict=True):
             filled = [torch.zeros_like(parameter) for parameter in parameters]
             _fill(filled, moment)
@@ -114,8 +118,16 @@ class DoubleDQN:
         self.updates += 1
         if self.updates % self.options.target_period == 0:
             self.target.load_state_dict(self.online.state_dict())
-            self._schedule.step()
+            self._cut_rate()
         return float(loss.detach())
+
+    def _cut_rate(self) -> bool:
+        """Let the learning rate fall a step; return whether it has."""
+        before, options = self.learning_rate, self.options
+        lowest = options.learning_rate * LOWEST_RATE
+        rate = max(lowest, before * options.learning_rate_decay)
+        self._optimizer.param_groups[0]["lr"] = rate
+        return rate < before
 
     def _moments(self, name: str) -> list[torch.Tensor]:
         state = self._optimizer.state  # empty until the first step

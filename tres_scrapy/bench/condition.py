@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,12 @@ from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.bench.simulation import World
 from tres_scrapy.config import PREFIX, Config
 from tres_scrapy.topic.file import sha256, whole_file
+from tres_scrapy.topic.pack import TOPIC_FILE
 
 FILE: Final = "conditions.json"
-PLACES: Final = {"models", "output", "web_log", "web_data"}  # where files lie changes no result
+# Where files lie changes no result; the content of those that are read is noted by its hash.
+PLACES: Final = {"models", "output", "web_log", "web_data", "web_labels"}
+PACKS: Final = "packs"
 
 Crawl = Callable[[Run, Callable[[int], None]], Result]
 
@@ -65,27 +68,30 @@ class Conditions:
     def _simulate(self, world: World, run: Run, progress: Callable[[int], None]) -> Result:
         return world.crawl(self.config(run), progress)
 
-    def note(self, directory: Path) -> None:
-        """Write the conditions down beside the results; raise ValueError if others stand there."""
-        path = directory / FILE
-        if path.exists():
-            self._compare(path)
-            return
-        with whole_file(path) as file:
-            file.write(json.dumps(self._facts(), indent=2).encode())
+    def note(self, directory: Path, runs: Iterable[Run], *, is_new: bool) -> None:
+        """Write the conditions of runs down beside the results, or compare them with what is there.
 
-    def _compare(self, path: Path) -> None:
-        try:
-            found = json.loads(path.read_bytes())
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged ({error}): give another --output") from None
-        for name, value in self._facts().items():
-            there = found.get(name) if isinstance(found, dict) else None
-            if there != value:
-                raise ValueError(
-                    f"the results in {path.parent} have the {name} {there!r}, these would have "
-                    f"{value!r}: give another --output"
-                )
+        ValueError: they differ, or nothing tells under which ones old results came.
+        """
+        path, facts, packs = directory / FILE, self._facts(), self._packs(runs)
+        if path.exists():
+            found = _read(path)
+            for name, value in facts.items():
+                _compare(directory, name, found.get(name), value)
+            known = found.get(PACKS, {})
+            for name, value in packs.items():
+                _compare(directory, f"pack {name}", known.get(name, value), value)
+            packs = known | packs
+        elif not is_new:
+            raise ValueError(f"{path} is not there, but results are: give another --output")
+        with whole_file(path) as file:
+            file.write(json.dumps({**facts, PACKS: packs}, indent=2).encode())
+
+    def _packs(self, runs: Iterable[Run]) -> dict[str, str]:
+        """Return the hashes of the packs that judge the pages of runs, by name."""
+        configs = map(self.config, runs)
+        packs = {config.pack: config.packs()[config.pack] for config in configs}
+        return {name: sha256(packs[name] / TOPIC_FILE) for name in sorted(packs)}
 
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"
@@ -97,7 +103,8 @@ class Conditions:
             "data": data,
             "mode": mode,
             "user agent": self.user_agent,
-            "settings": dict(self.settings),
+            "labels": config.web_labels and sha256(config.web_labels),
+            "settings": {name: self.settings[name] for name in self.settings if _decides(name)},
             "configuration": {name: each for name, each in every.items() if name not in PLACES},
         }
 
@@ -105,6 +112,29 @@ class Conditions:
         mode = "crawled over HTTP" if self.http else "crawled in one process, without HTTP"
         settings = "".join(f", {name}={value}" for name, value in sorted(self.settings.items()))
         return f"{self.web} web, {mode}{settings}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the conditions in a file; ValueError: it is damaged."""
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict) or not isinstance(found.get(PACKS, {}), dict):
+            raise TypeError("it holds no conditions")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): give another --output") from None
+    return found
+
+
+def _compare(directory: Path, name: str, there: object, value: object) -> None:
+    if there != value:
+        raise ValueError(
+            f"the results in {directory} have the {name} {there!r}, these would have {value!r}: "
+            "give another --output"
+        )
+
+
+def _decides(setting: str) -> bool:
+    return setting.removeprefix(PREFIX).lower() not in PLACES
 
 
 def _hash(data: Path) -> str:

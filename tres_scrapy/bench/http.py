@@ -128,7 +128,7 @@ class Tally:
             self.count.pages,
             self.count.relevant,
             len(self.count.domains),
-            self.count.fetches,
+            self.count.fetches - self.count.by_kind["robots"],
             exhausted,
             round(last - first, 1),
             self.series,

@@ -77,9 +77,18 @@ class Cell:
         return statistics.fmean(pages) if pages else None
 
     def dominates(self, other: Cell) -> bool:
-        """Say whether neither mean is below the other's, and one is above (Pareto)."""
-        mine, theirs = (self.reach, self.domains.mean), (other.reach, other.domains.mean)
+        """Say whether neither mean is below the other's, and one is above (Pareto).
+
+        The means are of the seeds that both have.
+        """
+        cell, other = self.beside(other), other.beside(self)
+        mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
+
+    def beside(self, other: Cell) -> Cell:
+        """Return the results of the seeds that the other has, too; all, if there are none."""
+        seeds = {result.run.seed for result in other.results}
+        return Cell(tuple(each for each in self.results if each.run.seed in seeds) or self.results)
 
     def ratio(self, other: Cell) -> Spread | None:
         """Return the relevant pages as a share of the other's, seed by seed; None without one."""
@@ -125,14 +134,14 @@ def topics_of(cells: Cells) -> list[str]:
 
 
 def pace_of(results: Iterable[Result]) -> Pace | None:
-    """Return the mean pace of the last tenth of crawls, None where nobody measured."""
+    """Return the median pace of the last tenth of crawls, None where nobody measured."""
     found = []
     for result in results:
         series = result.series
         for pages, *pace in zip(series.pages, series.decision_ms, series.frontier, strict=False):
             if pages > LAST * series.pages[-1]:
                 found.append(pace)
-    return Pace(*map(statistics.fmean, zip(*found, strict=True))) if found else None
+    return Pace(*map(statistics.median, zip(*found, strict=True))) if found else None
 
 
 def _tightness(text: str) -> tuple[int, ...]:

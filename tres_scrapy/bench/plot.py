@@ -81,7 +81,10 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
         "harvest": ("Harvest rate over pages: mean, lowest and highest of the seeds", _harvest),
         "pareto": ("Harvest rate against relevant domains, by MAX (Figure 3)", _pareto),
         "frontier": ("Frontier and leaves of TRES over pages (Figure 4)", _frontier),
-        "decision": ("Milliseconds of a choice over the size of the frontier", _decision),
+        "decision": (
+            "Processor time of a choice over the size of the frontier: medians of ranges of sizes",
+            _decision,
+        ),
     }
     pictures = []
     with mpl.rc_context(STYLE):
@@ -155,9 +158,10 @@ def _pareto(cells: Cells) -> Figure | None:
     figure, (panels,) = _panels(1, len(topics))
     for topic, axes in zip(topics, panels, strict=True):
         axes.set(title=topic, ylabel="harvest rate, %", xlabel="relevant domains")
-        axes.set_xscale("log", subs=())
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        if any(cell.domains.mean for key, cell in cells.items() if key.topic == topic):
+            axes.set_xscale("log", subs=())
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         for policy in policies_of(cells):
             keys = [Key(topic, policy, cap) for cap in caps_of(cells)]
             points = {

@@ -25,9 +25,11 @@ FIELDS = (
 )
 
 COLUMNS = (
-    f"{CSV} has a line for each run: `pages` of `pages_asked` were booked, `fetches` also counts "
-    "redirects and failures; `exhausted` is 1 where links ran out; `seconds` are those of the run "
-    "with whatever ran beside it; `decision_ms` is the mean time of a choice in the last tenth."
+    f"{CSV} has a line for each run: `pages` of `pages_asked` were fetched, `fetches` also counts "
+    "redirects and failures, but not robots.txt; `exhausted` is 1 where links ran out; `seconds` "
+    "are of the processor, over HTTP of the clock; `decision_ms` is the median processor time of a "
+    "choice in the last tenth. Tables and figures have the numbers of the paper (Kontogiannis et "
+    "al., Tree-based Focused Web Crawling with Reinforcement Learning)."
 )
 
 
@@ -75,7 +77,8 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     yield (
         "Harvest rate in % / relevant domains (Table 3)",
         "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
-        "the oracle aside; n: of how many seeds, where of fewer than others. †: links ran out, "
+        "the oracle aside; n: of how many seeds, where of fewer than others (never bold). †: links "
+        "ran out, "
         "after that many pages; what was asked for and not fetched then counts as irrelevant for "
         "the best, the ratios and the Pareto order.",
         crawler_table(cells),
@@ -90,13 +93,14 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     yield (
         "Pareto",
         "A crawler is dominated by TRES if TRES is behind it neither in mean harvest rate nor in "
-        "mean domains, and ahead in one (Figure 3).",
+        "mean domains, and ahead in one, on the seeds that both have (Figure 3).",
         pareto_table(cells),
     )
     yield (
         "Milliseconds of a choice",
-        "Mean over the last tenth of the pages; in brackets the size of the frontier then, which "
-        "still holds what can no longer be taken and was not met yet. What a policy does when "
-        "links come in or a page is learnt from is not in it: queues value links then.",
+        "Processor time, the median of the last tenth of the pages; in brackets the size of the "
+        "frontier then, which still holds what can no longer be taken and was not met yet. What a "
+        "policy does when links come in or a page is learnt from is not in it: queues value links "
+        "then.",
         pace_table(cells),
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tres_scrapy.topic.file import whole_file
+from tres_scrapy.topic.file import check_numbers, whole_file
 
 
 @dataclass(frozen=True, order=True)
@@ -32,8 +32,8 @@ class Run:
 class Series:
     """How a crawl went: one value of each kind at every mark, by the web's own count.
 
-    `frontier` and `leaves` are the crawler's; `decision_ms` is the mean time of a choice since the
-    mark before. A list is empty where nobody measured.
+    `frontier` and `leaves` are the crawler's; `decision_ms` is the mean processor time of a
+    choice since the mark before. A list is empty where nobody measured.
     """
 
     pages: list[int] = field(default_factory=list)
@@ -46,7 +46,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Result:
-    """The web's own count of a crawl; `exhausted` if links ran out before the last page."""
+    """The web's own count of a crawl; `exhausted` if links ran out before the last page.
+
+    `fetches` are all but those of robots.txt; `seconds` are of the processor in one process and of
+    the clock over HTTP.
+    """
 
     run: Run
     pages: int
@@ -72,4 +76,9 @@ class Result:
         """Read what `write` wrote; raise ValueError, KeyError or TypeError for anything else."""
         facts = json.loads(path.read_bytes())
         facts["run"], facts["series"] = Run(**facts["run"]), Series(**facts["series"])
-        return cls(**facts)
+        result = cls(**facts)
+        for name in ("pages", "relevant", "domains", "fetches", "seconds"):
+            check_numbers(name, facts[name])
+        for name, marks in vars(result.series).items():
+            check_numbers(name, marks)
+        return result

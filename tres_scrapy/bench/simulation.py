@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from time import perf_counter, process_time
+from time import process_time
 from urllib.parse import urljoin, urlsplit
 
 from scrapy.robotstxt import ProtegoRobotParser
@@ -91,9 +91,9 @@ class Simulation:
         self.crawl.add_seeds(seeds, [""] * len(seeds), actions)
 
     def _next(self) -> int | None:
-        start = perf_counter()
+        start = process_time()
         decision = self.crawl.next()
-        self._deciding += perf_counter() - start
+        self._deciding += process_time() - start
         self._decisions += 1
         if decision is None:
             return None

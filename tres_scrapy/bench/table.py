@@ -107,18 +107,19 @@ def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
         if key not in cells:
             return ""
         keys = [key._replace(policy=name) for name in policies if name != ORACLE]
-        rivals = [] if key.policy == ORACLE else [cells[each] for each in keys if each in cells]
+        found = [cells[each] for each in keys if each in cells]
+        rivals = [] if key.policy == ORACLE else [each for each in found if _whole(each, seeds)]
         return _score(cells[key], rivals, seeds)
 
     return _table(["", *topics_of(cells)], _rows(cells, policies, text))
 
 
-def _score(cell: Cell, rivals: Iterable[Cell], seeds: int) -> str:
-    """Return harvest rate / domains, each bold if it is the best of the rivals, if any."""
+def _score(cell: Cell, rivals: Sequence[Cell], seeds: int) -> str:
+    """Return harvest rate / domains, each bold if it is the best of the rivals that it is among."""
     harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
-    if cell.reach == max((rival.reach for rival in rivals), default=None):
+    if cell in rivals and cell.reach == max(rival.reach for rival in rivals):
         harvest = f"**{harvest}**"
-    if cell.domains.mean == max((rival.domains.mean for rival in rivals), default=None):
+    if cell in rivals and cell.domains.mean == max(rival.domains.mean for rival in rivals):
         domains = f"**{domains}**"
     ran_out = f" †{cell.ran_out:,.0f}" if cell.ran_out is not None else ""
     return f"{harvest} / {domains}{_few(cell, seeds)}{ran_out}"
@@ -128,9 +129,13 @@ def _most_seeds(cells: Cells) -> int:
     return max(len(cell.results) for cell in cells.values())
 
 
+def _whole(cell: Cell, seeds: int) -> bool:
+    return len(cell.results) == seeds
+
+
 def _few(cell: Cell, seeds: int) -> str:
     """Say of how many seeds a cell is, where others are of more."""
-    return f" (n = {len(cell.results)})" if len(cell.results) < seeds else ""
+    return "" if _whole(cell, seeds) else f" (n = {len(cell.results)})"
 
 
 def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
@@ -140,7 +145,8 @@ def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
 
 
 def _advantage(cell: Cell, tres: Cell) -> str:
-    """Say in what a crawler is ahead of TRES."""
+    """Say in what a crawler is ahead of TRES on the seeds that both have."""
+    cell, tres = cell.beside(tres), tres.beside(cell)
     pairs = {
         "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
         "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),

@@ -20,7 +20,7 @@ from tres_scrapy.bench.display import Display
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.worker import Advance, Failure, work
-from tres_scrapy.config import PREFIX, WEBS
+from tres_scrapy.config import PREFIX
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.setting import identifier, one_of, whole
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 RUNS: Final = "runs"  # the folder of results in --output
 ALL: Final = "all"
+WEBS: Final = ("synthetic", "corpus", "recorded")  # those that a crawl without search forms reads
 TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
     "TRES_WEB": "--web",
     "TRES_WEB_DATA": "--data",
@@ -80,7 +81,8 @@ class Command(ScrapyCommand):
             "never done again: after Ctrl-C the same command goes on, and commands of the same "
             "web, mode and settings add to one another. Without --http a run is computed in one "
             "process, and makes the choices of the crawl with CONCURRENT_REQUESTS=1 in the same "
-            "order. Each -s TRES_NAME=VALUE holds for every run. The status is 1 if a run failed."
+            "order. Each -s TRES_NAME=VALUE holds for every run. Lists have spaces or commas. The "
+            "status is 1 if a run failed."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -135,16 +137,23 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 
 def _grid(opts: argparse.Namespace) -> list[Run]:
     """Return the runs that the options ask for; raise ValueError if one makes no sense."""
-    policies = list(POLICIES) if opts.policies == [ALL] else opts.policies
-    caps = [_value("--max", text, Cap.parse) for text in opts.max]
+    policies = _each(opts.policies)
+    if ALL in policies:
+        policies = list(POLICIES)
+    caps = [_value("--max", text, Cap.parse) for text in _each(opts.max)]
     return make_grid(
         _value("--web", opts.web, one_of(*WEBS)),
         _value("--pages", opts.pages, whole(1)),
-        topics=[_value("--topics", text, identifier) for text in opts.topics],
+        topics=[_value("--topics", text, identifier) for text in _each(opts.topics)],
         policies=[_value("--policies", text, one_of(*POLICIES)) for text in policies],
         caps=["none" if cap is None else str(cap) for cap in caps],
-        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in opts.seeds],
+        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in _each(opts.seeds)],
     )
+
+
+def _each(texts: Sequence[str]) -> list[str]:
+    """Return the values of an option that takes several, with spaces or commas between."""
+    return [part for text in texts for part in text.split(",")]
 
 
 def _value(option: str, text: str, parse: Callable[[str], Value]) -> Value:
@@ -180,25 +189,37 @@ def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
 
 
 def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
-    """Do the runs that are not done, write the report, and return the exit status."""
+    """Do the runs that are not done, write the report, and return the exit status.
+
+    An interrupt leaves a report of what is done by then.
+    """
     directory = output / RUNS
     directory.mkdir(parents=True, exist_ok=True)
-    conditions.note(output)
     results, faults = read_results(directory)
+    conditions.note(output, runs, is_new=not results)
     for fault in faults:
         print(f"scrapy tres-bench: {fault}; it counts as not done", file=sys.stderr)
     done = {result.run for result in results}
     left = [run for run in runs if run not in done]
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
-    failures = _work(left, jobs, conditions, directory) if left else 0
+    try:
+        failures = _work(left, jobs, conditions, directory) if left else 0
+    finally:
+        _report(output, conditions)
+    return int(failures > 0)
+
+
+def _report(output: Path, conditions: Conditions) -> None:
+    """Write the report of all runs there are, those of another command beside this one, too."""
     # matplotlib takes a second that no other command should pay
     from tres_scrapy.bench.report import write_report  # noqa: PLC0415
 
-    results, _ = read_results(directory)  # with those of another command that runs beside this one
+    results, _ = read_results(output / RUNS)
+    if not results:
+        return
     page = write_report(output, results, str(conditions))
-    print(f"{len(results)} runs, see {page}")
-    return int(failures > 0)
+    print(f"{len(results)} {'run' if len(results) == 1 else 'runs'}, see {page}", flush=True)
 
 
 def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Sequence
 from enum import IntEnum
 from urllib.parse import urlsplit
@@ -65,6 +66,7 @@ class SampleStore:
         self.hosts: list[str] = []
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
+        self.passed = array("q")  # numbers of the URLs that redirects of DONE rows went through
         self._url_ids: dict[str, int] = {}
         self._passing: dict[str, int] = {}  # where LEASED rows were redirected to, and which
         self._host_ids: dict[str, int] = {}
@@ -142,6 +144,8 @@ class SampleStore:
         self._samples["state"][row] = State.DONE
         self.ledger.lease(int(self._samples["domain"][row]), -1)
         if self._passing:
+            numbers = [self._url_ids[url] for url, by in self._passing.items() if by == row]
+            self.passed.extend(number for number in numbers if number != self.url_id(row))
             self._passing = {url: by for url, by in self._passing.items() if by != row}
         if path is not None:
             self._paths[row] = path
@@ -284,6 +288,12 @@ class SampleStore:
         self._samples["url"][rows] = urls
         self._samples["host"][rows] = hosts
         self._samples["domain"][rows] = self._hosts["domain"][hosts]
+
+    def restore_passed(self, urls: NDArray[np.int64]) -> None:
+        """Close the URLs that redirects of DONE rows went through."""
+        within(urls, len(self.urls))
+        self._closed["closed"][urls] = True
+        self.passed = array("q", urls.tolist())
 
     def restore_path(self, row: int, path: Path) -> None:
         """Note the path to the page of a row that is DONE, for its outlinks."""

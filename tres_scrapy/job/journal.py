@@ -27,6 +27,7 @@ class Written(NamedTuple):
 
 
 COUNTS = "counts of the crawl"  # beside what the policy keeps
+PASSED = "URLs that redirects went through"  # their numbers, eight bytes each
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of what a stranger may have written
@@ -210,7 +211,11 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
 def _written(crawl: Crawl) -> Written:
     store, policy = crawl.store, _resumable(crawl)
     counts = {**crawl.counts, LEFT_OUT: store.left_out}
-    state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
+    state = {
+        **policy.state(),
+        COUNTS: json.dumps(counts).encode(),
+        PASSED: store.passed.tobytes(),
+    }
     return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), state)
 
 

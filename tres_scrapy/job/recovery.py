@@ -17,7 +17,7 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.database import reading
-from tres_scrapy.job.journal import COUNTS, Journal
+from tres_scrapy.job.journal import COUNTS, PASSED, Journal
 from tres_scrapy.policies.crawl import (
     BLAMELESS,
     NO_ROWS,
@@ -95,6 +95,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
+    crawl.store.restore_passed(np.frombuffer(state.get(PASSED, b""), np.int64))
     crawl.store.restore_links(linked)
     del linked
     if own is not None:

@@ -29,7 +29,7 @@ class Results:
 
     @property
     def share_new(self) -> float:
-        """The share of results that no page or query has brought before, 0 without any."""
+        """The share of results that were not fetched before, 0 without any."""
         return self.new / max(self.found, 1)
 
     def extend(self, more: Results) -> None:

@@ -117,18 +117,25 @@ def _rule(topic: str) -> Callable[[str], bool]:
 
 def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, Document]]:
     """Yield (id, document) of every line."""
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            row = json.loads(line)
+            categories = [*row["categories"], "uncategorised"]
+            url = f"http://{_host(categories[0])}/{row['id']}"
+            relevant = any(map(holds, categories))
+            links = tuple(row["links"])
+            yield row["id"], Document(url, row["title"], links, row["text"], relevant)
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise ValueError(f"{path.name} line {number} is no document: {error!r}") from error
+
+
+def _lines(path: Path) -> Iterator[str]:
     opener = lzma.open if path.suffix == ".xz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                categories = [*row["categories"], "uncategorised"]
-                url = f"http://{_host(categories[0])}/{row['id']}"
-                relevant = any(map(holds, categories))
-                links = tuple(row["links"])
-                yield row["id"], Document(url, row["title"], links, row["text"], relevant)
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
-                raise ValueError(f"{path.name} line {number} is no document: {error!r}") from error
+    try:
+        with opener(path, "rt", encoding="utf-8") as lines:
+            yield from lines
+    except (UnicodeDecodeError, lzma.LZMAError, EOFError) as error:
+        raise ValueError(f"{path.name} cannot be read: {error}") from error
 
 
 def _host(category: str) -> str:
