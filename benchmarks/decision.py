@@ -2,26 +2,30 @@
 
     python benchmarks/decision.py [--samples 10000 100000 800000] [--repeats 200]
 
-The tree has a leaf for each 320 samples, as in Figure 4 (800,000 samples, 2,500 leaves). Prints
-and writes results/decision.csv: milliseconds on one core, by the default's representatives and
-by 1 of each leaf, by Q of every sample (P 2.5), and how many times as long the last takes. The
-choices take turns, so that what else the machine does slows all of them.
+The tree has a leaf for each 320 samples, as in Figure 4 (800,000 samples, 2,500 leaves), and
+samples wait in all of them. Prints and writes results/decision.csv: processor time in
+milliseconds on one thread, by the default's representatives and by 1 of each leaf, by Q of every
+sample (P 2.5), and how many times as long the last takes. Each is the median of many choices in a
+row, as in a crawl: after one that reads the whole frontier the next is slow, whoever makes it.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Sequence
+import os
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import process_time
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 import numpy as np
 import torch
 
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.policies.policy import Experience, Policy
+from tres_scrapy.policies.policy import Experience
 from tres_scrapy.policies.setup import LearningOptions, Setup
 from tres_scrapy.policies.synchronous import SynchronousPolicy
 from tres_scrapy.policies.tres import TresPolicy
@@ -29,7 +33,7 @@ from tres_scrapy.policies.tres import TresPolicy
 LINKS = 40
 DOMAINS = 5_000
 SAMPLES_OF_LEAF = 320
-WARM_UP = 5  # choices that are not counted
+WARM_UP = 20  # times that are not counted
 RESULTS = Path(__file__).parent / "results"
 FIELDS = (
     *("samples", "leaves", "tres_ms", "tres_1_ms", "synchronous_ms"),
@@ -38,53 +42,59 @@ FIELDS = (
 
 
 def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy, SynchronousPolicy]:
-    """Return three policies over one store of `samples` frontier samples, their trees grown."""
+    """Return three policies over one store of `samples` frontier samples, their trees grown.
+
+    In features 4 to 6 experiences and samples are spread alike; in the others, all are alike, so
+    that every leaf has its share of the samples.
+    """
     random = np.random.default_rng(seed)
     store = SampleStore(DomainLedger())
     setups = [
-        Setup(seed, learning=LearningOptions(representatives=each, exploration_steps=0))
+        Setup(
+            seed,
+            learning=LearningOptions(representatives=each, exploration_steps=0, warm_up_steps=0),
+        )
         for each in (LearningOptions.representatives, 1)
     ]
-    four, one = (TresPolicy(store, setup) for setup in setups)
+    several, one = (TresPolicy(store, setup) for setup in setups)
     every = SynchronousPolicy(store, setups[0])
     leaves, step = samples // SAMPLES_OF_LEAF, 0
-    while len(four.tree) < leaves or store.pending < samples:
+    while len(several.tree) < leaves or store.pending < samples:
         count = LINKS if store.pending < samples else 0
-        x = random.random(8).astype(np.float32)
+        x = np.array([0, 0, 0, *random.random(3), 0.5, 0.5], dtype=np.float32)
         experience = Experience(step, x, float(random.random() < x[5]))
         hosts = random.integers(DOMAINS, size=count).tolist()
         urls = [f"http://d{host}.test/{step}/{i}" for i, host in enumerate(hosts)]
         actions = random.random((count, 3)).astype(np.float32)
         rows = store.add(NO_PARENT, urls, [""] * count, actions)
-        for policy in (four, one, every):
-            if len(four.tree) < leaves:
+        for policy in (several, one, every):
+            if len(several.tree) < leaves:
                 policy.observe(experience)
             policy.expand(experience, rows)
         step += 1
-    return four, one, every
+    assert len(several.tree.pool.occupied()) > 0.9 * leaves
+    return several, one, every
 
 
-def milliseconds(policies: Sequence[Policy], repeats: int) -> list[float]:
-    """Return the mean time of a choice of each policy."""
-    times = np.zeros((repeats, len(policies)))
-    for turn in range(-WARM_UP, repeats):
-        for i, policy in enumerate(policies):
-            start = perf_counter()
-            policy.select()
-            times[turn, i] = 1000 * (perf_counter() - start)  # the warm-up is overwritten
-    return [float(mean) for mean in times.mean(axis=0)]
+def milliseconds(do: Callable[[], object], repeats: int) -> float:
+    """Return the median processor time of doing something."""
+    times = np.zeros(WARM_UP + repeats)
+    for turn in range(len(times)):
+        start = process_time()
+        do()
+        times[turn] = 1000 * (process_time() - start)
+    return float(np.median(times[WARM_UP:]))
 
 
 def measure(samples: int, repeats: int) -> dict[str, float]:
     """Return the figures of one frontier."""
-    four, one, every = grown_policies(samples)
-    tres, tres_1, synchronous = milliseconds((four, one, every), repeats)
-    start = perf_counter()
-    for _ in range(repeats):
-        four.learn()
-    learning = 1000 * (perf_counter() - start) / repeats
+    several, one, every = grown_policies(samples)
+    tres, tres_1, synchronous = (
+        milliseconds(policy.select, repeats) for policy in (several, one, every)
+    )
+    learning = milliseconds(several.learn, repeats)
     ratios = synchronous / tres, synchronous / tres_1
-    figures = (samples, len(four.tree), tres, tres_1, synchronous, *ratios, learning)
+    figures = (samples, len(several.tree), tres, tres_1, synchronous, *ratios, learning)
     return dict(zip(FIELDS, (round(figure, 3) for figure in figures), strict=True))
 
 
@@ -101,7 +111,7 @@ def main() -> None:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         for samples in options.samples:
-            row = measure(samples, options.repeats if samples <= 100_000 else 20)
+            row = measure(samples, options.repeats if samples <= 100_000 else options.repeats // 5)
             print(*row.values(), sep="\t", flush=True)
             writer.writerow(row)
 

@@ -54,6 +54,15 @@ class Web:
             self.leased.append(decision.row)
             self.state = self.crawl.policy.state()
 
+    def hold(self):
+        """Let a fetch fail in a way that is believed with the next booking, after a choice."""
+        if len(self.leased) < 2:
+            return
+        booking = self.crawl.book_failure(self.leased.pop(0), "http_500")
+        self.journal.hold(self.crawl, booking)
+        self.lease()
+        self.book()
+
     def book(self):
         if not self.leased:
             return
@@ -133,10 +142,11 @@ def frontier_of(crawl):
 
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=25)
-@given(events=st.lists(st.sampled_from("LLBK"), max_size=60))
+@given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
+@example(events=list("LLBBLLLHLB"))
 def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, events):
-    """L leases, B books, K kills: after each K a new crawl knows all that the old one knew."""
+    """L leases, B books, H holds a booking, K kills: a new crawl knows what the old one knew."""
     directory = tmp_path_factory.mktemp("job")
     journal, crawl = Journal.open(directory, {}), new_crawl(policy)
     seed(crawl)
@@ -147,6 +157,8 @@ def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, 
             web.lease()
         elif event == "B":
             web.book()
+        elif event == "H":
+            web.hold()
         else:
             journal.connection.close()  # as the end of the process would
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)

@@ -9,14 +9,21 @@ from tres_scrapy import settings
 from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config import Config
 from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.policies import ache
 from tres_scrapy.policies.registry import POLICIES
 
 PAGES = 40
+ACHE_LEARNS = 15  # so that the crawl is long enough to be led by what it has learned
 NO_SLOW_HOSTS = """
 from tres_scrapy.webs.synthetic import SyntheticWeb
 SyntheticWeb._delay = lambda self, site: 0.0
 """
-CRAWL_EACH = """
+CRAWL_EACH = (
+    f"""
+from tres_scrapy.policies import ache
+ache.LEARNING_LIMIT = {ACHE_LEARNS}
+"""
+    + """
 import sys
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.utils.defer import deferred_f_from_coro_f
@@ -43,6 +50,7 @@ async def main(_):
 
 react(main)
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +81,7 @@ def fetched(log):
 
 def test_order_is_that_of_crawls_with_one_request_at_a_time(scrapy, worlds, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
+    monkeypatch.setattr(ache, "LEARNING_LIMIT", ACHE_LEARNS)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     crawls = scrapy(PAGES, tmp_path, *POLICIES, program=("-c", CRAWL_EACH))
     assert crawls.returncode == 0, crawls.stderr[-2000:]

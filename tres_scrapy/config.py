@@ -173,7 +173,9 @@ class Config:
     gamma: float = setting(number(0, 0.999), AgentOptions.gamma, "discount of future reward")
     learning_rate: float = setting(number(0, 1), AgentOptions.learning_rate, "Adam's rate")
     learning_rate_decay: float = setting(
-        number(0, 1), AgentOptions.learning_rate_decay, "its factor at each target update"
+        number(0, 1),
+        AgentOptions.learning_rate_decay,
+        "its factor at each target update, down to a quarter of the first",
     )
     target_period: int = setting(
         whole(1), AgentOptions.target_period, "gradient steps between target updates"

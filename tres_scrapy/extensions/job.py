@@ -59,7 +59,6 @@ class Job:
         self._spider = spider
         self._keeps_requests = not getattr(spider, "follow_every_link", False)
         self._stop = stop
-        self._uncertain: list[Booking] = []
         self._holds_items = False
 
     @classmethod
@@ -123,12 +122,9 @@ class Job:
         One that is not `certain` waits for one that is: until then it stays leased in JOBDIR.
         """
         if not certain:
-            self._uncertain.append(booking)
+            self._journal.hold(crawl, booking)
             return True
         text = None if item is None else json.dumps(asdict(item))
-        for waiting in self._uncertain:
-            self._write(partial(self._journal.book, crawl, waiting))
-        self._uncertain.clear()
         return self._write(partial(self._journal.book, crawl, booking, mark, text))
 
     def seed(self, crawl: Crawl) -> bool:

@@ -31,7 +31,21 @@ PASSED = "URLs that redirects went through"  # their numbers, eight bytes each
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of what a stranger may have written
+
+
+class _Held(NamedTuple):
+    """A row of the table step, and the choice that completes its candidates, once there is one."""
+
+    step: tuple[object, ...]
+    sampled: int | None = None
+
+
 NOTHING = Written(0, 0, 0, 0, {})
+_INSERT_STEP = (
+    "INSERT INTO step "
+    "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 class Journal:
@@ -47,6 +61,7 @@ class Journal:
         self._written = NOTHING
         self._exported: list[int] = []
         self._kept: dict[int, str] = {}
+        self._held: list[_Held] = []
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
@@ -89,7 +104,18 @@ class Journal:
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
                 # It completes the candidates of the experiences that came before.
                 cursor.execute("UPDATE step SET sampled = ? WHERE sampled IS NULL", values[:1])
+                self._held = [
+                    each if each.sampled is not None else each._replace(sampled=decision.row)
+                    for each in self._held
+                ]
         self._written = written
+
+    def hold(self, crawl: Crawl, booking: Booking) -> None:
+        """Write a booking down together with the next one that is booked.
+
+        Until then its sample stays leased.
+        """
+        self._held.append(_Held(_step(crawl, booking)))
 
     def book(
         self, crawl: Crawl, booking: Booking, mark: bytes | None = None, item: str | None = None
@@ -98,15 +124,17 @@ class Journal:
 
         `mark` is the fingerprint of its page, `item` the page's item, kept until it is exported.
         """
-        row = booking.experience.row
+        steps = [*self._held, _Held(_step(crawl, booking, mark))]
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
-            self._write_step(cursor, crawl, booking, mark)
-            cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
-            cursor.execute("DELETE FROM request WHERE row = ?", (row,))
+            for step, sampled in steps:
+                cursor.execute(_INSERT_STEP, (*step, sampled))
+                cursor.execute("DELETE FROM lease WHERE row = ?", step[:1])
+                cursor.execute("DELETE FROM request WHERE row = ?", step[:1])
             if item is not None:
-                cursor.execute("INSERT INTO item VALUES (?, ?)", (row, item))
+                cursor.execute("INSERT INTO item VALUES (?, ?)", (booking.experience.row, item))
         self._written = written
+        self._held.clear()
 
     def seed(self, crawl: Crawl) -> None:
         """Write down seeds that have come while the crawl runs."""
@@ -180,19 +208,14 @@ class Journal:
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
 
-    def _write_step(
-        self, cursor: sqlite3.Cursor, crawl: Crawl, booking: Booking, mark: bytes | None
-    ) -> None:
-        (row, x, reward), outlinks = booking.experience, booking.outlinks
-        cursor.execute(
-            "INSERT INTO step (row, url, host, kind, reward, relevant, x, first, outlinks, mark) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(row, crawl.store.url_id(row), crawl.store.host(row), booking.kind, reward),
-                *(booking.relevant, x.astype("<f4").tobytes()),
-                *(int(outlinks[0]) if len(outlinks) else 0, len(outlinks), mark),
-            ),
-        )
+
+def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[object, ...]:
+    (row, x, reward), outlinks = booking.experience, booking.outlinks
+    return (
+        *(row, crawl.store.url_id(row), crawl.store.host(row), booking.kind, reward),
+        *(booking.relevant, x.astype("<f4").tobytes()),
+        *(int(outlinks[0]) if len(outlinks) else 0, len(outlinks), mark),
+    )
 
 
 def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[str, str]) -> None:
