@@ -64,6 +64,7 @@ STYLE: Final[Any] = {
 NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 WIDTH, HEIGHT = 3.8, 2.9  # of a panel, inches
 MARKS: Final = 50  # points of a line
+NEAR: Final = 5.0  # points of the harvest rate, which a label is high
 BINS: Final = 4  # of frontier sizes, to a factor of ten
 
 
@@ -178,12 +179,16 @@ def _pareto(cells: Cells) -> Figure | None:
 
 
 def _label_points(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    """Write each MAX beside its point, by turns above and below: neighbours are close."""
-    for i, cap in enumerate(sorted(points, key=points.__getitem__)):
+    """Write each MAX above its point, or below where another point is close above."""
+    for cap, (x, y) in points.items():
+        below = any(
+            y < top <= y + NEAR and max(x, other) < 1.2 * min(x, other)
+            for other, top in points.values()
+        )
         axes.annotate(
             cap,
-            points[cap],
-            xytext=(0, -13 if i % 2 else 5),
+            (x, y),
+            xytext=(0, -13 if below else 5),
             textcoords="offset points",
             ha="center",
         )

@@ -56,9 +56,9 @@ def representatives(
 def counts(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64]:
     """Return how many samples are drawn of leaves of these sizes [n].
 
-    They are `each` or, of several, the square root of the size where that is more: most samples
-    wait in few leaves, in which little is known. Together they are no more than `most`, but at
-    least one of every leaf.
+    With 1 `each` it is one of every leaf. With more it is `each`, or the square root of the size
+    where that is more, since most samples wait in few leaves, in which little is known; where that
+    would be more than `most` together, all but the first of every leaf are cut by one factor.
     """
     if each == 1:
         return np.ones(len(sizes), dtype=np.int64)
