@@ -39,7 +39,10 @@ def test_the_same_conditions_may_come_back(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ({"http": True}, "the mode 'in one process', these would have 'HTTP'"),
-        ({"settings": {}}, "the settings {'TRES_GAMMA': '0.5'}, these would have {}"),
+        (
+            {"settings": {}},
+            "the settings {'TRES_GAMMA': '0.5'}, these would have {'TRES_GAMMA': None}",
+        ),
         ({"web": "corpus"}, "the web 'synthetic'"),
     ],
 )

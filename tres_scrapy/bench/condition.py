@@ -126,6 +126,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _compare(directory: Path, name: str, there: object, value: object) -> None:
+    if isinstance(there, dict) and isinstance(value, dict):
+        differ = [key for key in there.keys() | value if there.get(key) != value.get(key)]
+        there, value = ({key: each.get(key) for key in sorted(differ)} for each in (there, value))
     if there != value:
         raise ValueError(
             f"the results in {directory} have the {name} {there!r}, these would have {value!r}: "

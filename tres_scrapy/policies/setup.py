@@ -19,12 +19,13 @@ class LearningOptions:
     Departures from the authors' code: exploration lasts 30 steps, not 500, which short crawls
     cannot afford; in the warm-up, every step brings `warm_up_updates` gradient steps, for then
     experiences are few; later there is one every `update_period` steps, where they take one in
-    three, of 64 experiences, not 60. From the paper: it draws one representative of each leaf; here they are
-    `representatives`, and of a big leaf the square root of its size, for within a leaf Q still
-    tells samples apart. A share `new_domains` of the choices is kept for domains that were never
-    visited, the best of them: otherwise the agent stays on the sites that it knows to be good.
-    To Q is added `ucb` times the width of its confidence (LinUCB): what is like nothing fetched so
-    far is tried, or the agent may never learn that, say, keywords in URLs are a good sign.
+    three, of 64 experiences, not 60. From the paper: it draws one representative of each leaf;
+    here they are `representatives`, and of a big leaf the square root of its size, for within a
+    leaf Q still tells samples apart. A share `new_domains` of the choices is kept for domains that
+    were never visited, the best of them: otherwise the agent stays on the sites that it knows to
+    be good. To Q is added `ucb` times the width of its confidence (LinUCB): what is like nothing
+    fetched so far is tried, or the agent may never learn that, say, keywords in URLs are a good
+    sign.
     """
 
     representatives: int = 4
