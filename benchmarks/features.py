@@ -30,6 +30,12 @@ from tres_scrapy.policies.tres import TresPolicy
 MOST = 30_000  # links that are looked at
 FIRST = (50, 300)  # links that are put first
 RATIO = FEATURES.index("domain_relevance")
+TITLE = f"""\
+# What x(s, a) can tell of the links that wait
+
+`python benchmarks/features.py` after a crawl of TRES: of the first {FIRST[0]} / {FIRST[1]} links as a classifier ranks them,
+which has learned of the other half of the domains, and as Q does, how many in a hundred are relevant.
+"""
 HEAD = ("topic", "web", "links to", "waiting", "relevant", "the paper's x", "with inlinks", "by Q")
 
 
@@ -100,7 +106,7 @@ def main() -> None:
                 lines.append(f"| {' | '.join(row)} |")
                 print(lines[-1], flush=True)
     if options.output is not None:
-        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        options.output.write_text("\n".join([TITLE, *lines, ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":
