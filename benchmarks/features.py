@@ -34,8 +34,8 @@ TITLE = f"""\
 # What x(s, a) can tell of the links that wait
 
 `python benchmarks/features.py` after a crawl of TRES: how many in a hundred are relevant of the
-first {FIRST[0]} / {FIRST[1]} links, as a classifier ranks them that has learned of the other half of the
-domains, and as Q does.
+first {FIRST[0]} / {FIRST[1]} links, as a classifier ranks them that has learned of the other half
+of the domains, and as Q does.
 """
 HEAD = ("topic", "web", "links to", "waiting", "relevant", "the paper's x", "with inlinks", "by Q")
 
