@@ -111,7 +111,7 @@ def main() -> None:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         writer.writeheader()
         for samples in options.samples:
-            row = measure(samples, options.repeats if samples <= 100_000 else options.repeats // 5)
+            row = measure(samples, max(1, options.repeats // (1 if samples <= 100_000 else 5)))
             print(*row.values(), sep="\t", flush=True)
             writer.writerow(row)
 

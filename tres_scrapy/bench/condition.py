@@ -89,9 +89,9 @@ class Conditions:
 
     def _packs(self, runs: Iterable[Run]) -> dict[str, str]:
         """Return the hashes of the packs that judge the pages of runs, by name."""
-        configs = map(self.config, runs)
-        packs = {config.pack: config.packs()[config.pack] for config in configs}
-        return {name: sha256(packs[name] / TOPIC_FILE) for name in sorted(packs)}
+        configs = {config.pack: config for config in map(self.config, runs)}
+        places = {name: config.packs()[name] for name, config in sorted(configs.items())}
+        return {name: sha256(place / TOPIC_FILE) for name, place in places.items()}
 
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"

@@ -78,9 +78,8 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
         "Harvest rate in % / relevant domains (Table 3)",
         "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
         "the oracle aside; n: of how many seeds, where of fewer than others (never bold). †: links "
-        "ran out, "
-        "after that many pages; what was asked for and not fetched then counts as irrelevant for "
-        "the best, the ratios and the Pareto order.",
+        "ran out, after that many pages; what was asked for and not fetched then counts as "
+        "irrelevant for the best, the ratios and the Pareto order.",
         crawler_table(cells),
     )
     yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
