@@ -164,13 +164,14 @@ def test_live_line_is_for_terminals_unless_turned_off(monkeypatch, setting):
 
 
 def test_crawl_in_a_terminal_has_a_live_line_that_tears_no_log_line(tmp_path):
-    options = ("-a", "topic=food", "-a", "pages=30", "-a", "web=synthetic")
+    options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
     options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "progress_interval=0.2")
+    options += ("-s", "DOWNLOAD_DELAY=1.5")  # longer than from one drawing to the next
     with terminal(200) as screen:
         command = [sys.executable, "-m", "scrapy", "crawl", "tres", *options]
         process = subprocess.run(command, cwd=PROJECT, stderr=screen.file, timeout=120, check=False)
     assert process.returncode == 0, screen.shown
-    assert re.search(r"\r\d+/30 pages · .*harvest [\d.]+ %.* · frontier ", screen.shown)
+    assert re.search(r"\r[1-3]/3 pages · .*harvest [\d.]+ %.* · frontier ", screen.shown)
     reports = [line for line in screen.lines if "pages, harvest rate" in line]
     assert len(reports) == 1, "only the last is logged"
     assert LOG_LINE.match(reports[0])
