@@ -11,6 +11,7 @@ import numpy as np
 import tldextract
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.integer_set import IntegerSet
 from tres_scrapy.frontier.limit import LIMITS, FrontierLimits
 from tres_scrapy.frontier.table import Table
 
@@ -96,7 +97,7 @@ class DomainLedger:
         self.progress = 0.0
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
-        self._links: set[int] = set()  # from which domain to which: (from << 32) + to
+        self._links = IntegerSet()  # from which domain to which: (from << 32) + to
         self._records = Table(_RECORD)
 
     def __len__(self) -> int:
@@ -130,9 +131,8 @@ class DomainLedger:
         """
         if not self.inlinks:
             return
-        links = {(source << 32) + target for target in targets.tolist() if target != source}
-        new = np.array(list(links - self._links), dtype=np.int64) & 0xFFFFFFFF
-        self._links |= links
+        links = (source << 32) + targets[targets != source].astype(np.int64)
+        new = self._links.add(links) & 0xFFFFFFFF
         self._records["inlinks"][new] += 1
         self._records["relevant_inlinks"][new] += relevant
 
