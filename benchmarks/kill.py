@@ -29,7 +29,8 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
-from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+from tres_scrapy.domain import registrable_domain
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
 from tres_scrapy.job.database import NAME
 from tres_scrapy.job.journal import Journal

@@ -6,14 +6,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 MAY_IMPORT = {
     "topic": {"topic"},
-    "frontier": {"frontier"},
+    "frontier": {"frontier", "domain"},
     "agent": {"agent", "frontier", "topic"},
     "policies": {"policies", "agent", "frontier", "topic"},
     "job": {"job", "schema", "policies", "agent", "frontier", "topic"},
     "refresh": {"refresh", "schema", "topic"},
     "run": {"run", "schema", "policies", "frontier", "topic"},
     "surface": {"surface", "topic"},
-    "webs": {"webs", "local_server"},
+    "webs": {"webs", "local_server", "domain"},
     "render": {"render", "topic", "address", "local_server"},
     "archive": {"archive"},
 }

@@ -11,6 +11,7 @@ from warcio.warcwriter import WARCWriter
 from tres_scrapy.archive.exchange import Exchange, Note
 from tres_scrapy.archive.record import exchange_records, info_record, note_record
 from tres_scrapy.webs import recording as module
+from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recorded import RecordedWeb
 
 SOUP = b"<html><title>Leek soup</title><body>Simmer the leeks.</body></html>"
@@ -25,9 +26,23 @@ def verdict(url, **fields):
     return note_record(Note(url, {name: str(value).lower() for name, value in fields.items()}))
 
 
+def relevant(url):
+    return verdict(url, relevant=True)
+
+
 def of(*records, path):
     path.write_bytes(b"".join(gzip.compress(each) for part in records for each in part))
     return RecordedWeb(path)
+
+
+def test_domains_are_counted_as_they_are_registered(path):
+    hosts = ("www.leek.co.uk", "www.soup.co.uk", "kitchen.soup.co.uk", "10.0.0.1", "10.2.0.1")
+    urls = [f"http://{host}/" for host in hosts]
+    records = [part for url in urls for part in (exchange_records(answered(url)), relevant(url))]
+    web, count = of(*records, path=path), Count()
+    for url in urls:
+        count.add(url, web.answer(url))
+    assert sorted(count.domains) == ["10.0.0.1", "10.2.0.1", "leek.co.uk", "soup.co.uk"]
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.frontier.ledger import Cap, DomainLedger, registrable_domain
+from tres_scrapy.domain import registrable_domain
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
 

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tres_scrapy.frontier.ledger import registrable_domain
+from tres_scrapy.domain import registrable_domain
 from tres_scrapy.topic.reader import open_bytes
 from tres_scrapy.topic.text import canonicalise
 

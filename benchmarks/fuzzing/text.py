@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, url
 from fuzzing.target import check_line
 from tres_scrapy.address import is_public, literal, may_be_public
-from tres_scrapy.frontier.ledger import registrable_domain
+from tres_scrapy.domain import registrable_domain
 from tres_scrapy.request import dump_request, load_request
 from tres_scrapy.topic.duplicate import LANES, Duplicates, fingerprint
 from tres_scrapy.topic.keyword import KeywordSet

@@ -18,7 +18,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.config import ALWAYS, NEVER, Config, ConfigError
-from tres_scrapy.frontier.ledger import registrable_domain
+from tres_scrapy.domain import registrable_domain
 from tres_scrapy.job.database import JobError
 from tres_scrapy.render.browser import find_browser
 from tres_scrapy.render.gate import Gate, Parent, Rule

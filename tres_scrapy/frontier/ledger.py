@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-import tldextract
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.integer_set import IntegerSet
@@ -21,20 +18,6 @@ _RECORD = np.dtype(
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
     ]
 )
-_suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
-
-
-@lru_cache(maxsize=1_000)  # a new host is asked for twice
-def registrable_domain(host: str) -> str:
-    """Return the domain one registers to own `host`; an address or a single label is its own."""
-    if ":" in host or host[-1:].isdecimal():
-        try:
-            return str(ipaddress.ip_address(host.strip("[]")))
-        except ValueError:
-            pass
-    # The list's implicit rule "*": under an unlisted top-level domain, names are registered
-    # directly below it.
-    return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,13 @@ from math import inf
 from typing import TextIO
 from urllib.parse import urlsplit
 
+from tres_scrapy.domain import registrable_domain
 from tres_scrapy.webs.web import Answer
 
 PAGES = (
     "page",
     "trap",
 )  # HTML with status 200 that is no soft 404; a trap never counts as relevant
-
-
-def domain(host: str) -> str:
-    """Return the registrable domain of a host of an offline web: its last two labels."""
-    return ".".join(host.split(".")[-2:])
 
 
 class Count:
@@ -71,7 +67,7 @@ class Count:
         self.pages += 1
         if answer.kind == "page" and answer.relevant:
             self.relevant += 1
-            self.domains.add(domain(urlsplit(url).hostname or ""))
+            self.domains.add(registrable_domain(urlsplit(url).hostname or ""))
 
     @property
     def harvest(self) -> float:
