@@ -51,6 +51,17 @@ def links_of(*links):
     return neighbourhoods, rows
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 7])
+def test_links_are_worth_the_same_however_many_are_valued_at_once(monkeypatch, at_once):
+    links, rows = links_of(*(("http://a.test/leek", "soup " * (i % 3), "") for i in range(7)))
+    classifier = neighbourhood.LinkClassifier(np.arange(3) + 0.5, -0.25)
+    whole = classifier.decide(links, rows[::-1])
+    assert len(set(whole.tolist())) == 2
+    monkeypatch.setattr(neighbourhood, "_AT_ONCE", at_once)
+    assert classifier.decide(links, rows[::-1]).tolist() == whole.tolist()
+    assert classifier.decide(links, rows[:0]).tolist() == []
+
+
 @pytest.mark.usefixtures("learns_soon")
 def test_learns_from_words_which_links_are_relevant():
     crawl, rewards = crawl_web()

@@ -193,6 +193,23 @@ def test_seed_of_a_busy_host_waits():
     assert crawl.store.url(crawl.next().row) == A
 
 
+def test_seeds_of_a_busy_host_are_not_looked_at_again_at_every_choice(monkeypatch):
+    crawl = crawl_of(*(f"http://a.test/{number}" for number in range(50)), B)
+    looked_at, standing = [], crawl.store.standing
+
+    def spy(rows, busy_hosts=()):
+        looked_at.extend(rows.tolist())
+        return standing(rows, busy_hosts)
+
+    monkeypatch.setattr(crawl.store, "standing", spy)
+    busy = [crawl.store.hosts.index("a.test")]
+    assert crawl.store.url(crawl.next(busy).row) == B
+    assert [crawl.next(busy) for _ in range(5)] == [None] * 5
+    assert len(looked_at) == 51
+    assert [crawl.next().row for _ in range(50)] == list(range(50))
+    assert len(looked_at) == 101
+
+
 def test_figures_name_what_is_worth_watching():
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, B, C)

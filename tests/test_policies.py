@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
@@ -178,6 +180,25 @@ def test_queue_brings_a_free_host_back_one_sample_a_choice():
     queue.push(rows, [9, 8, 7, 3, 2, 1])
     assert queue.pop([0]) == (3, 3.0)
     assert [queue.pop()[0] for _ in range(5)] == [0, 1, 2, 4, 5]
+
+
+@given(
+    pushes=st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6),
+    pops=st.integers(0, 3),
+)
+def test_queue_is_in_the_order_of_values_then_of_arrival(pushes, pops):
+    store = SampleStore(DomainLedger())
+    queue, slow = FrontierQueue(store), []
+    for part, values in enumerate(pushes):
+        urls = [f"http://{part}-{i}.test/" for i in range(len(values))]
+        rows = store.add(-1, urls, [""] * len(urls), np.zeros((len(urls), 3)))
+        queue.push(rows, values)
+        slow += zip(rows.tolist(), values, strict=True)
+        for _ in range(pops):
+            best = max(slow, key=lambda sample: sample[1], default=None)
+            assert queue.pop() == best
+            if best is not None:
+                slow.remove(best)
 
 
 def test_queue_gives_back_all_samples_best_first():

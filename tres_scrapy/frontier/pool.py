@@ -52,7 +52,8 @@ class LeafPool:
 
     def discard(self, leaf: int, row: int) -> None:
         """Take the given row out of a leaf; raise ValueError if it is not there."""
-        positions = np.flatnonzero(self.rows(leaf) == row)
+        start, size, _ = self._segment(leaf)
+        positions = np.flatnonzero(self._rows[start : start + size] == row)
         if not len(positions):
             raise ValueError(f"row {row} is not in leaf {leaf}")
         self.remove(leaf, int(positions[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.policies.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.policies.queue import FrontierQueue
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
 
@@ -62,7 +63,8 @@ class Crawl:
         self.failures: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()  # what else is counted, by the names of the stats
         self.loss: float | None = None
-        self._first: deque[Decision] = deque()  # seeds, and what an interrupted crawl had leased
+        self._first = FrontierQueue(store)  # seeds, and what an interrupted crawl had leased
+        self._chosen: dict[int, Decision] = {}  # by which the latter were chosen
         self._leased: dict[int, Lease] = {}
 
     @property
@@ -92,7 +94,7 @@ class Crawl:
         `actions` [n, 3] holds features 4 to 6.
         """
         rows = self.store.add(NO_PARENT, urls, anchors, actions)
-        self._first.extend(Decision(row, None, None) for row in rows.tolist())
+        self._first.push(rows, np.zeros(len(rows)))
         return rows
 
     def add_outlinks(
@@ -119,7 +121,7 @@ class Crawl:
         ledger.cap = cap
         rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
         seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
-        self._first.extend(Decision(row, None, None) for row in seeds.tolist())
+        self._first.push(seeds, np.zeros(len(seeds)))
         self.policy.readmit(np.setdiff1d(rows, seeds, assume_unique=True))
         return rows
 
@@ -224,7 +226,9 @@ class Crawl:
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
         """Fetch these PENDING samples, seeds or chosen once already, before anything else."""
-        self._first.extend(decisions)
+        self._chosen |= {decision.row: decision for decision in decisions}
+        rows = np.array([decision.row for decision in decisions], dtype=np.int64)
+        self._first.push(rows, np.zeros(len(rows)))
 
     def figures(self) -> dict[str, float | str]:
         """Return what is worth watching, by the names of the stats."""
@@ -244,17 +248,11 @@ class Crawl:
         return figures | self.policy.figures()
 
     def _next_first(self, busy_hosts: Sequence[int]) -> Decision | None:
-        for _ in range(len(self._first)):
-            decision = self._first.popleft()
-            row = np.array([decision.row])
-            standing = self.store.standing(row, busy_hosts)[0]
-            if standing == Standing.READY:
-                return decision
-            if standing == Standing.DEAD:
-                self.store.drop(row)
-            else:
-                self._first.append(decision)
-        return None
+        first = self._first.pop(busy_hosts)
+        if first is None:
+            return None
+        row, _ = first
+        return self._chosen.pop(row, Decision(row, None, None))
 
     def _observe(self, row: int, reward: float) -> Experience:
         experience = self._leased.pop(row).experience._replace(reward=reward)

@@ -18,6 +18,7 @@ MIN_LETTERS = 3
 COMMON = 10  # a field with a more frequent word than this is one of which much is known:
 RARE, RARE_AT_FIRST = 5, 1  # a word that is not more frequent than this is no feature
 _LEFT_OUT = -1
+_AT_ONCE = 100_000  # links: what is needed to value them takes some 600 bytes each
 
 Numbers = NDArray[np.int64]
 
@@ -106,9 +107,13 @@ class LinkClassifier(NamedTuple):
 
     def decide(self, neighbourhoods: Neighbourhoods, rows: Rows) -> NDArray[np.floating]:
         """Return the decision values [n] of links, rising with P(relevant)."""
-        words = neighbourhoods.words(rows)
-        weights = self.weights[np.minimum(words.numbers, len(self.weights) - 1)]
-        return self.bias + np.bincount(words.links, weights, minlength=len(rows))
+        values = np.full(len(rows), self.bias)
+        for start in range(0, len(rows), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            words = neighbourhoods.words(rows[part])
+            weights = self.weights[np.minimum(words.numbers, len(self.weights) - 1)]
+            values[part] += np.bincount(words.links, weights, minlength=len(rows[part]))
+        return values
 
 
 def train(

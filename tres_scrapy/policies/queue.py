@@ -32,8 +32,14 @@ class FrontierQueue:
 
     def push(self, rows: Rows, values: ArrayLike) -> None:
         """Add samples with their values, [n]."""
-        for row, value in zip(rows.tolist(), np.asarray(values).tolist(), strict=True):
-            heapq.heappush(self._heap, (-value, next(self._arrival), row))
+        pairs = zip(np.asarray(values).tolist(), rows.tolist(), strict=True)
+        entries = [(-value, next(self._arrival), row) for value, row in pairs]
+        if len(entries) > len(self._heap):
+            self._heap += entries
+            heapq.heapify(self._heap)
+        else:
+            for entry in entries:
+                heapq.heappush(self._heap, entry)
 
     def pop(self, busy_hosts: Sequence[int] = ()) -> tuple[int, float] | None:
         """Remove and return the best sample that can be requested now and its value."""
