@@ -41,6 +41,14 @@ def test_the_log_gives_the_count_of_the_web(tmp_path: Path) -> None:
     assert (series.pages, series.relevant, series.domains) == ([2, 4], [1, 2], [1, 2])
 
 
+def test_the_series_of_a_crawl_ends_with_its_last_page(tmp_path: Path) -> None:
+    write_log(tmp_path / "log")
+    tally = Tally(tmp_path / "log", every=3)
+    tally.read()
+    series = tally.result(RUN, exhausted=True).series
+    assert (series.pages, series.relevant, series.domains) == ([3, 4], [1, 2], [1, 2])
+
+
 def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
     write_log(tmp_path / "whole")
     content = (tmp_path / "whole").read_bytes()

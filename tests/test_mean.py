@@ -33,15 +33,15 @@ def test_the_harvest_rate_of_links_that_ran_out_is_of_the_pages_fetched() -> Non
         result("ache", 1, 30, 5, pages=60), result("ache", 2, 40, 5), result("ache", 3, 0, 0)
     )
     assert ache.harvest.mean == pytest.approx((50 + 40 + 0) / 3)
-    assert ache.ran_out == 60
-    assert cell(result("ache", 2, 40, 5)).ran_out is None
+    assert ache.ran_out == [60]
+    assert cell(result("ache", 2, 40, 5)).ran_out == []
 
 
 def test_the_ratio_is_of_the_seeds_that_both_have() -> None:
     tres = cell(result("tres", 1, 40, 1), result("tres", 2, 60, 1), result("tres", 9, 1, 1))
     oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
-    assert tres.ratio(oracle) == pytest.approx((0.625, 0.1767767))
-    assert tres.ratio(cell(result("oracle", 1, 0, 1))) is None
+    assert tres.shares(oracle) == [0.5, 0.75]
+    assert tres.shares(cell(result("oracle", 1, 0, 1))) == []
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ def test_crawls_without_a_relevant_page_are_drawn(tmp_path: Path) -> None:
     assert picture.name == "pareto.svg"
 
 
+def test_a_crawler_is_drawn_though_one_of_its_crawls_fetched_nothing(tmp_path: Path) -> None:
+    empty = Result(
+        Run("synthetic", "food", 3, "random", "none", 200), 0, 0, 0, 1, True, 1, Series()
+    )
+    harvest = draw(tmp_path, [*RESULTS, empty], "")[0]
+    without = draw(tmp_path, RESULTS, "_without")[0]
+    drawn, as_before = ((tmp_path / each.name).read_bytes() for each in (harvest, without))
+    assert drawn == as_before
+
+
 def test_what_nobody_measured_is_not_drawn(tmp_path: Path) -> None:
     served = [result("tres", "none", seed, measured=False) for seed in (1, 2)]
     assert [picture.name for picture in draw(tmp_path, served, "")] == ["harvest.svg", "pareto.svg"]

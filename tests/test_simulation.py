@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 
 from tres_scrapy import settings
+from tres_scrapy.bench import simulation as module
 from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config import Config
 from tres_scrapy.frontier.ledger import Cap
@@ -113,6 +114,15 @@ def test_series_ends_with_the_count_and_rises(worlds):
     assert series.domains == sorted(series.domains)
     assert series.leaves[-1] >= 1
     assert all(each > 0 for each in series.decision_ms)
+
+
+@pytest.mark.parametrize("marks", [3, 1])
+def test_series_ends_with_the_last_page_though_it_is_no_mark(worlds, monkeypatch, marks):
+    monkeypatch.setattr(module, "MARKS", marks)
+    every = (PAGES - 1) // marks
+    series = simulation_of(worlds, "random", pages=PAGES - 1).run().series
+    assert series.pages == [*range(every, PAGES - 1, every), PAGES - 1]
+    assert len(series.relevant) == len(series.decision_ms) == len(series.pages)
 
 
 def test_progress_adds_up_to_the_pages(worlds):

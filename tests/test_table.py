@@ -102,7 +102,31 @@ def test_crawlers_are_compared_on_the_seeds_that_both_have() -> None:
     assert other == "| ACHE | 80.0 / 9 (n = 1) |"
     better = [result("ache", seed, 1000, 9) for seed in (1, 2, 3)]
     lines = pareto_table(cells_of([tres[0], *better]))
-    assert lines[-1] == "| food | none |  | ACHE (harvest 100.0 > 90.0) |"
+    assert lines[-1] == "| food | none |  | ACHE (n = 1) (harvest 100.0 > 90.0) |"
+
+
+def test_a_ratio_says_of_how_many_seeds_it_is() -> None:
+    tres = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
+    (*_, row) = ratio_table(cells_of([*tres, result("oracle", 2, 1000, 9)]))
+    assert row == "| TRES | 0.900 (n = 1) |"
+
+
+def test_the_best_of_a_topic_is_among_the_crawlers_with_all_its_seeds() -> None:
+    food = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
+    sports = [result("tres", 1, 900, 9, topic="sports")]
+    other = [result("ache", 4, 950, 9, topic="sports")]
+    assert crawler_table(cells_of([*food, *sports]))[-1] == (
+        "| TRES | **90.0 ± 0.0** / **9 ± 0** | **90.0** / **9** |"
+    )
+    assert crawler_table(cells_of([*food, *sports, *other]))[2:] == [
+        "| TRES | **90.0 ± 0.0** / **9 ± 0** | 90.0 / 9 (n = 1) |",
+        "| ACHE |  | 95.0 / 9 (n = 1) |",
+    ]
+
+
+def test_links_that_ran_out_on_some_seeds_are_told() -> None:
+    results = [result("ache", 1, 40, 9), result("ache", 2, 40, 9, pages=60)]
+    assert crawler_table(cells_of(results))[-1].endswith(" †60 (1 of 2) |")
 
 
 def test_the_time_of_a_choice_is_that_of_the_last_tenth_with_the_frontier_then() -> None:

@@ -20,8 +20,11 @@ def load_pack(config: Config) -> Pack:
     return Pack.load(config.packs()[config.pack])
 
 
-def make_crawl(config: Config, pack: Pack) -> Crawl:
-    """Return a new crawl; ConfigError says what the policy lacks."""
+def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Crawl:
+    """Return a new crawl; ConfigError says what the policy lacks.
+
+    `labels` are those of the offline web, where it is open already.
+    """
     try:
         setup = Setup(
             seed=config.random_seed,
@@ -31,7 +34,7 @@ def make_crawl(config: Config, pack: Pack) -> Crawl:
             keywords=(str(config.topic), *pack.given),
             search=config.search_url or (SEARCH if config.web else None),
             similarity=_similarity(config, pack),
-            labels=_labels(config),
+            labels=_labels(config, labels),
         )
         ledger = DomainLedger(
             config.max_per_domain,
@@ -56,9 +59,9 @@ def _similarity(config: Config, pack: Pack) -> Similarity | None:
     return Similarity(pack.classifier.vectors, pack.given)
 
 
-def _labels(config: Config) -> Labels | None:
-    if POLICIES[config.policy].needs != "labels":
-        return None
+def _labels(config: Config, labels: Labels | None) -> Labels | None:
+    if POLICIES[config.policy].needs != "labels" or labels is not None:
+        return labels
     if config.web is None:
         raise ValueError("it reads the labels of an offline web: add -a web=synthetic")
     return open_web(

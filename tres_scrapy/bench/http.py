@@ -116,12 +116,17 @@ class Tally:
         answer = Answer(row["status"], b"", (), row["kind"], row["relevant"], row["site_kind"])
         self.count.add(row["url"], answer, row["time"])
         if self.count.pages > before and self.count.pages % self._every == 0:
-            self.series.pages.append(self.count.pages)
-            self.series.relevant.append(self.count.relevant)
-            self.series.domains.append(len(self.count.domains))
+            self._mark()
+
+    def _mark(self) -> None:
+        self.series.pages.append(self.count.pages)
+        self.series.relevant.append(self.count.relevant)
+        self.series.domains.append(len(self.count.domains))
 
     def result(self, run: Run, *, exhausted: bool) -> Result:
-        """Return the count so far as the result of a run."""
+        """Return the count of a crawl that is over as the result of a run."""
+        if self.count.pages % self._every:
+            self._mark()
         first, last = self._times or (0.0, 0.0)
         return Result(
             run,

@@ -71,10 +71,14 @@ class Cell:
         return statistics.fmean(100 * each.relevant / each.run.pages for each in self.results)
 
     @property
-    def ran_out(self) -> float | None:
-        """The mean number of pages after which links ran out, None where they did not."""
-        pages = [result.pages for result in self.results if result.exhausted]
-        return statistics.fmean(pages) if pages else None
+    def seeds(self) -> set[int]:
+        """The seeds there are results of."""
+        return {result.run.seed for result in self.results}
+
+    @property
+    def ran_out(self) -> list[int]:
+        """The numbers of pages after which links ran out, of the crawls in which they did."""
+        return [result.pages for result in self.results if result.exhausted]
 
     def dominates(self, other: Cell) -> bool:
         """Say whether neither mean is below the other's, and one is above (Pareto).
@@ -87,18 +91,17 @@ class Cell:
 
     def beside(self, other: Cell) -> Cell:
         """Return the results of the seeds that the other has, too; all, if there are none."""
-        seeds = {result.run.seed for result in other.results}
+        seeds = other.seeds
         return Cell(tuple(each for each in self.results if each.run.seed in seeds) or self.results)
 
-    def ratio(self, other: Cell) -> Spread | None:
-        """Return the relevant pages as a share of the other's, seed by seed; None without one."""
+    def shares(self, other: Cell) -> list[float]:
+        """Return the relevant pages as shares of the other's, of each seed that both have."""
         others = {result.run.seed: result.relevant for result in other.results}
-        shares = [
+        return [
             result.relevant / others[result.run.seed]
             for result in self.results
             if others.get(result.run.seed)
         ]
-        return Spread.of(shares) if shares else None
 
 
 Cells = dict[Key, Cell]

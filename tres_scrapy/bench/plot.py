@@ -79,8 +79,15 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
     """Draw what there are data for as SVG files, the same bytes for the same results."""
     cells = cells_of(results)
     painters: dict[str, tuple[str, Callable[[Cells], Figure | None]]] = {
-        "harvest": ("Harvest rate over pages: mean, lowest and highest of the seeds", _harvest),
-        "pareto": ("Harvest rate against relevant domains, by MAX (Figure 3)", _pareto),
+        "harvest": (
+            "Harvest rate over pages: mean, lowest and highest of the seeds, as far as all came",
+            _harvest,
+        ),
+        "pareto": (
+            "Harvest rate against relevant domains, by MAX (Figure 3); where links ran out, the "
+            "rate is of the pages asked for",
+            _pareto,
+        ),
         "frontier": ("Frontier and leaves of TRES over pages (Figure 4)", _frontier),
         "decision": (
             "Processor time of a choice over the size of the frontier: medians of ranges of sizes",
@@ -119,7 +126,8 @@ def _svg(figure: Figure) -> str:
 
 def _harvest(cells: Cells) -> Figure | None:
     """Draw a panel of each topic and MAX: the mean of the seeds, lowest and highest around it."""
-    cells = {key: cell for key, cell in cells.items() if all(r.series.pages for r in cell.results)}
+    drawn = {key: [each for each in cells[key].results if each.series.pages] for key in cells}
+    cells = {key: Cell(tuple(results)) for key, results in drawn.items() if results}
     if not cells:
         return None
     topics, caps = topics_of(cells), caps_of(cells)
@@ -166,9 +174,7 @@ def _pareto(cells: Cells) -> Figure | None:
         for policy in policies_of(cells):
             keys = [Key(topic, policy, cap) for cap in caps_of(cells)]
             points = {
-                key.cap: (cells[key].domains.mean, cells[key].harvest.mean)
-                for key in keys
-                if key in cells
+                key.cap: (cells[key].domains.mean, cells[key].reach) for key in keys if key in cells
             }
             if points:
                 axes.plot(*zip(*points.values(), strict=True), **_marked(policy))

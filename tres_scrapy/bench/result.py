@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from tres_scrapy.topic.file import check_numbers, whole_file
+
+_LARGEST: Final = 1e15  # of a count that somebody can have counted
 
 
 @dataclass(frozen=True, order=True)
@@ -78,7 +80,7 @@ class Result:
         facts["run"], facts["series"] = Run(**facts["run"]), Series(**facts["series"])
         result = cls(**facts)
         for name in ("pages", "relevant", "domains", "fetches", "seconds"):
-            check_numbers(name, facts[name])
+            check_numbers(name, facts[name], _LARGEST)
         for name, marks in vars(result.series).items():
-            check_numbers(name, marks)
+            check_numbers(name, marks, _LARGEST)
         return result

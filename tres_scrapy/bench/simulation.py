@@ -62,7 +62,7 @@ class Simulation:
 
     def __init__(self, world: World, config: Config) -> None:
         self.count = Count()
-        self.crawl = make_crawl(config, world.pack)
+        self.crawl = make_crawl(config, world.pack, world.web.labels)
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config
@@ -83,6 +83,8 @@ class Simulation:
                 self._mark()
                 progress(every)
         progress(self.count.pages % every)
+        if self.count.pages % every:
+            self._mark()
         return self._result(process_time() - start)
 
     def _add_seeds(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Final
@@ -56,12 +57,11 @@ def variant_table(cells: Cells) -> list[str]:
 
 def ratio_table(cells: Cells) -> list[str]:
     """Return the harvest of each crawler as a share of the oracle's; nothing without an oracle."""
-    seeds = _most_seeds(cells)
 
     def text(key: Key) -> str:
         oracle = cells.get(key._replace(policy=ORACLE))
-        ratio = oracle and key in cells and cells[key].ratio(oracle)
-        return _spread(ratio, 3) + _few(cells[key], seeds) if ratio else ""
+        shares = cells[key].shares(oracle) if oracle and key in cells else []
+        return _spread(Spread.of(shares), 3) + _few(shares, _seeds(cells, key)) if shares else ""
 
     policies = [policy for policy in policies_of(cells) if policy != ORACLE]
     if len(policies) == len(policies_of(cells)):
@@ -71,13 +71,13 @@ def ratio_table(cells: Cells) -> list[str]:
 
 def pareto_table(cells: Cells) -> list[str]:
     """Return which crawlers TRES dominates in harvest rate and domains, and why not the others."""
-    rows, seeds = [], _most_seeds(cells)
+    rows = []
     for topic, cap in product(topics_of(cells), caps_of(cells)):
         tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
         if tres is not None and rivals:
             beaten, others = [], []
             for rival, cell in rivals.items():
-                name = rival + _few(cell, seeds)
+                name = rival + _few(cell.beside(tres).results, tres.seeds | cell.seeds)
                 if tres.dominates(cell):
                     beaten.append(name)
                 else:
@@ -101,41 +101,46 @@ def pace_table(cells: Cells) -> list[str]:
 
 
 def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
-    seeds = _most_seeds(cells)
-
     def text(key: Key) -> str:
         if key not in cells:
             return ""
+        seeds = _seeds(cells, key)
         keys = [key._replace(policy=name) for name in policies if name != ORACLE]
         found = [cells[each] for each in keys if each in cells]
-        rivals = [] if key.policy == ORACLE else [each for each in found if _whole(each, seeds)]
+        rivals = [] if key.policy == ORACLE else [each for each in found if each.seeds == seeds]
         return _score(cells[key], rivals, seeds)
 
     return _table(["", *topics_of(cells)], _rows(cells, policies, text))
 
 
-def _score(cell: Cell, rivals: Sequence[Cell], seeds: int) -> str:
+def _score(cell: Cell, rivals: Sequence[Cell], seeds: set[int]) -> str:
     """Return harvest rate / domains, each bold if it is the best of the rivals that it is among."""
     harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
     if cell in rivals and cell.reach == max(rival.reach for rival in rivals):
         harvest = f"**{harvest}**"
     if cell in rivals and cell.domains.mean == max(rival.domains.mean for rival in rivals):
         domains = f"**{domains}**"
-    ran_out = f" †{cell.ran_out:,.0f}" if cell.ran_out is not None else ""
-    return f"{harvest} / {domains}{_few(cell, seeds)}{ran_out}"
+    return f"{harvest} / {domains}{_few(cell.results, seeds)}{_end(cell)}"
 
 
-def _most_seeds(cells: Cells) -> int:
-    return max(len(cell.results) for cell in cells.values())
+def _end(cell: Cell) -> str:
+    """Say after how many pages links ran out, and of how many seeds where not of all."""
+    if not cell.ran_out:
+        return ""
+    all_did = len(cell.ran_out) == len(cell.results)
+    of_some = "" if all_did else f" ({len(cell.ran_out)} of {len(cell.results)})"
+    return f" †{statistics.fmean(cell.ran_out):,.0f}{of_some}"
 
 
-def _whole(cell: Cell, seeds: int) -> bool:
-    return len(cell.results) == seeds
+def _seeds(cells: Cells, key: Key) -> set[int]:
+    """Return the seeds that any crawler has at a topic and MAX."""
+    alike = (cell for other, cell in cells.items() if other._replace(policy=key.policy) == key)
+    return set().union(*(cell.seeds for cell in alike))
 
 
-def _few(cell: Cell, seeds: int) -> str:
-    """Say of how many seeds a cell is, where others are of more."""
-    return "" if _whole(cell, seeds) else f" (n = {len(cell.results)})"
+def _few(values: Sequence[object], seeds: set[int]) -> str:
+    """Say of how many seeds there are values, where other crawlers have more."""
+    return "" if len(values) == len(seeds) else f" (n = {len(values)})"
 
 
 def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:

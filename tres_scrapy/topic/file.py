@@ -37,13 +37,13 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_numbers(name: str, values: ArrayLike) -> None:
-    """Raise ValueError when one of the values is no number that a model can compute with."""
+def check_numbers(name: str, values: ArrayLike, largest: float = LARGEST) -> None:
+    """Raise ValueError when one of the values is no number, or greater in size than `largest`."""
     each = np.atleast_1d(values)
-    fits = np.abs(each) <= LARGEST if each.dtype.kind in "iufO" else np.zeros(each.shape, bool)
+    fits = np.abs(each) <= largest if each.dtype.kind in "iufO" else np.zeros(each.shape, bool)
     if not fits.all():
         wrong = each[~fits].tolist()[0]
-        msg = f"{name} {wrong!r} must be a finite number, {LARGEST:,.0f} or less in size"
+        msg = f"{name} {wrong!r} must be a finite number, {largest:,.0f} or less in size"
         raise ValueError(msg)
 
 
