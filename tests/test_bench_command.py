@@ -13,6 +13,11 @@ import pytest
 from conftest import running
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
+from test_recorded import answered
+
+from tres_scrapy.archive.exchange import Note
+from tres_scrapy.archive.record import exchange_records, info_record, note_record
+from tres_scrapy.bench import plot
 
 PROJECT = Path(__file__).parents[1]
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
@@ -147,6 +152,44 @@ def test_documents_that_cannot_be_read_are_named(
     Path(name).write_bytes(content)
     with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: {name} [^\n]*$"):
         command("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
+
+
+def test_a_recording_that_is_not_whole_is_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = exchange_records(answered("http://a.test/"))
+    info = info_record("a.warc", {"topic": "soup", "seeds": "http://a.test/"})
+    verdict = note_record(Note("http://a.test/", {"relevant": "true"}))
+    content = b"".join([*info, *page, *verdict, *exchange_records(answered("http://b.test/"))])
+    (tmp_path / "a.warc").write_bytes(content[:-9])
+    options = ("--web", "recorded", "--data", tmp_path / "a.warc", "--max", "none")
+    with pytest.raises(SystemExit, match="0"):
+        command(*options, "--policies", "random", *SMALL, "--output", tmp_path / "bench")
+    out, err = capsys.readouterr()
+    assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
+    assert "recorded by a crawl on 'soup'" in err
+    assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
+    options += ("-s", "TRES_SEED=http://c.test/", "--output", tmp_path / "other")
+    with pytest.raises(SystemExit, match="1"):
+        command(*options, "--policies", "random", *SMALL)
+    assert "no seed brought a page" in "".join(capsys.readouterr())
+
+
+def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--policies", "random", *SMALL, "--max", "none", "--output", tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        command(*arguments)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def full(text: str) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(plot, "_svg", full)
+    with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*No space"):
+        command(*arguments)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
 def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:

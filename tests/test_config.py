@@ -97,7 +97,10 @@ def test_unknown_setting_is_refused_with_a_suggestion():
 def test_seeds_from_a_file(tmp_path):
     file = tmp_path / "seeds.txt"
     file.write_text("# start here\nhttp://a.test/\n\nhttp://b.test/\nhttp://a.test/\n")
-    assert config(seed=f"@{file}").seed == ("http://a.test/", "http://b.test/")
+    seeds = "http://a.test/", "http://b.test/"
+    assert config(seed=f"@{file}").seed == seeds
+    file.write_text("http://a.test/\r\nhttp://b.test/\r\n", encoding="utf-8-sig")
+    assert config(seed=f"@{file}").seed == seeds
 
 
 def test_empty_file_of_seeds_is_refused(tmp_path):

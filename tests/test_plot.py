@@ -4,7 +4,8 @@ from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tres_scrapy.bench.plot import draw, look_of
+from tres_scrapy.bench.mean import Cell
+from tres_scrapy.bench.plot import _courses, draw, look_of
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.policies.registry import POLICIES
 
@@ -42,7 +43,7 @@ def test_every_plot_names_what_it_shows(tmp_path: Path) -> None:
     harvest, pareto, frontier, decision = (words(tmp_path / name) for name in names)
     crawlers = {"TRES", "Random", "Oracle"}
     assert crawlers | {"food, MAX none", "sports, MAX 5_2"} <= harvest
-    assert crawlers | {"food", "sports", "relevant domains", "none", "5_2"} <= pareto
+    assert crawlers | {"food", "sports", "relevant domains, logarithmic", "none", "5_2"} <= pareto
     assert {"MAX none", "MAX 5_2", "leaves"} <= frontier
     assert not crawlers & frontier
     assert crawlers <= decision
@@ -74,6 +75,22 @@ def test_a_crawler_is_drawn_though_one_of_its_crawls_fetched_nothing(tmp_path: P
     without = draw(tmp_path, RESULTS, "_without")[0]
     drawn, as_before = ((tmp_path / each.name).read_bytes() for each in (harvest, without))
     assert drawn == as_before
+
+
+def test_there_is_no_panel_where_nothing_was_crawled(tmp_path: Path) -> None:
+    results = [each for each in RESULTS if (each.run.topic, each.run.cap) != ("sports", "5_2")]
+    harvest = words(tmp_path / draw(tmp_path, results, "")[0].name)
+    assert {"food, MAX 5_2", "sports, MAX none"} <= harvest
+    assert "sports, MAX 5_2" not in harvest
+
+
+def test_courses_are_read_at_whole_pages() -> None:
+    short = Series([1, 2, 3], [1, 1, 2], [1, 1, 1])
+    run = Run("synthetic", "food", 1, "tres", "none", 3)
+    cell = Cell((Result(run, 3, 2, 1, 3, False, 1.0, short),))
+    marks, relevant = _courses(cell, "relevant")
+    assert marks.tolist() == [1, 2, 3]
+    assert relevant.tolist() == [[1, 1, 2]]
 
 
 def test_what_nobody_measured_is_not_drawn(tmp_path: Path) -> None:

@@ -48,6 +48,14 @@ def test_recent_harvest_is_that_of_the_last_pages():
     assert recent[7] == pytest.approx(100 / 3, abs=0.01)
 
 
+def test_speed_has_a_gap_where_the_crawl_did_not_run():
+    times = (60.0, 120.0, 720.0, 780.0)
+    points = [module.Point(i, time, i, i, 0, 0, 0, 2.0 + i, 0) for i, time in enumerate(times)]
+    (line,) = module._speed(points, [0.0, 690.0]).data
+    assert line["x"] == [0, 1, 1, 11, 12]
+    assert line["y"] == [2.0, 3.0, None, 4.0, 5.0]
+
+
 def test_frontier_and_leaves_stand_on_one_logarithmic_scale(crawl, drawn):
     frontier, leaves = drawn["frontier"].data
     assert (frontier["y"][-1], leaves["y"][-1]) == (crawl.store.pending, len(crawl.policy.tree))

@@ -287,6 +287,7 @@ def test_record_goes_on_where_it_was(tmp_path):
         assert read.last(1)[0].step == 60
         assert len(read.rules.rules) == crawl.policy.tree.splits
         assert read.settings() == {"A": "200.0"}
+        assert read.starts() == [100.0, 200.0]
 
 
 def test_what_a_kill_has_cut_off_is_filled_in(tmp_path):

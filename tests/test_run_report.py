@@ -59,6 +59,18 @@ def hostile(tmp_path_factory):
     return path.with_suffix(".html")
 
 
+def test_page_tells_when_a_crawl_that_was_gone_on_with_began(tmp_path):
+    path, crawl = tmp_path / "a.run", crawl_of(pages=20)
+    record(path, crawl)
+    for start in (100_000.0, 200_000.0):
+        Writer.open(path, crawl, META, {}, start).close(start + 1, "page_limit")
+        with Record(path) as read:
+            write_report(read, path.with_suffix(".html"))
+        page = path.with_suffix(".html").read_text(encoding="utf-8")
+        times = "once" if start == 100_000.0 else "2 times"
+        assert f"Begun 1970-01-01 00:01:40 UTC, gone on with {times}." in page
+
+
 def test_page_tells_figures_pages_and_settings(path, page):
     with Record(path) as read:
         last, pages = read.curve()[-1], read.last(3)
@@ -68,6 +80,7 @@ def test_page_tells_figures_pages_and_settings(path, page):
         assert fetched.title in page
         assert f'href="{fetched.final_url or fetched.url}"' in page
     assert "<dt>A</dt><dd><bdi>1</bdi></dd>" in page
+    assert "Begun 1970-01-01 00:01:40 UTC. " in page
     drawn = set(re.findall(r'data-figure="(\w+)"', page))
     figures = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S)[1])
     assert drawn == set(figures)

@@ -140,7 +140,7 @@ def seeds(text: str) -> tuple[str, ...]:
     """Read URLs, comma between two, or @FILE with one a line; return them canonical, each once."""
     if text.startswith("@"):
         try:
-            lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot be read: {error}") from None
         urls = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

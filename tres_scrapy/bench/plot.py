@@ -34,6 +34,7 @@ from tres_scrapy.bench.mean import (
 )
 from tres_scrapy.bench.result import Result
 from tres_scrapy.bench.table import name_of
+from tres_scrapy.topic.file import whole_file
 
 Floats = NDArray[np.float64]
 Look = dict[str, Any]
@@ -100,7 +101,8 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
             figure = paint(cells)
             if figure is not None:
                 picture = Picture(f"{name}{suffix}.svg", caption)
-                (directory / picture.name).write_text(_svg(figure), encoding="utf-8")
+                with whole_file(directory / picture.name) as file:
+                    file.write(_svg(figure).encode())
                 pictures.append(picture)
     return pictures
 
@@ -138,6 +140,7 @@ def _harvest(cells: Cells) -> Figure | None:
             for policy in policies_of(cells):
                 if (cell := cells.get(Key(topic, policy, cap))) is not None:
                     _draw_course(axes, cell, look_of(policy))
+            axes.set_visible(bool(axes.lines))
     _legend(figure, map(look_of, policies_of(cells)))
     return figure
 
@@ -151,10 +154,10 @@ def _draw_course(axes: Axes, cell: Cell, look: Look) -> None:
 
 
 def _courses(cell: Cell, name: str) -> tuple[Floats, Floats]:
-    """Return marks [n], as far as every seed has come, and a column at them, [seeds, n]."""
+    """Return marks [n], pages as far as every seed has come, and a column at them, [seeds, n]."""
     series = [result.series for result in cell.results]
     last = min(each.pages[-1] for each in series)
-    marks = np.linspace(last / MARKS, last, MARKS)
+    marks = np.unique(np.ceil(np.linspace(last / MARKS, last, MARKS)))
     columns = [np.interp(marks, [0, *each.pages], [0, *getattr(each, name)]) for each in series]
     return marks, np.array(columns)
 
@@ -168,6 +171,7 @@ def _pareto(cells: Cells) -> Figure | None:
     for topic, axes in zip(topics, panels, strict=True):
         axes.set(title=topic, ylabel="harvest rate, %", xlabel="relevant domains")
         if any(cell.domains.mean for key, cell in cells.items() if key.topic == topic):
+            axes.set(xlabel="relevant domains, logarithmic")
             axes.set_xscale("log", subs=())
             axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.xaxis.set_major_formatter("{x:,.0f}")

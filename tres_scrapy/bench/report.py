@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from pathlib import Path
 
 from tres_scrapy.bench.mean import Cells, cells_of, pace_of
@@ -16,6 +17,7 @@ from tres_scrapy.bench.table import (
     ratio_table,
     variant_table,
 )
+from tres_scrapy.topic.file import whole_file
 
 CSV = "results.csv"
 PAGE = "results.md"
@@ -26,10 +28,11 @@ FIELDS = (
 
 COLUMNS = (
     f"{CSV} has a line for each run: `pages` of `pages_asked` were fetched, `fetches` also counts "
-    "redirects and failures, but not robots.txt; `exhausted` is 1 where links ran out; `seconds` "
-    "are of the processor, over HTTP of the clock; `decision_ms` is the median processor time of a "
-    "choice in the last tenth. Tables and figures have the numbers of the paper (Kontogiannis et "
-    "al., Tree-based Focused Web Crawling with Reinforcement Learning)."
+    "redirects, failures and, over HTTP, what was tried again, but not robots.txt; `exhausted` is "
+    "1 where links ran out; `seconds` are of the processor, over HTTP of the clock; `decision_ms` "
+    "is the median processor time of a choice in the last tenth, in one process. Tables and "
+    "figures have the numbers of the paper (Kontogiannis et al., Tree-based Focused Web Crawling "
+    "with Reinforcement Learning)."
 )
 
 
@@ -39,16 +42,19 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
     Crawls of different length never meet in one table or plot.
     """
     results = sorted(results, key=lambda result: result.run)
-    with (directory / CSV).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FIELDS)
-        writer.writerows(map(_row, results))
+    rows = StringIO(newline="")
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(FIELDS)
+    writer.writerows(map(_row, results))
+    with whole_file(directory / CSV) as file:
+        file.write(rows.getvalue().encode())
     lines = ["# Every policy on the same web", "", f"{conditions}.", "", COLUMNS, ""]
     for pages in sorted({result.run.pages for result in results}):
         chosen = [result for result in results if result.run.pages == pages]
         lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
     path = directory / PAGE
-    path.write_text("\n".join(lines), encoding="utf-8")
+    with whole_file(path) as file:
+        file.write("\n".join(lines).encode())
     return path
 
 

@@ -181,11 +181,19 @@ def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
 
 
 def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
-    """Raise ValueError or OSError if a setting is wrong, or a pack or the web is not there."""
+    """Say what there is to be said of the web.
+
+    Raise ValueError or OSError if a setting is wrong, or a pack or the web is not there.
+    """
     for run in runs:
         conditions.config(run).require_topic()
-    for topic, seed in {run.topic: run.seed for run in runs}.items():
-        open_web(conditions.web, topic, seed, conditions.data)
+    notes = dict[str, None]()
+    for run in {run.topic: run for run in runs}.values():
+        labels = conditions.config(run).web_labels
+        web = open_web(conditions.web, run.topic, run.seed, conditions.data, labels)
+        notes |= dict.fromkeys(web.notes)
+    for note in notes:
+        print(f"scrapy tres-bench: {note}", file=sys.stderr)
 
 
 def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
@@ -218,7 +226,10 @@ def _report(output: Path, conditions: Conditions) -> None:
     results, _ = read_results(output / RUNS)
     if not results:
         return
-    page = write_report(output, results, str(conditions))
+    try:
+        page = write_report(output, results, str(conditions))
+    except OSError as error:
+        raise ValueError(f"the report in {output} cannot be written: {error}") from None
     print(f"{len(results)} {'run' if len(results) == 1 else 'runs'}, see {page}", flush=True)
 
 

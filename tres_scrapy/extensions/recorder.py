@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 from time import time
 from typing import Final, Self
@@ -76,7 +75,6 @@ class Recorder:
             "policy": config.policy,
             "spider": spider.name,
             "started": started,
-            "opened": datetime.now(UTC).isoformat(timespec="seconds"),
             "output": output.name,
         }
         try:

@@ -55,9 +55,10 @@ class Picture:
 
 def pictures(record: Record) -> list[Picture]:
     """Return the figures that a record has something to show for."""
-    curve = [point for point in record.curve() if point.pages]
+    curve, starts = [point for point in record.curve() if point.pages], record.starts()
     found = [
-        *(_harvest(curve), _domains_found(curve), _frontier(curve), _speed(curve), _loss(curve)),
+        *(_harvest(curve), _domains_found(curve), _frontier(curve)),
+        *(_speed(curve, starts), _loss(curve)),
         *(_outcomes(record), _domains(record), _tree(record), *_dependence(record)),
     ]
     return [picture for picture in found if picture is not None]
@@ -126,16 +127,22 @@ def _frontier(curve: Sequence[Point]) -> Picture | None:
     )
 
 
-def _speed(curve: Sequence[Point]) -> Picture | None:
+def _speed(curve: Sequence[Point], starts: Sequence[float]) -> Picture | None:
     if len(curve) < 2:
         return None
-    minutes = [round((point.time - curve[0].time) / 60, 3) for point in curve]
+    minutes, rates = list[float](), list[float | None]()
+    for before, point in zip([curve[0], *curve], curve, strict=False):
+        if any(before.time < start <= point.time for start in starts):
+            minutes.append(minutes[-1])  # no line leads from here to the next point
+            rates.append(None)
+        minutes.append(round((point.time - curve[0].time) / 60, 3))
+        rates.append(point.rate)
     return Picture(
         "speed",
         "Speed",
         "Pages a second since the crawl began. Delays and slow hosts set it on the real web; gaps "
         "are the times when a crawl that was gone on with did not run.",
-        [_line(minutes, [point.rate for point in curve], "pages a second", GREY)],
+        [_line(minutes, rates, "pages a second", GREY)],
         _layout("minutes", "pages/s", yaxis={"rangemode": "tozero"}, showlegend=False),
     )
 

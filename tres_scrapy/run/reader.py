@@ -133,6 +133,12 @@ class Record:
         """Return what is known of the crawl: topic, policy, started, written, ended, reason..."""
         return {str(name): str(value) for name, value in self._read("SELECT * FROM meta")}
 
+    def starts(self) -> list[float]:
+        """Return when the crawl began and when it was gone on with, in seconds since 1970."""
+        times = self.meta().get("starts", "")
+        with reading(self.path):
+            return [float(time) for time in times.split()]
+
     def settings(self) -> dict[str, str]:
         """Return the settings used."""
         found = self._read("SELECT * FROM setting ORDER BY name")

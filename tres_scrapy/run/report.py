@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from tres_scrapy.run.database import reading
 from tres_scrapy.run.figure import Picture, pictures
 from tres_scrapy.run.reader import Page, Record
 from tres_scrapy.topic.file import whole_file
@@ -64,6 +65,7 @@ def render(record: Record) -> str:
     return environment.from_string(_own(TEMPLATE)).render(
         meta=meta,
         verdict=_verdict(record, meta),
+        begun=_begun(record),
         ending=_ending(meta),
         headline=_headline(record),
         groups={
@@ -158,6 +160,18 @@ def _duration(curve: Sequence[Any]) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {seconds % 60} s" if minutes else f"{seconds} s"
+
+
+def _begun(record: Record) -> str:
+    """Say when the crawl began and how often it was gone on with; "" if it is not known."""
+    starts = record.starts()
+    if not starts:
+        return ""
+    more = len(starts) - 1
+    again = f", gone on with {'once' if more == 1 else f'{more:,} times'}" if more else ""
+    with reading(record.path):
+        begun = datetime.fromtimestamp(starts[0], UTC)
+    return f"Begun {begun:%Y-%m-%d %H:%M:%S} UTC{again}."
 
 
 def _clock(page: Page) -> str:

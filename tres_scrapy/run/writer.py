@@ -71,6 +71,11 @@ class Writer:
         connection = open_to_write(path)
         connection.execute("BEGIN")
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        connection.execute(
+            "INSERT INTO meta VALUES ('starts', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = value || ' ' || excluded.value",
+            (f"{time:.3f}",),
+        )
         connection.execute("DELETE FROM meta WHERE name IN ('ended', 'reason')")
         connection.execute("DELETE FROM setting")
         connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())

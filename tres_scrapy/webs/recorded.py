@@ -15,6 +15,7 @@ from tres_scrapy.webs.web import TEXT, Answer
 
 HOPS: Final = 10  # redirects that a label is followed through
 TITLE_WEIGHT: Final = 3  # times the search engine counts the words of a title
+_SHOWN: Final = 60  # letters of what a file calls a topic
 
 
 class RecordedWeb:
@@ -42,6 +43,8 @@ class RecordedWeb:
             f"{len(recording.slots)} recorded URLs, {len(self._pages)} pages of {len(hosts)} hosts"
             f"{recording.faults()}"
         ]
+        if recording.topic:
+            notes.append(f"It was recorded by a crawl on {recording.topic[:_SHOWN]!r}")
         if not recording.labelled:
             notes.append("No page has a label, so that none counts as relevant: name their labels")
         return tuple(notes)

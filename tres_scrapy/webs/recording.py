@@ -41,6 +41,7 @@ class Recording:
         self.skipped: Counter[str] = Counter()  # by reason
         self.labelled = 0
         self.seeds: tuple[str, ...] = ()
+        self.topic = ""  # that of the crawl that recorded it, where it says so
         self.slots: dict[str, int] = {}  # by URL as `key` returns it
         self.targets: dict[int, str] = {}  # of redirects, by slot
         self._file, self._offset = array("H"), array("q")
@@ -91,7 +92,8 @@ class Recording:
         elif kind == "metadata":
             self._note_verdict(found)
         elif kind == "warcinfo" and not self.seeds:
-            self.seeds = tuple(_fields(found.start).get("seeds", "").split())
+            facts = _fields(found.start)
+            self.seeds, self.topic = tuple(facts.get("seeds", "").split()), facts.get("topic", "")
         elif kind in {"revisit", "continuation"}:  # what it refers to stands
             self.skipped[f"{kind} record"] += 1
 
