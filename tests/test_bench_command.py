@@ -51,6 +51,7 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     assert "breadth_first MAX none" not in out
     assert f"{damaged} is damaged" in err
     assert kept.read_bytes() == before[0]
+    assert "other code" not in err
     counts = [
         {name: json.loads(text)[name] for name in ("relevant", "domains", "fetches")}
         for text in (before[1], damaged.read_bytes())
@@ -58,6 +59,21 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     assert counts[0] == counts[1]
     page = (output / "results.md").read_text()
     assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
+
+
+def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        command(*arguments, "--max", "none")
+    (path,) = (tmp_path / "runs").glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "before"}))
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        command(*arguments, "--max", "none,10")
+    assert (
+        f"1 of them by other code; delete their files in {path.parent}" in capsys.readouterr().err
+    )
+    assert "without HTTP, by 2 versions of the code." in (tmp_path / "results.md").read_text()
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_reported(

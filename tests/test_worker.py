@@ -12,6 +12,7 @@ import pytest
 from tres_scrapy.bench.condition import Crawl
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.result import Result, Run, Series
+from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
 
 
@@ -56,6 +57,7 @@ def test_runs_of_a_world_are_done_in_one_process_that_opens_it_once(tmp_path: Pa
     pages = sum(event.pages for event in events if isinstance(event, Advance))
     assert pages == sum(run.pages for run in runs)
     assert len(read_results(tmp_path)[0]) == len(runs)
+    assert {result.code for result in [*results, *read_results(tmp_path)[0]]} == {code_version()}
 
 
 def test_a_run_that_fails_names_its_reason_and_the_others_go_on(tmp_path: Path) -> None:

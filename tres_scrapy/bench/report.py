@@ -48,7 +48,9 @@ def write_report(directory: Path, results: Sequence[Result], conditions: str) ->
     writer.writerows(map(_row, results))
     with whole_file(directory / CSV) as file:
         file.write(rows.getvalue().encode())
-    lines = ["# Every policy on the same web", "", f"{conditions}.", "", COLUMNS, ""]
+    versions = len({result.code for result in results})
+    by = f", by {versions} versions of the code" if versions > 1 else ""
+    lines = ["# Every policy on the same web", "", f"{conditions}{by}.", "", COLUMNS, ""]
     for pages in sorted({result.run.pages for result in results}):
         chosen = [result for result in results if result.run.pages == pages]
         lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))

@@ -51,7 +51,7 @@ class Result:
     """The web's own count of a crawl; `exhausted` if links ran out before the last page.
 
     `fetches` are all but those of robots.txt; `seconds` are of the processor in one process and of
-    the clock over HTTP.
+    the clock over HTTP; `code` is the version of the code that crawled, "" if nobody noted it.
     """
 
     run: Run
@@ -62,6 +62,7 @@ class Result:
     exhausted: bool
     seconds: float
     series: Series
+    code: str = ""
 
     @property
     def harvest(self) -> float:

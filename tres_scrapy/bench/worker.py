@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from tres_scrapy.bench.condition import Crawl
 from tres_scrapy.bench.grid import Shares, World, world_of
 from tres_scrapy.bench.result import Result, Run
+from tres_scrapy.bench.version import code_version
 from tres_scrapy.topic.file import reason
 
 if TYPE_CHECKING:
@@ -154,6 +156,7 @@ class _Crawler:
         self._connection = connection
         self._opener = opener
         self._directory = directory
+        self._code = code_version()  # now: files may change while it works
         self._world: World | None = None
         self._crawl: Crawl | None = None
 
@@ -164,7 +167,7 @@ class _Crawler:
             self._connection.send(Advance(run, pages))
 
         try:
-            result = self._open(run)(run, advance)
+            result = replace(self._open(run)(run, advance), code=self._code)
             result.write(self._directory)
         except Exception as error:
             said = f"{type(error).__name__}: {reason(error)}"

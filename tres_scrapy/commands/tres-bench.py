@@ -19,6 +19,7 @@ from tres_scrapy.bench.condition import Conditions
 from tres_scrapy.bench.display import Display
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
+from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
 from tres_scrapy.config import PREFIX
 from tres_scrapy.frontier.ledger import Cap
@@ -207,10 +208,13 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
     conditions.note(output, runs, is_new=not results)
     for fault in faults:
         print(f"scrapy tres-bench: {fault}; it counts as not done", file=sys.stderr)
-    done = {result.run for result in results}
+    done = {result.run: result.code for result in results}
     left = [run for run in runs if run not in done]
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
+    if other := sum(done.get(run) not in {code_version(), None} for run in runs):
+        said = f"{other} of them by other code; delete their files in {directory} to do them again"
+        print(f"scrapy tres-bench: {said}", file=sys.stderr)
     try:
         failures = _work(left, jobs, conditions, directory) if left else 0
     finally:

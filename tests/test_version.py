@@ -1,0 +1,23 @@
+from pathlib import Path
+
+from tres_scrapy.bench import version
+from tres_scrapy.bench.version import DECIDING, code_version
+
+
+def test_version_changes_with_the_code_of_a_crawl_alone(tmp_path, monkeypatch):
+    for name in (*DECIDING, "bench"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text("a = 1\n")
+    monkeypatch.setattr(version, "__file__", str(tmp_path / "bench" / "version.py"))
+    versions = [code_version.__wrapped__()]
+    for name in ("bench", *DECIDING):
+        (tmp_path / name / "a.py").write_text("a = 2\n")
+        versions.append(code_version.__wrapped__())
+    assert versions[0] == versions[1], "bench decides nothing"
+    assert len(set(versions)) == 1 + len(DECIDING)
+
+
+def test_the_code_of_a_crawl_is_there():
+    package = Path(version.__file__).parents[1]
+    assert all((package / name / "__init__.py").exists() for name in DECIDING)
+    assert code_version() == code_version.__wrapped__()

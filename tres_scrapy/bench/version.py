@@ -1,0 +1,20 @@
+"""By which code a result came about."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+DECIDING: Final = ("agent", "frontier", "policies", "topic", "webs")  # what a crawl fetches
+
+
+@cache
+def code_version() -> str:
+    """Return digits that change with the code of webs, policies and what they build upon."""
+    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    for name in DECIDING:
+        for path in sorted((package / name).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
