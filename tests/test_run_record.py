@@ -16,6 +16,7 @@ from tres_scrapy.run import writer as module
 from tres_scrapy.run.database import RecordError, open_to_write
 from tres_scrapy.run.reader import Record
 from tres_scrapy.run.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
+from tres_scrapy.run.report import render
 from tres_scrapy.run.rule import RuleBook
 from tres_scrapy.run.writer import Writer
 
@@ -390,6 +391,10 @@ def test_tables_of_another_are_refused(recorded, tmp_path):
         ("UPDATE snapshot SET value = '{}'", lambda read: read.tree()),
         ("UPDATE snapshot SET value = 'no'", lambda read: read.dependence()),
         ("UPDATE page SET leaf = 4000", lambda read: read.why(read.last(1)[0])),
+        ("UPDATE meta SET value = 'now' WHERE name = 'starts'", lambda read: read.starts()),
+        ("UPDATE meta SET value = '1e99' WHERE name = 'starts'", render),
+        ("UPDATE page SET time = 1e99", render),
+        ("UPDATE curve SET time = 'Infinity' + 9e999", render),
     ],
 )
 def test_damage_is_told_in_one_line(recorded, tmp_path, damage, use):

@@ -51,7 +51,10 @@ def reading(path: Path) -> Iterator[None]:
     """Raise RecordError for whatever can go wrong when a damaged record is read."""
     try:
         yield
-    except (OSError, sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
+    except (
+        *(OSError, sqlite3.Error, ValueError, TypeError, LookupError, AttributeError),
+        ArithmeticError,
+    ) as error:
         raise RecordError(f"the record {path} cannot be read: {error}") from None
 
 

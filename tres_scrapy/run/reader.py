@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -137,7 +138,7 @@ class Record:
         """Return when the crawl began and when it was gone on with, in seconds since 1970."""
         times = self.meta().get("starts", "")
         with reading(self.path):
-            return [float(time) for time in times.split()]
+            return [_time(float(time)) for time in times.split()]
 
     def settings(self) -> dict[str, str]:
         """Return the settings used."""
@@ -182,7 +183,9 @@ class Record:
 
     def curve(self) -> list[Point]:
         """Return the points of the curve in their order."""
-        return [Point(*point) for point in self._read("SELECT * FROM curve ORDER BY step")]
+        points = [Point(*point) for point in self._read("SELECT * FROM curve ORDER BY step")]
+        with reading(self.path):
+            return [point._replace(time=_time(point.time)) for point in points]
 
     def count(self) -> dict[str, int]:
         """Return the booked pages by outcome, the most frequent first."""
@@ -286,7 +289,14 @@ def _page(columns: Sequence[Any]) -> Page:
     x = np.frombuffer(values["x"], "<f4").tolist()
     values["x"] = dict(zip(FEATURES, x, strict=True))
     values |= {name: bool(values[name]) for name in ("relevant", "copy")}
+    values["time"] = _time(values["time"])
     return Page(**values)
+
+
+def _time(seconds: float) -> float:
+    """Return seconds since 1970; an error of one kind or another if no calendar has them."""
+    datetime.fromtimestamp(seconds, UTC)
+    return seconds
 
 
 def _grown(rules: Sequence[Rule], leaves: Sequence[tuple[int, float, int]]) -> Node:

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tres_scrapy.run.database import reading
 from tres_scrapy.run.figure import Picture, pictures
 from tres_scrapy.run.reader import Page, Record
 from tres_scrapy.topic.file import whole_file
@@ -169,8 +168,7 @@ def _begun(record: Record) -> str:
         return ""
     more = len(starts) - 1
     again = f", gone on with {'once' if more == 1 else f'{more:,} times'}" if more else ""
-    with reading(record.path):
-        begun = datetime.fromtimestamp(starts[0], UTC)
+    begun = datetime.fromtimestamp(starts[0], UTC)
     return f"Begun {begun:%Y-%m-%d %H:%M:%S} UTC{again}."
 
 
