@@ -33,7 +33,8 @@ class Opener:
         if run.policy == "oracle":
             os.kill(os.getpid(), signal.SIGKILL)
         progress(run.pages // 2)
-        return Result(run, run.pages, Opener.opened, os.getpid(), 0, False, 0.0, Series())
+        pages = 0 if run.policy == "ache" else run.pages
+        return Result(run, pages, Opener.opened, os.getpid(), 0, False, 0.0, Series())
 
 
 def grid(*policies: str, seeds: int = 2) -> list[Run]:
@@ -70,6 +71,13 @@ def test_a_run_that_fails_names_its_reason_and_the_others_go_on(tmp_path: Path) 
     ]
     assert "in crawl" in failures[0].trace
     assert {each.run for each in read_results(tmp_path)[0]} == set(runs[4:])
+
+
+def test_a_run_without_a_page_fails(tmp_path: Path) -> None:
+    events = list(work(grid("ache", seeds=1), 1, Opener(), tmp_path))
+    reasons = [event.reason for event in events if isinstance(event, Failure)]
+    assert reasons == ["ValueError: no seed brought a page"] * 2
+    assert read_results(tmp_path)[0] == []
 
 
 def test_processes_end_with_the_iterator(tmp_path: Path) -> None:

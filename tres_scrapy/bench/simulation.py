@@ -43,14 +43,8 @@ class World:
         self._robots: dict[str, ProtegoRobotParser] = {}
 
     def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
-        """Crawl by the policy of `config`, telling `progress` of pages as they come.
-
-        ValueError: there was none.
-        """
-        result = Simulation(self, config).run(progress)
-        if not result.pages:
-            raise ValueError("no seed brought a page")
-        return result
+        """Crawl by the policy of `config`, telling `progress` of pages as they come."""
+        return Simulation(self, config).run(progress)
 
     def allows(self, url: str, longest_delay: float) -> bool:
         """Say whether robots.txt lets the URL be fetched, without too long a delay."""

@@ -168,6 +168,8 @@ class _Crawler:
 
         try:
             result = replace(self._open(run)(run, advance), code=self._code)
+            if not result.pages:
+                raise ValueError("no seed brought a page")
             result.write(self._directory)
         except Exception as error:
             said = f"{type(error).__name__}: {reason(error)}"
