@@ -46,15 +46,23 @@ class RecordError(RuntimeError):
     """Says in one line why a file is no record that can be used."""
 
 
+_FAULTS = (
+    OSError,
+    sqlite3.Error,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+)
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Raise RecordError for whatever can go wrong when a damaged record is read."""
     try:
         yield
-    except (
-        *(OSError, sqlite3.Error, ValueError, TypeError, LookupError, AttributeError),
-        ArithmeticError,
-    ) as error:
+    except _FAULTS as error:
         raise RecordError(f"the record {path} cannot be read: {error}") from None
 
 
