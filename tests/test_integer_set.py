@@ -1,5 +1,7 @@
 """The set of integers against Python's own."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from tres_scrapy.frontier import integer_set
 from tres_scrapy.frontier.integer_set import IntegerSet
 
+PARTS = np.random.default_rng(0).integers(2**62, size=(8_000, 25))
 NUMBERS = st.integers(0, 60) | st.integers(-(2**63), 2**63 - 1)
 
 
@@ -23,3 +26,19 @@ def test_is_a_set(newest, parts):
             slow |= set(part)
             assert len(numbers) == len(slow)
             assert sorted(numbers) == sorted(slow)
+
+
+def test_takes_a_quarter_of_the_memory_of_a_set():
+    used = []
+    for kind, add in (
+        (IntegerSet, IntegerSet.add),
+        (set, lambda those, part: those.update(part.tolist())),
+    ):
+        tracemalloc.start()
+        numbers = kind()
+        for part in PARTS:
+            add(numbers, part)
+        used.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        assert len(numbers) == PARTS.size
+    assert 4 * used[0] < used[1]

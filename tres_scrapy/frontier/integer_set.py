@@ -12,7 +12,7 @@ _NEWEST: Final = 4096, 1 / 16  # at most so many, or this part of the others, ar
 
 
 class IntegerSet:
-    """Integers of 64 bits in 8 to 14 bytes each, where Python's own set takes up to a hundred.
+    """Integers of 64 bits in a quarter of the memory of Python's own set, or less.
 
     All are in a sorted array but the newest, which are sorted in when they have come to be a share
     of it: an integer is moved a fixed number of times each time that the set doubles.

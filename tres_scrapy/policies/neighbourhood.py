@@ -18,7 +18,7 @@ MIN_LETTERS = 3
 COMMON = 10  # a field with a more frequent word than this is one of which much is known:
 RARE, RARE_AT_FIRST = 5, 1  # a word that is not more frequent than this is no feature
 _LEFT_OUT = -1
-_AT_ONCE = 100_000  # links: what is needed to value them takes some 600 bytes each
+_AT_ONCE = 100_000  # links: what it takes to value them must not grow with the frontier
 
 Numbers = NDArray[np.int64]
 
