@@ -19,10 +19,10 @@ from tempfile import TemporaryDirectory
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from tres_scrapy.archive.exchange import Note
-from tres_scrapy.archive.record import exchange_records, note_record
-from tres_scrapy.archive.writer import ArchiveWriter
-from tres_scrapy.middlewares.archive import exchange_of
+from tres_scrapy.export.exchange import Note
+from tres_scrapy.export.warc_record import exchange_records, note_record
+from tres_scrapy.export.warc_writer import ArchiveWriter
+from tres_scrapy.middlewares.warc import exchange_of
 
 RESULTS = Path(__file__).parent / "results" / "archive.md"
 HEADERS = {

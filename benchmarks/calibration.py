@@ -172,8 +172,8 @@ def judge(
     """
     if not (ROOT / "models" / topic / "topic.toml").exists():
         return None
+    from tres_scrapy.page.text import read_page  # noqa: PLC0415
     from tres_scrapy.topic.pack import Pack  # noqa: PLC0415 - packs are optional here
-    from tres_scrapy.topic.text import read_page  # noqa: PLC0415
 
     pack = Pack.load(ROOT / "models" / topic)
     rates = []

@@ -29,18 +29,18 @@ from topic import IRRELEVANT, ROOT, documents, keywords
 
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.document import Document
-from tres_scrapy.topic.sample import Example, example, lead, stripes
-from tres_scrapy.topic.score import Score, score
-from tres_scrapy.topic.training import Recipe
-from tres_scrapy.topic.validation import (
+from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.recipe import Recipe
+from tres_scrapy.training.sample import Example, example, lead, stripes
+from tres_scrapy.training.score import Score, score
+from tres_scrapy.training.validation import (
     FOLDS,
     STRIPES,
     choose_threshold,
     cross_validate,
     judge,
 )
-from tres_scrapy.topic.vectors import WordVectors
 
 RESULTS = Path(__file__).parent / "results"
 VECTORS = ROOT / "models" / "vectors" / "english.npz"

@@ -22,7 +22,7 @@ from scrapy.settings import BaseSettings
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tres_scrapy.bench.simulation import Simulation, World
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.store import Standing
 from tres_scrapy.policies.tres import TresPolicy

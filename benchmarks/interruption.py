@@ -23,15 +23,15 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tres_scrapy.assembly import make_crawl
 from tres_scrapy.bench.library import Fetched
 from tres_scrapy.bench.simulation import Simulation, World
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import marks, recover
-from tres_scrapy.policies.crawl import Booking, Crawl
-from tres_scrapy.topic.duplicate import Duplicates
+from tres_scrapy.page.duplicate import Duplicates
+from tres_scrapy.policies.assembly import make_crawl
 
 UNDER_WAY = 16
 RESULTS = Path(__file__).parent / "results" / "interruption.csv"

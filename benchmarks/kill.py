@@ -29,16 +29,16 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
-from tres_scrapy.domain import registrable_domain
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
-from tres_scrapy.job.database import NAME
+from tres_scrapy.job.job_file import NAME
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import recover
-from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import Setup
-from tres_scrapy.topic.text import read_page
+from tres_scrapy.url.domain import registrable_domain
 from tres_scrapy.webs.count import PAGES
 from tres_scrapy.webs.synthetic import SyntheticWeb
 

@@ -41,7 +41,7 @@ from scrapy.utils.project import get_project_settings
 
 from tres_scrapy.extensions import learner
 from tres_scrapy.topic.judge import Judged, Source
-from tres_scrapy.topic.worker import Task
+from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.webs.synthetic import SyntheticWeb
 
 PROJECT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ PARTS = {
     "inference": ["tres_scrapy.topic.pack:Pack.judge"],
     "near-duplicates": [
         "tres_scrapy.topic.judge:fingerprint",
-        "tres_scrapy.topic.duplicate:Duplicates.add",
+        "tres_scrapy.page.duplicate:Duplicates.add",
     ],
     "store": ["tres_scrapy.frontier.store:SampleStore.add"],
     "tree": [
@@ -70,7 +70,7 @@ PARTS = {
         "tres_scrapy.frontier.tree:TreeFrontier.insert",
     ],
     "choice": ["tres_scrapy.policies.tres:TresPolicy.select"],
-    "Double DQN": ["tres_scrapy.policies.learner:QLearner.learn"],
+    "Double DQN": ["tres_scrapy.agent.learner:QLearner.learn"],
 }
 
 

@@ -30,7 +30,7 @@ from urllib.parse import urlsplit
 from scrapy.crawler import CrawlerProcess
 from scrapy.utils.project import get_project_settings
 
-from tres_scrapy.request import LEASE
+from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 PROJECT = Path(__file__).parents[1]

@@ -18,14 +18,14 @@ from time import perf_counter
 
 import numpy as np
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.job.database import NAME
+from tres_scrapy.job.job_file import NAME
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import recover
-from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl and none of that of its recovery.

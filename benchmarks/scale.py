@@ -25,10 +25,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.setup import Setup
 from tres_scrapy.policies.tres import TresPolicy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000

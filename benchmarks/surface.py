@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tres_scrapy.surface.acquired import Ints
-from tres_scrapy.surface.database import Search, SimulatedDatabase
-from tres_scrapy.surface.feature import spelling_features, statistical_features
+from tres_scrapy.surface.keyword_feature import spelling_features, statistical_features
 from tres_scrapy.surface.selector import (
     GenericFrequency,
     Paper,
@@ -34,6 +33,7 @@ from tres_scrapy.surface.selector import (
     YieldRatio,
     Zipf,
 )
+from tres_scrapy.surface.simulated_database import Search, SimulatedDatabase
 from tres_scrapy.surface.simulation import Oracle, surface
 from tres_scrapy.surface.trial import Trials, recaptured_total
 

@@ -23,8 +23,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
-from tres_scrapy.surface.interface import find_interface
-from tres_scrapy.surface.result import Hit, ResultReader
+from tres_scrapy.surface.result_page import Hit, ResultReader
+from tres_scrapy.surface.search_box import find_interface
 from tres_scrapy.surface.selector import SELECTORS, make_selector
 from tres_scrapy.surface.surfacing import Surfacing
 from tres_scrapy.topic.pack import Pack

@@ -20,9 +20,9 @@ from typing import TypeVar
 import trafilatura
 from selectolax.lexbor import LexborHTMLParser
 
-from tres_scrapy.topic.language import detect_language
-from tres_scrapy.topic.reader import read_records
-from tres_scrapy.topic.text import Page, read_page, tokenise
+from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.text import Page, read_page, tokenise
+from tres_scrapy.training.reader import read_records
 
 RESULTS = Path(__file__).parent / "results"
 MIN_WORDS = 30  # a shorter yardstick measures nothing

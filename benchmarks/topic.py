@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.topic.document import Document, read_documents
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.selection import Selection
+from tres_scrapy.training.document import Document, read_documents
+from tres_scrapy.training.selection import Selection
 
 ROOT: Final = Path(__file__).parent.parent
 SPORTS: Final = (

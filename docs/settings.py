@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tres_scrapy import settings as project
-from tres_scrapy.config import PREFIX, Config
+from tres_scrapy.config.config import PREFIX, Config
 
 HEAD = """# Settings
 

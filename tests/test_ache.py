@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import PageText
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies import ache, neighbourhood
-from tres_scrapy.policies.ache import AchePolicy
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.neighbourhood import (
+from tres_scrapy.policies.rivals import ache, neighbourhood
+from tres_scrapy.policies.rivals.ache import AchePolicy
+from tres_scrapy.policies.rivals.neighbourhood import (
     Neighbourhood,
     Neighbourhoods,
     frequent_words,
     train,
 )
-from tres_scrapy.policies.policy import PageText
-from tres_scrapy.policies.setup import Setup
 
 WORDS = ("cheese", "brie", "rind", "news", "cars", "golf", "shoes", "trains")
 RELEVANT = 3  # of the words, the first are on links to relevant pages

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.address import is_public, literal, may_be_public
+from tres_scrapy.url.public_address import is_public, literal, may_be_public
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700::1111"])

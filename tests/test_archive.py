@@ -10,11 +10,11 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from warcio.archiveiterator import ArchiveIterator
 
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.extensions.archive import FIELDS, Archive
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.middlewares.archive import exchange_of
-from tres_scrapy.policies.crawl import PAGE
+from tres_scrapy.middlewares.warc import exchange_of
 
 ANSWER = HtmlResponse(
     "http://a.test/",

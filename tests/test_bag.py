@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from tres_scrapy.topic.bag import KINDS, BagOfWords
-from tres_scrapy.topic.baseline import fit_bag
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.sample import Example
+from tres_scrapy.training.baseline import fit_bag
+from tres_scrapy.training.sample import Example
 
 FOOD = ["cheese", "wine", "butter", "bread"]
 OTHER = ["disk", "cable", "goal", "match"]

@@ -4,7 +4,7 @@ import csv
 import re
 from pathlib import Path
 
-from tres_scrapy.bench.report import write_report
+from tres_scrapy.bench.comparison import write_report
 from tres_scrapy.bench.result import Result, Run, Series
 
 SERIES = Series([10, 20], [5, 9], [1, 2], [400, 800], [2, 3], [0.5, 1.25])

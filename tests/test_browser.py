@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.render.browser import context_options, find_browser, launch_options
+from tres_scrapy.downloader.browser import context_options, find_browser, launch_options
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tres_scrapy.bench.condition import FILE, Conditions
 from tres_scrapy.bench.result import Run
 from tres_scrapy.bench.simulation import run_of
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
 
 RUN = Run("synthetic", "food", 3, "tree_random", "5_2", 700)
 CONDITIONS = Conditions("synthetic", None, False, {"TRES_GAMMA": "0.5"}, "tres")

@@ -5,10 +5,10 @@ import pytest
 from conftest import PROJECT
 from scrapy.settings import Settings
 
-from tres_scrapy.config import Config, ConfigError, apply_arguments
+from tres_scrapy.config.config import Config, ConfigError, apply_arguments
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.limit import FrontierLimits
-from tres_scrapy.topic.text import ReadingLimits
+from tres_scrapy.page.text import ReadingLimits
 
 
 def config(**settings):

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore, State
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import Decision
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 

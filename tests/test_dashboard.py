@@ -10,11 +10,11 @@ from live import live_crawl
 from scrapy.settings import Settings
 from twisted.web.test.requesthelper import DummyRequest
 
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
-from tres_scrapy.job.database import NAME
-from tres_scrapy.live.gate import TOKEN_HEADER, Gate
-from tres_scrapy.live.site import CLOSED, FILES, LONGEST, LivePage
+from tres_scrapy.job.job_file import NAME
+from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
+from tres_scrapy.live.token import TOKEN_HEADER, Gate
 
 DATA = ("/state", "/figures", "/page?step=1", "/control", "/nothing", "/../page.py", "//")
 

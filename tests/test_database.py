@@ -3,9 +3,9 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.job.database import NAME, SCHEMA, JobError, open_database
+from tres_scrapy.job.job_file import NAME, SCHEMA, JobError, open_database
 from tres_scrapy.job.journal import Journal
 
 

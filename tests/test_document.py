@@ -10,10 +10,10 @@ import brotli
 import pytest
 from fastwarc.warc import WarcRecord, WarcRecordType
 
-from tres_scrapy.topic.census import Census
-from tres_scrapy.topic.document import Document, Sentences, read_documents, read_texts
-from tres_scrapy.topic.record import Fault
-from tres_scrapy.topic.selection import Selection
+from tres_scrapy.training.census import Census
+from tres_scrapy.training.document import Document, Sentences, read_documents, read_texts
+from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.source import Fault
 
 GERMAN = "Der Bäcker schob das Brot in den Ofen und wartete, bis die Kruste braun war"
 

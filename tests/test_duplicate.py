@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic.duplicate import (
+from tres_scrapy.page.duplicate import (
     LANES,
     MAX_DIFFERENCE,
     MAX_DIFFERENCE_AT_ADDRESS,
     Duplicates,
     fingerprint,
 )
-from tres_scrapy.topic.text import Page, read_page, tokenise
+from tres_scrapy.page.text import Page, read_page, tokenise
 
 PAGES = Path(__file__).parents[2] / "shared" / "data" / "pages.jsonl.xz"
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]

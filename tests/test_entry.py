@@ -7,7 +7,7 @@ import pytest
 from conftest import PROJECT
 from scrapy.utils.misc import load_object
 
-from tres_scrapy.entry import Deferred
+from tres_scrapy.commands.deferred import Deferred
 
 ENTRIES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["entry-points"]
 COMMANDS = ENTRIES["scrapy.commands"]
@@ -31,8 +31,8 @@ def test_entry_stands_for_its_command(name):
 
 def test_other_commands_do_not_wait_for_pytorch():
     classes = ", ".join(entry.partition(":")[2] for entry in COMMANDS.values())
-    program = f"import sys; from tres_scrapy.entry import {classes}; " + "".join(
+    program = f"import sys; from tres_scrapy.commands.deferred import {classes}; " + "".join(
         f"{name.strip()}(); " for name in classes.split(",")
     )
-    program += "sys.exit('torch' in sys.modules or 'tres_scrapy.config' in sys.modules)"
+    program += "sys.exit('torch' in sys.modules or 'tres_scrapy.config.config' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=False).returncode == 0

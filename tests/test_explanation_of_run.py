@@ -8,9 +8,9 @@ import pytest
 from test_run_record import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.run.explanation import Explanation, plain
-from tres_scrapy.run.reader import Record
-from tres_scrapy.run.reason import GREEDY
+from tres_scrapy.report.explanation import Explanation, plain
+from tres_scrapy.report.reason import GREEDY
+from tres_scrapy.report.record import Record
 
 Command = import_module("tres_scrapy.commands.tres-explain").Command
 

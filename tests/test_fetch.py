@@ -8,8 +8,8 @@ import pytest
 from scrapy.settings import Settings
 
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
-from tres_scrapy.topic.document import read_documents
-from tres_scrapy.topic.selection import Selection
+from tres_scrapy.training.document import read_documents
+from tres_scrapy.training.selection import Selection
 
 RUN = """
 import sys

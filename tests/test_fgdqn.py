@@ -8,7 +8,7 @@ import torch
 
 from tres_scrapy.refresh.bandit import ThompsonBandit
 from tres_scrapy.refresh.fgdqn import Batch, FgDqnBandit, FgDqnOptions, Replay
-from tres_scrapy.refresh.policy import BanditPolicy
+from tres_scrapy.refresh.page_policy import BanditPolicy
 from tres_scrapy.refresh.simulation import SINGLE, simulate
 
 SMALL = FgDqnOptions(hidden=(16, 8))

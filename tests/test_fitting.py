@@ -7,14 +7,14 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from tres_scrapy.topic import fitting, sample
 from tres_scrapy.topic.bilstm import KINDS
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.fitting import fit_bilstm, inverse_frequency, mean_count
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.sample import Example
-from tres_scrapy.topic.validation import TOLERANCE, Epoch, best_epoch
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training import fitting, sample
+from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency, mean_count
+from tres_scrapy.training.sample import Example
+from tres_scrapy.training.validation import TOLERANCE, Epoch, best_epoch
 
 FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
 OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 from twisted.web.http_headers import Headers
 
-from tres_scrapy.live.gate import TOKEN_HEADER, Gate
+from tres_scrapy.live.token import TOKEN_HEADER, Gate
 
 
 def request(args=None, cookie=None, **headers):

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies import han
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.han import AsyncPolicy
-from tres_scrapy.policies.setup import Setup
+from tres_scrapy.policies.rivals import han
+from tres_scrapy.policies.rivals.han import AsyncPolicy
 
 
 def cosines(texts):

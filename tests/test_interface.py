@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tres_scrapy.surface.interface import (
+from tres_scrapy.surface.search_box import (
     GET,
     POST,
     Interface,

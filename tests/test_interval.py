@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.policy import Pages, RoundRobinPolicy
+from tres_scrapy.refresh.page_policy import Pages, RoundRobinPolicy
 from tres_scrapy.refresh.simulation import SINGLE, Experiment, simulate
 
 

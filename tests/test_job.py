@@ -9,8 +9,8 @@ from shutil import copytree
 import pytest
 from conftest import PROJECT, served
 
-from tres_scrapy.job.database import NAME
-from tres_scrapy.pipelines import mend
+from tres_scrapy.export.json_lines import mend
+from tres_scrapy.job.job_file import NAME
 
 FOOD = (
     "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
@@ -31,7 +31,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 FULL_DISK = """
 import resource, runpy, signal
-from tres_scrapy.pipelines import JsonLinesPipeline
+from tres_scrapy.export.json_lines import JsonLinesPipeline
 process_item = JsonLinesPipeline.process_item
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def fill(self, item):
@@ -46,7 +46,7 @@ runpy.run_module("scrapy", run_name="__main__")
 """
 KILLED_BEFORE_THE_ITEM = """
 import os, runpy
-from tres_scrapy.pipelines import JsonLinesPipeline
+from tres_scrapy.export.json_lines import JsonLinesPipeline
 process_item = JsonLinesPipeline.process_item
 def die(self, item):
     if self._written == 2:

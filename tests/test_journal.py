@@ -8,19 +8,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.crawl.crawl import PAGE, Crawl
+from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job import recovery
-from tres_scrapy.job.database import NAME, JobError
+from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
-from tres_scrapy.policies.crawl import PAGE, Crawl
 from tres_scrapy.policies.registry import POLICIES, make_policy
-from tres_scrapy.policies.resumption import Resumable
-from tres_scrapy.policies.setup import LearningOptions, Setup
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))

@@ -4,9 +4,9 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tres_scrapy.page.text import ReadingLimits
 from tres_scrapy.topic.judge import Judge, judge_pages
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.topic.text import ReadingLimits
 
 
 class Pack:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
-from tres_scrapy.topic.text import tokenise
 from tres_scrapy.topic.vectors import WordVectors
 
 PARTS = ["aa", "bb", "cc"]

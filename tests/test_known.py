@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from tres_scrapy.known import Known
+from tres_scrapy.export.known import Known
 
 SOUP, PEA = "https://www.a.test/soup", "http://b.co.uk/pea"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic.language import detect_language
+from tres_scrapy.page.language import detect_language
 
 BREAD = {
     "en": "The baker put the bread into the oven and waited until the crust was brown",

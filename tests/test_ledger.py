@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.domain import registrable_domain
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.url.domain import registrable_domain
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@ import pytest
 
 from tres_scrapy.bench import library as module
 from tres_scrapy.bench.library import Library
+from tres_scrapy.page.text import ReadingLimits
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.topic.text import ReadingLimits
 from tres_scrapy.webs.web import HTML, TEXT, Answer
 
 PAGE = "<title>Soup</title><p>Leek soup and <a href='/b'>more soup</a> with bread.</p>"

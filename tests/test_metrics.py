@@ -8,11 +8,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
 from tres_scrapy.extensions import metrics as module
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.metrics import Metrics
-from tres_scrapy.metric import ALL, COUNTER, METRICS, CrawlCollector
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 

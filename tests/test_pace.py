@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.extensions.pace import WINDOW, Pace
+from tres_scrapy.crawl.pace import WINDOW, Pace
 
 
 def test_a_pace_without_marks_is_none():

@@ -15,13 +15,13 @@ import pytest
 import torch
 from safetensors.torch import load, save_file
 
+from tres_scrapy.page.file import sha256
+from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BLANK_LOGIT, BiLstm, Network
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.file import sha256
 from tres_scrapy.topic.pack import Pack, PackError, write_pack
-from tres_scrapy.topic.text import Link, Page
 from tres_scrapy.topic.vectors import WordVectors
 
 SHIPPED = Path(__file__).parents[1] / "models"

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
-from tres_scrapy.config import ConfigError
-from tres_scrapy.pipelines import JsonLinesPipeline
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.export.json_lines import JsonLinesPipeline
 
 
 def test_file_for_nothing_is_taken_away_but_no_device(tmp_path):

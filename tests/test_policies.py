@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import Experience
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import Experience
-from tres_scrapy.policies.queue import FrontierQueue
 from tres_scrapy.policies.registry import POLICIES, make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
 
 HOSTS, PAGES_OF_HOST = 12, 8
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from scrapy import Request
 
-from tres_scrapy.middlewares.private_address import PrivateAddressError, PrivateAddressMiddleware
+from tres_scrapy.downloader.private_address import PrivateAddressError, PrivateAddressMiddleware
 
 # The name server of these tests; each name is asked for its addresses in turn, the last for ever.
 SCRIPT = """

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.refresh.reading import (
+from tres_scrapy.refresh.main_text import (
     MINOR,
     OTHER,
     SAME,

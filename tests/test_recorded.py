@@ -8,8 +8,8 @@ from test_warc import record
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tres_scrapy.archive.exchange import Exchange, Note
-from tres_scrapy.archive.record import exchange_records, info_record, note_record
+from tres_scrapy.export.exchange import Exchange, Note
+from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 from tres_scrapy.webs import recording as module
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recorded import RecordedWeb

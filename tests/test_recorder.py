@@ -11,10 +11,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from tres_scrapy.commands.crawl import SAID_IN_ONE_LINE
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.recorder import Recorder, settings_of
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.run.reader import Record
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
 
 FOOD = (
     "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "

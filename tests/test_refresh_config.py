@@ -1,9 +1,9 @@
 import pytest
 from scrapy.settings import Settings
 
-from tres_scrapy.config import Config, ConfigError
-from tres_scrapy.refresh_config import RefreshConfig, apply_refresh_arguments
-from tres_scrapy.setting import duration
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.parser import duration
+from tres_scrapy.refresh.settings import RefreshConfig, apply_refresh_arguments
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.refresh.errand import Report
-from tres_scrapy.refresh_pipeline import RefreshPipeline, written
+from tres_scrapy.refresh.pipeline import RefreshPipeline, written
 
 
 def report(number, **facts):

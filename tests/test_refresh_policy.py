@@ -1,7 +1,7 @@
 import numpy as np
 
 from tres_scrapy.refresh.bandit import UniformBandit
-from tres_scrapy.refresh.policy import BanditPolicy, Pages, RoundRobinPolicy, UniformPolicy
+from tres_scrapy.refresh.page_policy import BanditPolicy, Pages, RoundRobinPolicy, UniformPolicy
 
 FOUR = np.ones(4, bool)
 

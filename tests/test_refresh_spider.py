@@ -107,9 +107,9 @@ def test_what_is_wrong_is_said_in_one_line(arguments, said):
     """The command says so in one line and ends with status 1; it is asked in this process."""
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.config import ConfigError  # noqa: PLC0415
+    from tres_scrapy.config.config import ConfigError  # noqa: PLC0415
     from tres_scrapy.refresh.collection import CollectionError  # noqa: PLC0415
-    from tres_scrapy.spiders.refresh import RefreshSpider  # noqa: PLC0415
+    from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
     given = dict(argument.split("=") for argument in arguments)
     with pytest.raises((ConfigError, CollectionError)) as raised:
@@ -172,8 +172,8 @@ def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.errand import Answer  # noqa: PLC0415
-    from tres_scrapy.refresh.reading import copy_of  # noqa: PLC0415
-    from tres_scrapy.spiders.refresh import RefreshSpider  # noqa: PLC0415
+    from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
+    from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}
     spider = RefreshSpider.from_crawler(

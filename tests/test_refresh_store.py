@@ -2,8 +2,8 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.refresh.reading import copy_of
-from tres_scrapy.refresh.store import Host, Row, Store, StoreError, VisitRow
+from tres_scrapy.refresh.collection_file import Host, Row, Store, StoreError, VisitRow
+from tres_scrapy.refresh.main_text import copy_of
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.render import memory
-from tres_scrapy.render.memory import CERTAIN, RETRIAL, DomainMemory
+from tres_scrapy.downloader import memory
+from tres_scrapy.downloader.memory import CERTAIN, RETRIAL, DomainMemory
 
 
 def taught(*helped):

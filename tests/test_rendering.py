@@ -21,14 +21,14 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.addon import TresAddon
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.downloader.browser import find_browser
+from tres_scrapy.downloader.memory import CERTAIN
+from tres_scrapy.downloader.request import LEASE, RECEIVED
+from tres_scrapy.downloader.shell import Content
 from tres_scrapy.extensions.rendering import MEMORY, Rendering
-from tres_scrapy.job.database import JobError
-from tres_scrapy.middlewares.archive import ArchiveMiddleware
-from tres_scrapy.render.browser import find_browser
-from tres_scrapy.render.memory import CERTAIN
-from tres_scrapy.render.shell import Content
-from tres_scrapy.request import LEASE, RECEIVED
+from tres_scrapy.job.job_file import JobError
+from tres_scrapy.middlewares.warc import ArchiveMiddleware
 
 FULL = "<p>" + "soup " * 200 + "</p>" + "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"
 SHELL = "<div id=root></div><script src=/app.js></script>"
@@ -160,8 +160,12 @@ def test_handlers_are_the_browsers_only_if_pages_are_rendered():
         TresAddon().update_settings(settings)
         return {settings.getdict("DOWNLOAD_HANDLERS").get(scheme) for scheme in ("http", "https")}
 
-    assert handlers(TRES_RENDER="auto") == {"tres_scrapy.renderer.RenderHandler"}
-    assert handlers(TRES_RENDER="never") == handlers() == {"tres_scrapy.handler.BoundedHandler"}
+    assert handlers(TRES_RENDER="auto") == {"tres_scrapy.downloader.render_handler.RenderHandler"}
+    assert (
+        handlers(TRES_RENDER="never")
+        == handlers()
+        == {"tres_scrapy.downloader.handler.BoundedHandler"}
+    )
 
 
 def test_who_renders_nothing_loads_no_driver():

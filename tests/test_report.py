@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.document import Document
-from tres_scrapy.topic.report import write_report
-from tres_scrapy.topic.validation import Epoch, Validation
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.training_report import write_report
+from tres_scrapy.training.validation import Epoch, Validation
 
 SAME = Calibration(1.0, 0.0)
 HALF = (0.5, 0.5, 0.5)

@@ -3,7 +3,7 @@ import json
 import pytest
 from scrapy import FormRequest, Request, Spider
 
-from tres_scrapy.request import dump_request, load_request
+from tres_scrapy.downloader.request import dump_request, load_request
 
 
 class Theirs(Spider):

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.surface.result import ResultReader
+from tres_scrapy.surface.result_page import ResultReader
 from tres_scrapy.webs.deep import SITES, DeepWeb
 
 SEARCH = "http://a.test/find?q="

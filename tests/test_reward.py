@@ -7,19 +7,19 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.text import Link, Page
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import Setup
-from tres_scrapy.request import LEASE, SAMPLE, VISIT
-from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.judge import Judged
+from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.topic.text import Link, Page
-from tres_scrapy.topic.worker import WorkerError
 
 SEED = "http://a.test/"
 LINKS = tuple(Link(f"http://{name}.test/", f"about {name}") for name in "bcd")

@@ -5,8 +5,8 @@ from scrapy import Request, Spider
 from scrapy.http import TextResponse
 from scrapy.utils.test import get_crawler
 
-from tres_scrapy.middlewares import robots_txt
-from tres_scrapy.middlewares.robots_txt import RobotsMiddleware
+from tres_scrapy.downloader import robots as robots_txt
+from tres_scrapy.downloader.robots import RobotsMiddleware
 
 
 class Engine:

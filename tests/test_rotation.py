@@ -1,4 +1,4 @@
-from tres_scrapy.render.rotation import Rotation
+from tres_scrapy.downloader.rotation import Rotation
 
 
 def test_context_serves_so_many_pages_and_is_closed_with_the_last():

@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.run.rule import ANY, MEANINGS, Condition, RuleBook, words_of
+from tres_scrapy.report.rule import ANY, MEANINGS, Condition, RuleBook, words_of
 
 
 def holds(conditions, x):

@@ -5,9 +5,9 @@ from test_run_record import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.run import figure as module
-from tres_scrapy.run.figure import pictures
-from tres_scrapy.run.reader import Node, Record
+from tres_scrapy.report import figure as module
+from tres_scrapy.report.figure import pictures
+from tres_scrapy.report.record import Node, Record
 
 
 @pytest.fixture(scope="module")

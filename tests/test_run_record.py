@@ -6,19 +6,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
-from tres_scrapy.run import writer as module
-from tres_scrapy.run.database import RecordError, open_to_write
-from tres_scrapy.run.reader import Record
-from tres_scrapy.run.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
-from tres_scrapy.run.report import render
-from tres_scrapy.run.rule import RuleBook
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.report import record_writer as module
+from tres_scrapy.report.crawl_report import render
+from tres_scrapy.report.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError, open_to_write
+from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.rule import RuleBook
 
 META = {"topic": "food", "policy": "tres"}
 

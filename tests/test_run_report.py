@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from test_run_record import META, crawl_of, record
 
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.run.place import find_record, record_path
-from tres_scrapy.run.reader import Record
-from tres_scrapy.run.report import plotly_script, render, web_link, write_report
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.report.crawl_report import plotly_script, render, web_link, write_report
+from tres_scrapy.report.place import find_record, record_path
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_writer import Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
 Command = import_module("tres_scrapy.commands.tres-report").Command

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tres_scrapy.topic.classifier import MAX_WORDS, Text
-from tres_scrapy.topic.document import Document
-from tres_scrapy.topic.sample import (
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.sample import (
     IRRELEVANT_PER_RELEVANT,
     MAX_SNIPPET,
     MAX_WINDOW,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from tres_scrapy.topic.score import Score, curve, score
+from tres_scrapy.training.score import Score, curve, score
 
 ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=40)
 

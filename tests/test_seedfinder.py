@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import PageText
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies import seedfinder
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import PageText
-from tres_scrapy.policies.query import RelevanceFeedback, Results
-from tres_scrapy.policies.seedfinder import SeedFinderPolicy
-from tres_scrapy.policies.setup import Setup
+from tres_scrapy.policies.rivals import seedfinder
+from tres_scrapy.policies.rivals.query import RelevanceFeedback, Results
+from tres_scrapy.policies.rivals.seedfinder import SeedFinderPolicy
 
 SEARCH = "http://search.test/?q={query}"
 PAGES = {

@@ -5,9 +5,9 @@ import pytest
 from conftest import PROJECT
 from scrapy.settings import BaseSettings
 
-from tres_scrapy import shipped
-from tres_scrapy.config import Config, ConfigError
-from tres_scrapy.shipped import VECTORS, shipped_models
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.topic import shipped
+from tres_scrapy.topic.shipped import VECTORS, shipped_models
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from tres_scrapy import settings
 from tres_scrapy.bench import simulation as module
 from tres_scrapy.bench.simulation import Simulation, World
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.ledger import Cap
-from tres_scrapy.policies import ache
 from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.policies.rivals import ache
 
 PAGES = 40
 ACHE_LEARNS = 15  # so that the crawl is long enough to be led by what it has learned
@@ -21,7 +21,7 @@ SyntheticWeb._delay = lambda self, site: 0.0
 """
 CRAWL_EACH = (
     f"""
-from tres_scrapy.policies import ache
+from tres_scrapy.policies.rivals import ache
 ache.LEARNING_LIMIT = {ACHE_LEARNS}
 """
     + """

@@ -1,7 +1,7 @@
 import pytest
 
-from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import Page
+from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.text import Page
 
 
 @pytest.mark.parametrize(

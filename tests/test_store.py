@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.domain import registrable_domain
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.limit import FrontierLimits
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
+from tres_scrapy.url.domain import registrable_domain
 
 CAP = 3
 LIMITS = FrontierLimits(pending=12, pending_per_domain=7, failures=2)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.document import Document
-from tres_scrapy.topic.score import score
-from tres_scrapy.topic.summary import SourceFigures, mistakes, sources, table, verdict
-from tres_scrapy.topic.validation import Validation
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.score import score
+from tres_scrapy.training.summary import SourceFigures, mistakes, sources, table, verdict
+from tres_scrapy.training.validation import Validation
 
 SAME = Calibration(1.0, 0.0)
 HALF = (0.5, 0.5, 0.5)

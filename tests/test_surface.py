@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.surface.acquired import MOST_PLACES, Acquired, Token
-from tres_scrapy.surface.database import Search, SimulatedDatabase
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
-from tres_scrapy.surface.feature import Features, features, kernel, statistical_features
+from tres_scrapy.surface.keyword_feature import Features, features, kernel, statistical_features
 from tres_scrapy.surface.recapture import PRIOR, Recaptures, Sightings
 from tres_scrapy.surface.selector import (
     SELECTORS,
@@ -22,6 +21,7 @@ from tres_scrapy.surface.selector import (
     make_selector,
     zipf_mandelbrot,
 )
+from tres_scrapy.surface.simulated_database import Search, SimulatedDatabase
 from tres_scrapy.surface.simulation import Oracle, surface
 from tres_scrapy.surface.surfacing import BUDGET, DRY, NO_KEYWORD, Surfacing
 from tres_scrapy.surface.trial import Trial, Trials, recaptured_total

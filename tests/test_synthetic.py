@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from tres_scrapy.webs.document import CALENDAR, ENCODING_SHARES, ENCODINGS, SESSION
+from tres_scrapy.webs.markup import CALENDAR, ENCODING_SHARES, ENCODINGS, SESSION
 from tres_scrapy.webs.noise import Shuffle, mix, unit
-from tres_scrapy.webs.page import COPY, FILE, REDIRECT
 from tres_scrapy.webs.prose import EMPTY
 from tres_scrapy.webs.site import HUB, KINDS, MIXED, OFF, PURE, SITE_BITS, SITES
 from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.webs.trait import COPY, FILE, REDIRECT
 from tres_scrapy.webs.vocabulary import tables
 
 WEB = SyntheticWeb("food", seed=1)

@@ -12,10 +12,10 @@ import pytest
 from conftest import Server
 from playwright.async_api import async_playwright
 
-from tres_scrapy.render.browser import context_options, find_browser, launch_options
-from tres_scrapy.render.gate import Gate, Parent, Rule
-from tres_scrapy.render.shell import Content, content_of
-from tres_scrapy.render.tab import Document, Patience, RenderError, Tab
+from tres_scrapy.downloader.browser import context_options, find_browser, launch_options
+from tres_scrapy.downloader.gate import Gate, Parent, Rule
+from tres_scrapy.downloader.shell import Content, content_of
+from tres_scrapy.downloader.tab import Document, Patience, RenderError, Tab
 
 try:
     BROWSER = find_browser()

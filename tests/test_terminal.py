@@ -18,14 +18,14 @@ import pytest
 from conftest import PROJECT
 from scrapy.settings import Settings
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.terminal import TerminalLine, fitted
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.setup import Setup
-from tres_scrapy.policies.uniform import RandomPolicy
+from tres_scrapy.policies.rivals.uniform import RandomPolicy
 
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
 

@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic import text
-from tres_scrapy.topic.text import (
-    MAX_ATTRIBUTES,
-    MAX_TAGS,
-    Link,
-    ReadingLimits,
-    canonicalise,
-    read_page,
-    tokenise,
-)
+from tres_scrapy.page import text
+from tres_scrapy.page.text import MAX_ATTRIBUTES, MAX_TAGS, Link, ReadingLimits, read_page, tokenise
+from tres_scrapy.url import canonical
+from tres_scrapy.url.canonical import canonicalise
 
 URL = "https://shop.example.org/cheese/index.html"
 
@@ -79,10 +73,10 @@ def test_canonicalise_never_raises(tail: str) -> None:
         assert canonical is None or canonical.startswith(("http://", "https://"))
 
 
-@given(st.from_regex(text.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
+@given(st.from_regex(canonical.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
 def test_a_plain_url_is_canonical_as_it_stands(url: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "PLAIN_URL", re.compile(r"(?!)"))
+        patch.setattr(canonical, "PLAIN_URL", re.compile(r"(?!)"))
         assert canonicalise(url) == url
 
 

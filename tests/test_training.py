@@ -13,16 +13,16 @@ from conftest import PROJECT
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from tres_scrapy.topic import sample
+from tres_scrapy.page.text import Page
 from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.document import Document
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import KINDS, Pack
-from tres_scrapy.topic.sample import example
-from tres_scrapy.topic.text import Page
-from tres_scrapy.topic.training import Recipe, train_pack
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training import sample
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.recipe import Recipe, train_pack
+from tres_scrapy.training.sample import example
 
 FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
 OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import Experience, Valuing
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies import tres
-from tres_scrapy.policies.crawl import Crawl
-from tres_scrapy.policies.policy import Experience, Valuing
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
 
 PAGES = 400
 

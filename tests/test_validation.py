@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.baseline import fit_bag
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.sample import Example
-from tres_scrapy.topic.validation import (
+from tres_scrapy.training.baseline import fit_bag
+from tres_scrapy.training.sample import Example
+from tres_scrapy.training.validation import (
     FOLDS,
     STRIPES,
     Epoch,

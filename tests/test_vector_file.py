@@ -10,7 +10,7 @@ import pytest
 from gensim import downloader
 from gensim.models import KeyedVectors
 
-from tres_scrapy.topic.vector_file import read_vectors
+from tres_scrapy.training.vector_file import read_vectors
 
 WORDS = ["The", "cheese", "the", "U.S.", "10", "k\u00e4se", "new_york", "x", "milk"]
 KEYED = ["keyed", "keyed by protocol 5", "keyed with the matrix beside"]

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from tres_scrapy.topic.file import sha256
+from tres_scrapy.page.file import sha256
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors, train_vectors
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

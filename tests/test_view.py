@@ -4,14 +4,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.view import COST, PERIOD, RECENT, View
-from tres_scrapy.policies.crawl import Crawl
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_writer import Writer
 
 PAGES = 50
 

@@ -4,8 +4,8 @@ import zlib
 
 import pytest
 
-from tres_scrapy.webs import warc as module
-from tres_scrapy.webs.warc import Entry, Skip, read_block, scan
+from tres_scrapy.webs import warc_file as module
+from tres_scrapy.webs.warc_file import Entry, Skip, read_block, scan
 
 
 def record(url, body=b"<p>soup</p>", *, length=None, extra="", head=None):

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from tres_scrapy.archive import writer as module
-from tres_scrapy.archive.tail import mend
-from tres_scrapy.archive.writer import ArchiveWriter
+from tres_scrapy.export import warc_writer as module
+from tres_scrapy.export.warc_tail import mend
+from tres_scrapy.export.warc_writer import ArchiveWriter
 
 RECORDS = [b"WARC/1.1\r\n" + name + b" page" * 500 + b"\r\n\r\n" for name in (b"one", b"two")]
 

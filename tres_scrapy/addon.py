@@ -9,7 +9,12 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from tres_scrapy import settings as ours
-from tres_scrapy.config import NEVER, ConfigError
+from tres_scrapy.config.config import NEVER, ConfigError
+from tres_scrapy.downloader.crawl_delay import Robots
+from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
+from tres_scrapy.downloader.robots import wait_for_robots
+from tres_scrapy.export.finding import CsvPipeline, NewnessPipeline
+from tres_scrapy.export.json_lines import JsonLinesPipeline
 from tres_scrapy.extensions.archive import Archive
 from tres_scrapy.extensions.clock import SteadyClock
 from tres_scrapy.extensions.dashboard import Dashboard
@@ -19,15 +24,10 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.rendering import Rendering
-from tres_scrapy.extensions.robots import Robots
-from tres_scrapy.finding import CsvPipeline, NewnessPipeline
-from tres_scrapy.middlewares.archive import ArchiveMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
-from tres_scrapy.middlewares.private_address import PrivateAddressMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
-from tres_scrapy.middlewares.robots_txt import wait_for_robots
-from tres_scrapy.pipelines import JsonLinesPipeline
+from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 COMPONENTS: dict[str, dict[type, int | None]] = {
@@ -63,7 +63,9 @@ CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLE
 # A web on this machine needs no manners.
 OFFLINE: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
 # By its name: who renders nothing loads no browser's driver.
-BROWSER: dict[str, Any] = dict.fromkeys(("http", "https"), "tres_scrapy.renderer.RenderHandler")
+BROWSER: dict[str, Any] = dict.fromkeys(
+    ("http", "https"), "tres_scrapy.downloader.render_handler.RenderHandler"
+)
 
 
 class TresAddon:

@@ -19,10 +19,10 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
-from tres_scrapy.request import ASIDE, LEASE, SAMPLE
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.url.canonical import canonicalise
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,11 @@
 
 BOT_NAME = "tres"
 USER_AGENT = "tres (+https://scrapy.org)"
-SPIDER_MODULES = ["tres_scrapy.spiders"]
+SPIDER_MODULES = [
+    "tres_scrapy.spiders",
+    "tres_scrapy.refresh.spider",
+    "tres_scrapy.surface.spider",
+]
 COMMANDS_MODULE = "tres_scrapy.commands"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 
@@ -25,8 +29,8 @@ RETRY_TIMES = 1
 REDIRECT_MAX_TIMES = 10
 DOWNLOAD_FAIL_ON_DATALOSS = False  # a page that ends too soon is what came of it, as in a browser
 DOWNLOAD_HANDLERS = {
-    "http": "tres_scrapy.handler.BoundedHandler",  # 256 KiB of headers at most
-    "https": "tres_scrapy.handler.BoundedHandler",
+    "http": "tres_scrapy.downloader.handler.BoundedHandler",  # 256 KiB of headers at most
+    "https": "tres_scrapy.downloader.handler.BoundedHandler",
 }
 
 # Nothing listens for commands on the crawling machine

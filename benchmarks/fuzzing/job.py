@@ -18,17 +18,17 @@ from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
 from tres_scrapy.agent.ddqn import AgentOptions
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.job.database import NAME, JobError
+from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.policies.crawl import Crawl
+from tres_scrapy.page.duplicate import Duplicates, fingerprint
+from tres_scrapy.page.text import Page
 from tres_scrapy.policies.registry import make_policy
-from tres_scrapy.policies.setup import LearningOptions, Setup
-from tres_scrapy.topic.duplicate import Duplicates, fingerprint
-from tres_scrapy.topic.text import Page
 
 STEPS: Final = 14  # of the job, before it was killed
 PAGE_SIZE: Final = 4096  # bytes, SQLite's

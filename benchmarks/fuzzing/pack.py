@@ -17,10 +17,10 @@ import torch
 from fuzzing.mutation import NUMBERS, REALS, changed, changed_bytes, json_text, scalar
 from fuzzing.target import check_line
 from fuzzing.text import ARTICLE, BASE
+from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.pack import TOPIC_FILE, Pack, PackError, write_pack
-from tres_scrapy.topic.text import read_page
 from tres_scrapy.topic.vectors import WordVectors
 
 WEIGHTS: Final = "classifier-0.safetensors"

@@ -16,20 +16,14 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, url
 from fuzzing.target import check_line
-from tres_scrapy.address import is_public, literal, may_be_public
-from tres_scrapy.domain import registrable_domain
-from tres_scrapy.request import dump_request, load_request
-from tres_scrapy.topic.duplicate import LANES, Duplicates, fingerprint
+from tres_scrapy.downloader.request import dump_request, load_request
+from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
+from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, ReadingLimits, read_page
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import (
-    MAX_TITLE_LENGTH,
-    MAX_URL_LENGTH,
-    Page,
-    ReadingLimits,
-    canonicalise,
-    read_page,
-)
+from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise
+from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.public_address import is_public, literal, may_be_public
 from tres_scrapy.webs.synthetic import SyntheticWeb
 
 BASE: Final = "https://shop.example.org/cheese/index.html"

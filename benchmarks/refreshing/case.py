@@ -18,7 +18,7 @@ from tres_scrapy.refresh.bandit import (
 )
 from tres_scrapy.refresh.fgdqn import FgDqnBandit, FgDqnOptions, State
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.policy import BanditPolicy, Pages, Policy, RoundRobinPolicy
+from tres_scrapy.refresh.page_policy import BanditPolicy, Pages, Policy, RoundRobinPolicy
 from tres_scrapy.refresh.simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
 
 Make = Callable[[Pages, np.random.Generator], Policy]

@@ -15,8 +15,8 @@ from scrapy.settings import BaseSettings
 from tres_scrapy.bench.http import crawl_served
 from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.bench.simulation import World
-from tres_scrapy.config import PREFIX, Config
-from tres_scrapy.topic.file import sha256, whole_file
+from tres_scrapy.config.config import PREFIX, Config
+from tres_scrapy.page.file import sha256, whole_file
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 FILE: Final = "conditions.json"

@@ -8,8 +8,8 @@ from itertools import product
 from pathlib import Path
 
 from tres_scrapy.bench.result import Result, Run
+from tres_scrapy.page.file import reason
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.topic.file import reason
 
 World = tuple[str, str, int, str]  # web, topic, seed, kind of classifier
 

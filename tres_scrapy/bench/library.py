@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from tres_scrapy.crawl.policy import NO_TEXT, PageText
 from tres_scrapy.extensions.learner import text_of
-from tres_scrapy.policies.policy import NO_TEXT, PageText
+from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.text import Page, ReadingLimits, read_page
 from tres_scrapy.policies.registry import Kind
-from tres_scrapy.topic.duplicate import fingerprint
 from tres_scrapy.topic.pack import Judgement, Pack
-from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import Page, ReadingLimits, read_page
 from tres_scrapy.webs.web import Answer, Web
 
 REDIRECTS = (301, 302, 303, 307, 308)

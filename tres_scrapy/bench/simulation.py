@@ -15,14 +15,14 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy.robotstxt import ProtegoRobotParser
 
-from tres_scrapy.assembly import load_pack, make_crawl
 from tres_scrapy.bench.library import Fetched, Library
 from tres_scrapy.bench.result import Result, Run, Series
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.page.duplicate import Duplicates
+from tres_scrapy.policies.assembly import load_pack, make_crawl
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
-from tres_scrapy.topic.duplicate import Duplicates
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.server import open_web
 

@@ -18,7 +18,7 @@ from tres_scrapy.bench.condition import Crawl
 from tres_scrapy.bench.grid import Shares, World, world_of
 from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.bench.version import code_version
-from tres_scrapy.topic.file import reason
+from tres_scrapy.page.file import reason
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess

@@ -9,21 +9,21 @@ import sys
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.config import ConfigError
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.export.json_lines import OUTPUT_FAILED
 from tres_scrapy.extensions.archive import ARCHIVE_FAILED
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.extensions.learner import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.offline_web import OfflineWebError
 from tres_scrapy.extensions.rendering import NO_BROWSER
-from tres_scrapy.job.database import JobError
-from tres_scrapy.middlewares.credential import without_credentials
-from tres_scrapy.pipelines import OUTPUT_FAILED
+from tres_scrapy.job.job_file import JobError
 from tres_scrapy.refresh.collection import CollectionError
-from tres_scrapy.refresh.store import StoreError
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.spiders.surface import NO_SEARCH
+from tres_scrapy.refresh.collection_file import StoreError
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.surface.spider import NO_SEARCH
+from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic.worker import WorkerError
+from tres_scrapy.url.credential import without_credentials
 
 SAID_IN_ONE_LINE = (
     *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),

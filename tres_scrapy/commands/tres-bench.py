@@ -21,10 +21,10 @@ from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
-from tres_scrapy.config import PREFIX
+from tres_scrapy.config.config import PREFIX
+from tres_scrapy.config.parser import identifier, one_of, whole
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.setting import identifier, one_of, whole
 from tres_scrapy.webs.server import DATA, open_web
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
 def _report(output: Path, conditions: Conditions) -> None:
     """Write the report of all runs there are, those of another command beside this one, too."""
     # matplotlib takes a second that no other command should pay
-    from tres_scrapy.bench.report import write_report  # noqa: PLC0415
+    from tres_scrapy.bench.comparison import write_report  # noqa: PLC0415
 
     results, _ = read_results(output / RUNS)
     if not results:

@@ -17,13 +17,13 @@ import torch
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
-from tres_scrapy.topic.document import Document, read_texts
-from tres_scrapy.topic.explanation import Tally, explain
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.record import BROKEN, Fault, reason_of
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.training.document import Document, read_texts
+from tres_scrapy.training.influence import Tally, explain
+from tres_scrapy.training.source import BROKEN, Fault, reason_of
+from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,11 +13,11 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.run.explanation import Explanation
-from tres_scrapy.run.place import find_record
-from tres_scrapy.run.reader import Record
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.report.explanation import Explanation
+from tres_scrapy.report.place import find_record
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.url.canonical import canonicalise
 
 
 class Command(ScrapyCommand):

@@ -11,10 +11,10 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.run.database import RecordError
-from tres_scrapy.run.place import find_record
-from tres_scrapy.run.reader import Record
-from tres_scrapy.run.report import SUFFIX, write_report
+from tres_scrapy.report.crawl_report import SUFFIX, write_report
+from tres_scrapy.report.place import find_record
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
 
 
 class Command(ScrapyCommand):

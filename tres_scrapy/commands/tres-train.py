@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from tres_scrapy.config import HERE
-from tres_scrapy.shipped import VECTORS, shipped_models
+from tres_scrapy.config.config import HERE
+from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
-from tres_scrapy.topic.document import read_documents
-from tres_scrapy.topic.file import whole_file
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
-from tres_scrapy.topic.selection import Selection
-from tres_scrapy.topic.validation import STRIPES
+from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.document import read_documents
+from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.validation import STRIPES
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from tres_scrapy.topic.document import Document
-    from tres_scrapy.topic.training import Trained
+    from tres_scrapy.training.document import Document
+    from tres_scrapy.training.recipe import Trained
 
 
 class Command(ScrapyCommand):
@@ -128,8 +128,8 @@ class Command(ScrapyCommand):
         if ships:
             _copy_vectors(place)
         # two seconds of scikit-learn and matplotlib that no other command should pay
-        from tres_scrapy.topic.report import write_report  # noqa: PLC0415
-        from tres_scrapy.topic.training import train_pack  # noqa: PLC0415
+        from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
+        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
 
         trained = train_pack(
             directory,
@@ -181,7 +181,7 @@ def _checked(topic: str, language: str) -> str:
 
 
 def _print_summary(trained: Trained, documents: list[Document]) -> None:
-    from tres_scrapy.topic.summary import mistakes, table, verdict  # noqa: PLC0415
+    from tres_scrapy.training.summary import mistakes, table, verdict  # noqa: PLC0415
 
     keywords = trained.facts["keywords"]
     print(

@@ -12,8 +12,6 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
-from tres_scrapy.topic.document import Sentences
-from tres_scrapy.topic.vector_file import read_vectors
 from tres_scrapy.topic.vectors import (
     MAX_WORDS,
     MOST_DIMENSIONS,
@@ -21,6 +19,8 @@ from tres_scrapy.topic.vectors import (
     WordVectors,
     train_vectors,
 )
+from tres_scrapy.training.document import Sentences
+from tres_scrapy.training.vector_file import read_vectors
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,7 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.topic.text import read_page
+from tres_scrapy.page.text import read_page
 from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.server import DATA, KINDS, LABELS, open_web, serve
 from tres_scrapy.webs.web import Web

@@ -12,14 +12,14 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.archive.exchange import Exchange, Note
-from tres_scrapy.archive.record import exchange_records, info_record, note_record
-from tres_scrapy.archive.writer import ArchiveWriter
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.export.exchange import Exchange, Note
+from tres_scrapy.export.place import beside, output_path
+from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.extensions.learner import Learner, Visit
 from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.output import beside, output_path
-from tres_scrapy.policies.crawl import Booking
 
 ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"

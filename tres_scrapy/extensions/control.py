@@ -12,13 +12,13 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.address import may_be_public
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.parser import seeds
+from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import Cap
-from tres_scrapy.request import SAMPLE
 from tres_scrapy.scheduler import TreeFrontierScheduler
-from tres_scrapy.setting import seeds
+from tres_scrapy.url.public_address import may_be_public
 
 LONGEST: Final = 8_000  # characters of what is typed
 RUNNING, PAUSED, ENDING = "running", "paused", "ending"

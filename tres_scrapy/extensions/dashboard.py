@@ -11,13 +11,13 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.extensions.pace import Pace
 from tres_scrapy.extensions.recorder import Recorder
-from tres_scrapy.live.gate import HOSTS, Gate
-from tres_scrapy.live.site import LivePage, site
+from tres_scrapy.live.resource import LivePage, site
+from tres_scrapy.live.token import HOSTS, Gate
 from tres_scrapy.live.view import View
 
 logger = logging.getLogger(__name__)

@@ -17,17 +17,17 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.downloader.request import LEASE, dump_request, load_request
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.job.database import reading
+from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
-from tres_scrapy.policies.crawl import Booking, Crawl
-from tres_scrapy.policies.policy import Decision
-from tres_scrapy.policies.resumption import Resumable
-from tres_scrapy.request import LEASE, dump_request, load_request
-from tres_scrapy.topic.duplicate import Duplicates
+from tres_scrapy.page.duplicate import Duplicates
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 JOB_FAILED = "job_failed"

@@ -21,21 +21,21 @@ from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.assembly import load_pack, make_crawl
-from tres_scrapy.config import Config
-from tres_scrapy.dupefilter import OwnDupeFilter
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.crawl import NO_ACTIONS, Booking, Crawl
+from tres_scrapy.crawl.policy import Decision, PageText
+from tres_scrapy.downloader.request import SAMPLE
+from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.policies.crawl import NO_ACTIONS, Booking, Crawl
-from tres_scrapy.policies.policy import Decision, PageText
+from tres_scrapy.page.duplicate import Duplicates
+from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.text import Page
+from tres_scrapy.policies.assembly import load_pack, make_crawl
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.request import SAMPLE
-from tres_scrapy.run.reason import Reasons
-from tres_scrapy.topic.duplicate import Duplicates
+from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
-from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import Page
-from tres_scrapy.topic.worker import Task, Worker, WorkerError
+from tres_scrapy.topic.judge_process import Task, Worker, WorkerError
 
 PAGE_LIMIT = "page_limit"
 FRONTIER_EXHAUSTED = "frontier_exhausted"

@@ -22,10 +22,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.config import Config, ConfigError
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.export.metric import CrawlCollector, Snapshot
 from tres_scrapy.extensions.archive import Archive
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.metric import CrawlCollector, Snapshot
 
 INTERVAL: Final = 1.0  # seconds between snapshots
 BETWEEN_FILES: Final = 15  # snapshots between two writes of the file

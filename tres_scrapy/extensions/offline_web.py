@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.statscollectors import StatsCollector
 
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from tqdm import tqdm
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.config import Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.extensions.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
-from tres_scrapy.policies.crawl import Crawl
 
 _REDRAW: Final = 1.0  # seconds
 

@@ -17,14 +17,14 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.config import PREFIX, Config
+from tres_scrapy.config.config import PREFIX, Config
+from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.export.place import output_path
 from tres_scrapy.extensions.learner import Learner, Visit
-from tres_scrapy.output import output_path
-from tres_scrapy.policies.crawl import Booking
-from tres_scrapy.run.database import IN_JOB, RecordError, open_to_write
-from tres_scrapy.run.place import record_path
-from tres_scrapy.run.reader import Record
-from tres_scrapy.run.writer import Writer
+from tres_scrapy.report.place import record_path
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
+from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions
 # Settings of Scrapy's that say how a crawl goes
@@ -124,7 +124,7 @@ class Recorder:
 
     def _report(self) -> None:
         # The templates take a moment to import, which a crawl without a report need not pay.
-        from tres_scrapy.run.report import SUFFIX, write_report  # noqa: PLC0415
+        from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
 
         page = self.path.with_suffix(SUFFIX)
         with Record(self.path) as record:

@@ -17,15 +17,15 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.config import ALWAYS, NEVER, Config, ConfigError
-from tres_scrapy.domain import registrable_domain
-from tres_scrapy.job.database import JobError
-from tres_scrapy.render.browser import find_browser
-from tres_scrapy.render.gate import Gate, Parent, Rule
-from tres_scrapy.render.memory import DomainMemory
-from tres_scrapy.render.shell import Content, Shell, content_of, look_at
-from tres_scrapy.request import LEASE
-from tres_scrapy.resolver import PublicResolver
+from tres_scrapy.config.config import ALWAYS, NEVER, Config, ConfigError
+from tres_scrapy.downloader.browser import find_browser
+from tres_scrapy.downloader.gate import Gate, Parent, Rule
+from tres_scrapy.downloader.memory import DomainMemory
+from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.resolver import PublicResolver
+from tres_scrapy.downloader.shell import Content, Shell, content_of, look_at
+from tres_scrapy.job.job_file import JobError
+from tres_scrapy.url.domain import registrable_domain
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"

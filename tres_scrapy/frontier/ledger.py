@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.integer_set import IntegerSet
 from tres_scrapy.frontier.limit import LIMITS, FrontierLimits
-from tres_scrapy.frontier.table import Table
 
 _RECORD = np.dtype(
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.frontier.table import Table
+from tres_scrapy.frontier.column import Table
 
 Rows = NDArray[np.int64]
 _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.domain import registrable_domain
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.anchor import Anchors
+from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.table import Table
+from tres_scrapy.url.domain import registrable_domain
 
 Rows = NDArray[np.int64]
 NO_PARENT = -1

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import FEATURES, bucket
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.split import Split, best_split
-from tres_scrapy.frontier.table import Table
 
 _LEAF = -1
 _ROOT = 0

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tres_scrapy.job.database import JobError, open_database, reading
-from tres_scrapy.policies.crawl import LEFT_OUT, Booking, Crawl
-from tres_scrapy.policies.policy import Decision
-from tres_scrapy.policies.resumption import Resumable
+from tres_scrapy.crawl.crawl import LEFT_OUT, Booking, Crawl
+from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.job.job_file import JobError, open_database, reading
 
 
 class Written(NamedTuple):

@@ -12,13 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
-from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
-from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.job.database import reading
-from tres_scrapy.job.journal import COUNTS, PASSED, Journal
-from tres_scrapy.policies.crawl import (
+from tres_scrapy.crawl.crawl import (
     BLAMELESS,
     NO_ROWS,
     PAGE,
@@ -27,10 +21,16 @@ from tres_scrapy.policies.crawl import (
     Crawl,
     Lease,
 )
-from tres_scrapy.policies.policy import Decision, Experience
-from tres_scrapy.policies.resumption import Past, Resumable
-from tres_scrapy.topic.file import check_numbers
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.crawl.policy import Decision, Experience
+from tres_scrapy.crawl.resumption import Past, Resumable
+from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
+from tres_scrapy.frontier.split import Split
+from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
+from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.job.job_file import reading
+from tres_scrapy.job.journal import COUNTS, PASSED, Journal
+from tres_scrapy.page.file import check_numbers
+from tres_scrapy.url.canonical import canonicalise
 
 _NOT_YET = -1
 _LONGEST_NAME = 100  # characters of the name of a failure or a count

@@ -8,9 +8,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from tres_scrapy.run.figure import NAMES, pictures
-from tres_scrapy.run.reader import Page, Record
-from tres_scrapy.run.rule import MEANINGS
+from tres_scrapy.report.figure import NAMES, pictures
+from tres_scrapy.report.record import Page, Record
+from tres_scrapy.report.rule import MEANINGS
 
 RECENT: Final = 40  # pages told at a time, the newest
 COST: Final = 30  # figures are drawn again after so many times as long as it took,

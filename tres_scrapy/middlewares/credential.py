@@ -11,18 +11,12 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
+from tres_scrapy.url.credential import CREDENTIALS, without_credentials
 
-_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
 # what a terminal obeys, but for the ends of lines and tabs; the last turn the direction of a text
 _COMMANDS: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
-
-
-def without_credentials(text: str) -> str:
-    """Return a text without the user names and passwords of the URLs in it."""
-    return _IN_TEXT.sub(r"\1", text)
 
 
 class LogFilter(logging.Filter):

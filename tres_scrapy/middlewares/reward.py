@@ -13,14 +13,15 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
+from tres_scrapy.crawl.crawl import NO_ACTIONS
+from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import NO_LINKS, Learner, Outlinks, Visit
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.policies.crawl import NO_ACTIONS
-from tres_scrapy.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.text import Link
 from tres_scrapy.scheduler import failure_kind
-from tres_scrapy.topic.soft_404 import is_soft_404
-from tres_scrapy.topic.text import Link, canonicalise
-from tres_scrapy.topic.worker import WorkerError
+from tres_scrapy.topic.judge_process import WorkerError
+from tres_scrapy.url.canonical import canonicalise
 
 logger = logging.getLogger(__name__)
 

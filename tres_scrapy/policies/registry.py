@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tres_scrapy.crawl.policy import Policy
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.ache import AchePolicy
-from tres_scrapy.policies.first import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
-from tres_scrapy.policies.han import AsyncPolicy
-from tres_scrapy.policies.policy import Policy
-from tres_scrapy.policies.seedfinder import SeedFinderPolicy
-from tres_scrapy.policies.setup import Setup
-from tres_scrapy.policies.synchronous import AsynchronousPolicy, SynchronousPolicy
-from tres_scrapy.policies.tree_random import TreeRandomPolicy
+from tres_scrapy.policies.rivals.ache import AchePolicy
+from tres_scrapy.policies.rivals.han import AsyncPolicy
+from tres_scrapy.policies.rivals.order import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
+from tres_scrapy.policies.rivals.seedfinder import SeedFinderPolicy
+from tres_scrapy.policies.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
+from tres_scrapy.policies.rivals.tree_random import TreeRandomPolicy
+from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.policies.tres import NoNeighbourhoodPolicy, TresPolicy
-from tres_scrapy.policies.uniform import RandomPolicy
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.learner import QLearner
+from tres_scrapy.crawl.policy import NO_TEXT, Choice, Decision, Experience, PageText
+from tres_scrapy.crawl.resumption import Past, random_state, restore_random
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.policies.learner import QLearner
-from tres_scrapy.policies.policy import NO_TEXT, Choice, Decision, Experience, PageText
-from tres_scrapy.policies.resumption import Past, random_state, restore_random
-from tres_scrapy.policies.setup import Setup
 
 MOST_DRAWN = 4_000  # samples at a choice, unless there are more leaves
 

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.refresh.reading import Copy, copy_of
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.refresh.main_text import Copy, copy_of
+from tres_scrapy.url.canonical import canonicalise
 
 LEAST_WEIGHT = 0.01  # of a page whatever its relevance: it is in the collection
 

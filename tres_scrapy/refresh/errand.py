@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tres_scrapy.refresh.reading import Copy, Reading
+from tres_scrapy.refresh.main_text import Copy, Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tres_scrapy.refresh.bandit import Floats
-from tres_scrapy.refresh.policy import Ints
+from tres_scrapy.refresh.page_policy import Ints
 
 MOST_ARMS = 64
 NUMBERS = re.compile(r"\d+")

@@ -8,7 +8,7 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import allocate_within, chance
 from tres_scrapy.refresh.bandit import Floats, Mask
-from tres_scrapy.refresh.policy import Pages
+from tres_scrapy.refresh.page_policy import Pages
 from tres_scrapy.refresh.rate import pooled_rates
 
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from tres_scrapy.refresh.bandit import Floats, Mask
 from tres_scrapy.refresh.collection import Known
+from tres_scrapy.refresh.collection_file import Host, Row, RunRow, Store, VisitRow
 from tres_scrapy.refresh.errand import Answer, Errand, Report
 from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
 from tres_scrapy.refresh.interval import Bounds, IntervalPolicy
-from tres_scrapy.refresh.policy import Ints, Pages, oldest
+from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, compare, distance
+from tres_scrapy.refresh.page_policy import Ints, Pages, oldest
 from tres_scrapy.refresh.rate import pooled_rates
-from tres_scrapy.refresh.reading import MINOR, OTHER, SAME, compare, distance
-from tres_scrapy.refresh.registry import PolicySetup, agent_of, make_policy
-from tres_scrapy.refresh.store import Host, Row, RunRow, Store, VisitRow
+from tres_scrapy.refresh.roster import PolicySetup, agent_of, make_policy
 
 NEW, GONE, ERROR = "new", "gone", "error"
 DAY: Final = 86_400.0

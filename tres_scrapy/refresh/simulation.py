@@ -13,7 +13,7 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import chance
 from tres_scrapy.refresh.bandit import Floats
-from tres_scrapy.refresh.policy import Pages, Policy
+from tres_scrapy.refresh.page_policy import Pages, Policy
 
 
 @dataclass(frozen=True)

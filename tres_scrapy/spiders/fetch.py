@@ -18,11 +18,11 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
+from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
+from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
-from tres_scrapy.middlewares.private_address import PrivateAddressMiddleware
-from tres_scrapy.middlewares.robots_txt import RobotsMiddleware
-from tres_scrapy.topic.file import whole_file
-from tres_scrapy.topic.text import canonicalise
+from tres_scrapy.page.file import whole_file
+from tres_scrapy.url.canonical import canonicalise
 
 # No frontier and no pipeline of a focused crawl: this one fetches what it is told to. A list may be
 # a stranger's and pages redirect, so that its URLs are as little trusted as links.

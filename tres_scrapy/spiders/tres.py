@@ -9,12 +9,12 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.config import Config, apply_arguments
+from tres_scrapy.config.config import Config, apply_arguments
+from tres_scrapy.downloader.request import RENDERED, VISIT
+from tres_scrapy.export.known import domain_of
 from tres_scrapy.extensions.learner import Learner, Visit
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.known import domain_of
-from tres_scrapy.request import RENDERED, VISIT
 
 
 class TresSpider(Spider):

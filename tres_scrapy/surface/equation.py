@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.surface.acquired import Ints
-from tres_scrapy.surface.feature import Floats
+from tres_scrapy.surface.keyword_feature import Floats
 
 
 def response_sizes(kappa: NDArray[np.floating], found: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tres_scrapy.surface.acquired import Acquired, Ints
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
-from tres_scrapy.surface.feature import Describe, Floats, features, kernel
+from tres_scrapy.surface.keyword_feature import Describe, Floats, features, kernel
 from tres_scrapy.surface.trial import Trials, recaptured_total
 
 LEAST_LEFT: Final = 0.02  # share of the database that is thought to be unknown at least

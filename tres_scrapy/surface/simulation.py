@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tres_scrapy.surface.acquired import Acquired, Ints
-from tres_scrapy.surface.database import SimulatedDatabase
-from tres_scrapy.surface.feature import Floats, features
+from tres_scrapy.surface.keyword_feature import Floats, features
 from tres_scrapy.surface.selector import Selector
+from tres_scrapy.surface.simulated_database import SimulatedDatabase
 from tres_scrapy.surface.surfacing import Surfacing
 from tres_scrapy.surface.trial import Trials
 

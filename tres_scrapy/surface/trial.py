@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tres_scrapy.surface.acquired import Ints
-from tres_scrapy.surface.feature import Features, Floats
+from tres_scrapy.surface.keyword_feature import Features, Floats
 from tres_scrapy.surface.recapture import Sightings
 
 LEAST_TOTAL: Final = 1.2  # times |S_t|: no estimate of |D| says that nearly all is acquired

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from tres_scrapy.topic.file import check_numbers
-from tres_scrapy.topic.text import STOP_WORDS
+from tres_scrapy.page.file import check_numbers
+from tres_scrapy.page.text import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from tres_scrapy.topic.text import STOP_WORDS, tokenise
+from tres_scrapy.page.text import STOP_WORDS, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

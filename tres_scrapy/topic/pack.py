@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from safetensors.torch import load, save
 
+from tres_scrapy.page.file import check_numbers, reason, sha256, whole_file
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.file import check_numbers, reason, sha256, whole_file
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tres_scrapy.page.text import Page
     from tres_scrapy.topic.classifier import Classifier
-    from tres_scrapy.topic.text import Page
 
 KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 TOPIC_FILE: Final = "topic.toml"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tres_scrapy.topic.text import STOP_WORDS, tokenise
+from tres_scrapy.page.text import STOP_WORDS, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from tres_scrapy.webs.noise import Ints, Shuffle, below, mix, unit
-from tres_scrapy.webs.page import FILE, STATICS, Pages, Traits
 from tres_scrapy.webs.site import SITE_BITS, SITES
+from tres_scrapy.webs.trait import FILE, STATICS, Pages, Traits
 
 CONSONANTS, VOWELS = "bdfgklmnprstvzjh", "aeio"
 SYLLABLES = [c + v for c in CONSONANTS for v in VOWELS]

@@ -9,8 +9,8 @@ import numpy as np
 
 from tres_scrapy.webs.address import Addresses
 from tres_scrapy.webs.noise import Ints
-from tres_scrapy.webs.page import PAGE
 from tres_scrapy.webs.prose import Prose
+from tres_scrapy.webs.trait import PAGE
 
 SITES_KNOWN, DEPTH = 65_536, 5  # popular sites, pages of each: the home page and content pages
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import TextIO
 from urllib.parse import urlsplit
 
-from tres_scrapy.domain import registrable_domain
+from tres_scrapy.url.domain import registrable_domain
 from tres_scrapy.webs.web import Answer
 
 PAGES = (

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.webs.noise import Hash, Ints, below, mix, unit
-from tres_scrapy.webs.page import Pages, Traits
 from tres_scrapy.webs.site import HUB, MIXED, PURE
+from tres_scrapy.webs.trait import Pages, Traits
 
 # Links of a page to its own section, to the rest of its site, to other sites, and adverts.
 CONTENT, INDEX, HUB_PAGE, HOME = (9, 3, 30, 3), (20, 2, 18, 3), (4, 2, 44, 1), (4, 16, 18, 3)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tres_scrapy.webs.noise import Hash, Ints, below, generator, mix, unit
-from tres_scrapy.webs.page import TITLE, Pages, Traits
 from tres_scrapy.webs.site import MIXED, PURE
+from tres_scrapy.webs.trait import TITLE, Pages, Traits
 
 SHORTEST, LONGEST = 80, 500  # words in a content page
 FOCUS = 20  # words that a page keeps coming back to

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
-from tres_scrapy.local_server import LocalServer
 from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.local_server import LocalServer
 from tres_scrapy.webs.tls import context
 from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
 

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from fastwarc.warc import WarcRecord, WarcRecordType
 from w3lib.url import safe_url_string
 
-from tres_scrapy.webs.warc import BLANK, Entry, Skip, read_block, scan
+from tres_scrapy.webs.warc_file import BLANK, Entry, Skip, read_block, scan
 
 LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, packed and unpacked, as in the crawl
 ENDINGS: Final = (".warc", ".warc.gz")

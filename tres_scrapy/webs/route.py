@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tres_scrapy.webs.address import Addresses
-from tres_scrapy.webs.document import SESSION, Documents
+from tres_scrapy.webs.markup import SESSION, Documents
 from tres_scrapy.webs.noise import below, mix, unit
-from tres_scrapy.webs.page import COPY, PAGE, REDIRECT
+from tres_scrapy.webs.trait import COPY, PAGE, REDIRECT
 
 ABROAD = 0.3  # share of redirects that lead to another site
 HOPS = 10  # redirects from page to page that a label is followed through: some run in circles

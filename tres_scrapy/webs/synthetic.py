@@ -10,15 +10,15 @@ import numpy as np
 
 from tres_scrapy.webs.address import Addresses
 from tres_scrapy.webs.catalogue import Catalogue
-from tres_scrapy.webs.document import CALENDAR, Documents
 from tres_scrapy.webs.link import Links
+from tres_scrapy.webs.markup import CALENDAR, Documents
 from tres_scrapy.webs.noise import below, mix, unit
-from tres_scrapy.webs.page import COPY, FILE, MISSING, PAGE, REDIRECT, Pages, Traits
 from tres_scrapy.webs.profile import profile_of
 from tres_scrapy.webs.prose import Prose
 from tres_scrapy.webs.route import DETOUR, Routes
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.site import KINDS, PURE, SITES, Sites
+from tres_scrapy.webs.trait import COPY, FILE, MISSING, PAGE, REDIRECT, Pages, Traits
 from tres_scrapy.webs.vocabulary import Vocabulary
 from tres_scrapy.webs.web import TEXT, Answer, unknown_host
 

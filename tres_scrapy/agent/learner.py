@@ -1,0 +1,143 @@
+"""The agent and its memory, for every policy that is valued by the Double DQN (P 2.4.2)."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.confidence import Confidence
+from tres_scrapy.agent.ddqn import DoubleDQN, Features
+from tres_scrapy.agent.replay import NONE, Replay
+from tres_scrapy.crawl.policy import Experience
+from tres_scrapy.crawl.resumption import Past
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import SampleStore
+
+
+class Valued(NamedTuple):
+    """Samples of which one is to be chosen: its place, and of all Q [n] and its upper bound [n]."""
+
+    best: int
+    q_values: NDArray[np.float32]
+    bounds: NDArray[np.float32]
+
+
+class QLearner:
+    """Learns Q from experiences, whoever chooses the samples.
+
+    Gradient steps begin with the first experience; `features` gives the present x(s, a) of rows.
+    """
+
+    def __init__(
+        self,
+        store: SampleStore,
+        features: Features,
+        setup: Setup,
+        random: np.random.Generator,
+    ) -> None:
+        self.options = setup.learning
+        self.steps = 0
+        self.evaluations = 0  # of Q, to choose among samples; Theorem 2 bounds those of the paper
+        self._store = store
+        self._features = features
+        self._agent = DoubleDQN(setup.agent, setup.seed)
+        self._random = random
+        self._confidence = Confidence()
+        self._replay = Replay(self.options.replay_capacity, random)
+        self._agent_state = -1, b""  # after how many updates it was asked for, and what it was
+        self._incomplete: list[int] = []  # experiences that await the next choice for their A~
+
+    @property
+    def exploring(self) -> bool:
+        """Whether choices are still made without Q."""
+        return self.steps < self.options.exploration_steps
+
+    def q_values(self, rows: Rows) -> NDArray[np.float32]:
+        """Return Q of samples as [n]."""
+        return self._valued(rows)[0]
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of any x [n, 8] as [n]; it is no choice and not counted."""
+        return self._agent.q_values(x)
+
+    def best(self, rows: Rows) -> Valued:
+        """Value samples by Q and choose the one of the highest upper confidence bound.
+
+        Now and then it is the best of those in domains never visited.
+        """
+        q_values, x = self._valued(rows)
+        bounds = q_values
+        if self.options.ucb:
+            bounds = q_values + self.options.ucb * self._confidence.width(x)
+        if self._random.random() < self.options.new_domains:
+            new = np.flatnonzero(self._store.never_visited(rows))
+            if len(new):
+                return Valued(int(new[np.argmax(bounds[new])]), q_values, bounds)
+        return Valued(int(np.argmax(bounds)), q_values, bounds)
+
+    def remember(self, experience: Experience, outlinks: Rows) -> None:
+        """Put an experience with its page's outlinks into the replay."""
+        self._confidence.add(experience.x)
+        self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
+
+    def note_choice(self, row: int) -> None:
+        """Complete A~ of the experiences that came before a choice by the row chosen."""
+        for ticket in self._incomplete:
+            self._replay.note_sampled(ticket, row)
+        self._incomplete.clear()
+
+    def learn(self) -> float | None:
+        """Take the gradient steps that are due: every `update_period` steps, several in warm-up."""
+        if self.steps < self.options.warm_up_steps:
+            updates = self.options.warm_up_updates
+        else:
+            updates = int(self.steps % self.options.update_period == 0)
+        loss = None
+        for _ in range(updates):
+            batch = self._replay.batch(self.options.batch_size)
+            loss = self._agent.update(batch, self._features)
+        return loss
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the agent and its counts."""
+        agent = self._agent
+        counts = {
+            "updates": agent.updates,
+            "evaluations": self.evaluations,
+            "skipped": agent.skipped,
+        }
+        if self._agent_state[0] != self._agent.updates:
+            vector = self._agent.state().astype("<f4")
+            self._agent_state = self._agent.updates, vector.tobytes()
+        return {"agent": self._agent_state[1], "counts": json.dumps(counts).encode()}
+
+    def restore(self, past: Past, state: dict[str, bytes]) -> None:
+        """Take over the past of another; ValueError: it is none."""
+        counts = json.loads(state["counts"])
+        self.evaluations = int(counts["evaluations"])
+        self._agent.skipped = int(counts["skipped"])
+        self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
+        self._agent_state = -1, b""
+        self.steps = len(past.rewards)
+        self._confidence.add(past.x)
+        self._replay.restore(*past)
+        self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
+
+    def figures(self) -> dict[str, float | str]:
+        """Report the agent's state."""
+        return {
+            "q_evaluations": self.evaluations,
+            "phase": "exploration" if self.exploring else "exploitation",
+            "updates": self._agent.updates,
+            "skipped_updates": self._agent.skipped,
+        }
+
+    def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return Q [n] and x(s, a) [n, 8] of samples."""
+        self.evaluations += len(rows)
+        x = self._features(rows)
+        return self._agent.q_values(x), x

@@ -1,0 +1,1 @@
+"""Every setting of a crawl: its name, rule, default and meaning, parsed once."""

@@ -1,0 +1,159 @@
+"""The rules of settings: each parser takes text and raises ValueError that ends "must ..."."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+
+from tres_scrapy.url.canonical import canonicalise
+
+# seconds
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def identifier(text: str) -> str:
+    """Accept a name that is safe as a file name."""
+    if not re.fullmatch(r"[\w-]+", text):
+        raise ValueError("must be letters, digits, - and _ only")
+    return text
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """Return a parser that accepts `choices` only."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            close = get_close_matches(text, choices, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(f"must be one of {', '.join(choices)}{hint}")
+        return text
+
+    return parse
+
+
+def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    """Return a parser that accepts several of `choices`, comma between two, or none."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        chosen = [] if text == "none" else [each.strip() for each in text.split(",")]
+        if not set(chosen) <= set(choices):
+            raise ValueError(f"must be some of {', '.join(choices)}, or none")
+        return tuple(dict.fromkeys(chosen))
+
+    return parse
+
+
+def options(text: str) -> tuple[str, ...]:
+    """Read options of a program as a shell does, each --NAME or --NAME=VALUE."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ValueError(f"must be options as in a shell: {error}") from None
+    if not all(re.match(r"--[\w-]", word) for word in words):
+        raise ValueError("must be options, each --NAME or --NAME=VALUE")
+    return tuple(words)
+
+
+def flag(text: str) -> bool:
+    """Read 1, 0, true or false."""
+    if text.lower() not in {"1", "0", "true", "false"}:
+        raise ValueError("must be 1 or 0")
+    return text.lower() in {"1", "true"}
+
+
+def port(text: str) -> int | None:
+    """Read where to listen: 0, nowhere; 1, any free port, which is 0 to the system; or a port."""
+    if not re.fullmatch(r"\d{1,5}", text) or int(text) not in {0, 1, *range(1024, 65536)}:
+        raise ValueError("must be 1 (any free port), 0 (off) or a port from 1024 to 65535")
+    return {0: None, 1: 0}.get(int(text), int(text))
+
+
+def whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return a parser of whole numbers from `low` to `high`."""
+    limits = f"from {low} up" if high is None else f"from {low} to {high}"
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d+", text) or not low <= int(text) <= (high or int(text)):
+            raise ValueError(f"must be a whole number {limits}")
+        return int(text)
+
+    return parse
+
+
+def number(low: float, high: float) -> Callable[[str], float]:
+    """Return a parser of numbers from `low` to `high`."""
+
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not low <= number <= high:
+            raise ValueError(f"must be a number from {low:g} to {high:g}")
+        return number
+
+    return parse
+
+
+def paths(text: str) -> tuple[Path, ...]:
+    """Read names of files, comma between two."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise ValueError("must be names of files with one comma between two")
+    return tuple(map(Path, names))
+
+
+def packed_warc(text: str) -> Path:
+    """Accept the name of a WARC file of gzip members."""
+    if not text.endswith(".warc.gz"):
+        raise ValueError("must end in .warc.gz")
+    return Path(text)
+
+
+def textfile(text: str) -> Path:
+    """Accept the name of a file of metrics."""
+    if not text.endswith(".prom"):
+        raise ValueError("must end in .prom")
+    return Path(text)
+
+
+def duration(text: str) -> float:
+    """Read a time such as 90, 90s, 15m, 6h, 1d or 2w; return seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
+    if not match:
+        raise ValueError("must be a time such as 90s, 15m, 6h, 1d or 2w")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def query_url(text: str) -> str:
+    """Accept an http(s) URL with {query} in it."""
+    if text.count("{query}") != 1 or canonicalise(text.replace("{query}", "a")) is None:
+        raise ValueError("must be an http(s) URL with {query} where the words go")
+    return text
+
+
+def seeds(text: str) -> tuple[str, ...]:
+    """Read URLs, comma between two, or @FILE with one a line; return them canonical, each once."""
+    if text.startswith("@"):
+        try:
+            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
+        urls = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    else:
+        urls = [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+    seeds = []
+    for url in urls:
+        seed = canonicalise(url)
+        if seed is None:
+            raise ValueError(
+                f"must hold http(s) URLs such as https://example.org/, {url!r} is none"
+            )
+        seeds.append(seed)
+    if not seeds:
+        raise ValueError("must hold at least one URL")
+    return tuple(dict.fromkeys(seeds))

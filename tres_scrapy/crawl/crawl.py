@@ -1,0 +1,266 @@
+"""The crawl as the paper sees it: a sample is chosen, fetched, rewarded, expanded (Appendix B)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.queue import FrontierQueue
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+
+PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
+
+LEFT_OUT = "links_left_out"
+# Failures that say nothing against a domain that has given pages
+BLAMELESS = frozenset({"robots", "not_html"})
+
+NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+NO_ACTIONS: NDArray[np.float32] = np.zeros((0, 3), dtype=np.float32)
+
+
+class Lease(NamedTuple):
+    """A sample that is handed out: how it was chosen and the URL it then had."""
+
+    decision: Decision
+    experience: Experience
+    url: str
+
+
+class Booking(NamedTuple):
+    """How a leased sample ended: `kind` is PAGE, QUERY or that of a failure.
+
+    `relevant` is what its page was judged to be: a seed earns its reward whatever it is.
+    """
+
+    experience: Experience
+    relevant: bool
+    kind: str
+    outlinks: Rows
+    lease: Lease
+
+
+class Crawl:
+    """Leads samples from the frontier to experience, in the order of Algorithm 3.
+
+    Each sample that `next` returns is leased until `book_page` or `book_failure` ends it.
+    The crawl is over after `limit` pages, if one is set.
+    """
+
+    def __init__(self, store: SampleStore, policy: Policy, limit: int | None = None) -> None:
+        self.store = store
+        self.policy = policy
+        self.limit = limit
+        self.pages = 0
+        self.relevant = 0
+        self.failures: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()  # what else is counted, by the names of the stats
+        self.loss: float | None = None
+        self._first = FrontierQueue(store)  # seeds, and what an interrupted crawl had leased
+        self._chosen: dict[int, Decision] = {}  # by which the latter were chosen
+        self._leased: dict[int, Lease] = {}
+
+    @property
+    def harvest_rate(self) -> float:
+        """HR: relevant pages among the pages fetched."""
+        return self.relevant / self.pages if self.pages else 0.0
+
+    @property
+    def leased(self) -> int:
+        """The number of samples handed out and not yet booked."""
+        return len(self._leased)
+
+    def is_leased(self, row: int) -> bool:
+        """Say whether a row is handed out and not yet booked."""
+        return row in self._leased
+
+    @property
+    def finished(self) -> bool:
+        """Whether the page limit is reached."""
+        return self.limit is not None and self.pages >= self.limit
+
+    def add_seeds(
+        self, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
+    ) -> Rows:
+        """Put seeds into the frontier as x(s_-1, a); they are fetched before anything else.
+
+        `actions` [n, 3] holds features 4 to 6.
+        """
+        rows = self.store.add(NO_PARENT, urls, anchors, actions)
+        self._first.push(rows, np.zeros(len(rows)))
+        return rows
+
+    def add_outlinks(
+        self, parent: int, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
+    ) -> Rows:
+        """Put links that a seed's page led to later, by its search box, into the frontier.
+
+        `actions` [n, 3] holds features 4 to 6.
+        """
+        outlinks = self.store.add(parent, urls, anchors, actions)
+        x = self.store.features(np.array([parent]))[0]
+        self.policy.expand(Experience(parent, x, 1.0), outlinks, NO_TEXT)
+        return outlinks
+
+    def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
+        """Let MAX be another from the next choice on; return the samples that are back with it.
+
+        These were dropped when their domains had reached the old one. Where each sample has a
+        request of its `own`, one without stays dropped.
+        """
+        ledger = self.store.ledger
+        domains = np.arange(len(ledger), dtype=np.int32)
+        before = ledger.exhausted(domains)
+        ledger.cap = cap
+        rows = self.store.readmit(before & ~ledger.exhausted(domains), own)
+        seeds = np.intersect1d(rows, self.store.seeds(), assume_unique=True)
+        self._first.push(seeds, np.zeros(len(seeds)))
+        self.policy.readmit(np.setdiff1d(rows, seeds, assume_unique=True))
+        return rows
+
+    def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Lease the sample to fetch next; None when there is none to fetch now."""
+        if self.limit is not None and self.pages + self.leased >= self.limit:
+            return None
+        if not self.store.may_be_ready(busy_hosts):
+            return None
+        decision = self._next_first(busy_hosts) or self.policy.select(busy_hosts)
+        if decision is not None:
+            x = self.store.features(np.array([decision.row]))[0]
+            experience = Experience(decision.row, x, 0.0)
+            self._leased[decision.row] = Lease(decision, experience, self.store.url(decision.row))
+            self.store.lease(decision.row)
+        return decision
+
+    def decision(self, row: int) -> Decision:
+        """Return the decision by which a leased row was chosen."""
+        return self._leased[row].decision
+
+    def redirect(self, row: int, url: str) -> bool:
+        """Follow a leased row to another URL; False if that is fetched already or its domain full.
+
+        From now on the row is booked on the domain of `url`.
+        """
+        if self.store.is_closed(url):
+            return False
+        domain = self.store.domain_of(url)
+        if domain != self.store.domain(row) and self.store.ledger.full(np.array([domain]))[0]:
+            return False
+        self.store.redirect(row, url)
+        return True
+
+    def book_page(
+        self,
+        row: int,
+        reward: float,
+        urls: Sequence[str],
+        anchors: Sequence[str],
+        actions: NDArray[np.float32],
+        *,
+        text: PageText = NO_TEXT,
+    ) -> Booking:
+        """End a leased row that brought a page with reward 0 or 1; its links become rows.
+
+        The answer to a query is neither a page of T nor an experience of its domain.
+
+        `actions` [n, 3] holds features 4 to 6 of the outlinks; `text` is what policies that read
+        more than these are told.
+        """
+        lease = self._leased[row]
+        if lease.decision.is_query:
+            experience = self._observe(row, 0.0)
+            self.store.finish(row, SEED_PATH)
+            outlinks = self.store.add(row, urls, anchors, actions)
+            self._expand(experience, outlinks, text)
+            return Booking(experience, False, QUERY, outlinks, lease)
+        experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
+        self.pages += 1
+        self.relevant += reward > 0
+        ledger = self.store.ledger
+        ledger.book_page(self.store.domain(row), reward)
+        if self.limit is not None:
+            ledger.progress = self.pages / self.limit
+        self.store.finish(row, self.store.path_after(row, reward))
+        outlinks = self.store.add(row, urls, anchors, actions)
+        self._expand(experience, outlinks, text)
+        return Booking(experience, reward > 0, PAGE, outlinks, lease)
+
+    def book_failure(
+        self,
+        row: int,
+        kind: str,
+        urls: Sequence[str] = (),
+        anchors: Sequence[str] = (),
+        actions: NDArray[np.float32] = NO_ACTIONS,
+    ) -> Booking:
+        """End a leased row that brought no page: reward 0, and not a page of T (design).
+
+        It may still lead on: a spider can read links out of a sitemap or an API's answer.
+        """
+        lease = self._leased[row]
+        experience = self._observe(row, 0.0)
+        self.failures[kind] += 1
+        if not lease.decision.is_query:  # whose answers are no visits either
+            domain = self.store.domain(row)
+            self.store.ledger.book_failure(domain, blameless=kind in BLAMELESS)
+        self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
+        outlinks = self.store.add(row, urls, anchors, actions) if urls else NO_ROWS
+        self._expand(experience, outlinks, NO_TEXT)
+        return Booking(experience, False, kind, outlinks, lease)
+
+    def restore(
+        self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]
+    ) -> None:
+        """Go on from the counts of an interrupted crawl."""
+        self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
+        self.store.left_out = counts.pop(LEFT_OUT, 0)
+        if self.limit is not None:
+            self.store.ledger.progress = self.pages / self.limit
+
+    def restore_first(self, decisions: Sequence[Decision]) -> None:
+        """Fetch these PENDING samples, seeds or chosen once already, before anything else."""
+        self._chosen |= {decision.row: decision for decision in decisions}
+        rows = np.array([decision.row for decision in decisions], dtype=np.int64)
+        self._first.push(rows, np.zeros(len(rows)))
+
+    def figures(self) -> dict[str, float | str]:
+        """Return what is worth watching, by the names of the stats."""
+        figures: dict[str, float | str] = {
+            "pages": self.pages,
+            "relevant_pages": self.relevant,
+            "harvest_rate": self.harvest_rate,
+            "relevant_domains": self.store.ledger.relevant_domains,
+            "frontier_size": self.store.pending,
+            LEFT_OUT: self.store.left_out,
+            "domains_given_up": self.store.ledger.domains_given_up,
+        }
+        figures |= self.counts
+        figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
+        if self.loss is not None:
+            figures["q_loss"] = self.loss
+        return figures | self.policy.figures()
+
+    def _next_first(self, busy_hosts: Sequence[int]) -> Decision | None:
+        first = self._first.pop(busy_hosts)
+        if first is None:
+            return None
+        row, _ = first
+        return self._chosen.pop(row, Decision(row, None, None))
+
+    def _observe(self, row: int, reward: float) -> Experience:
+        experience = self._leased.pop(row).experience._replace(reward=reward)
+        self.policy.observe(experience)
+        return experience
+
+    def _expand(self, experience: Experience, outlinks: Rows, text: PageText) -> None:
+        self.policy.expand(experience, outlinks, text)
+        loss = self.policy.learn()
+        if loss is not None:
+            self.loss = loss

@@ -1,0 +1,1 @@
+"""What hardens or replaces Scrapy's downloader: headers, robots, addresses, rendering."""

@@ -1,0 +1,213 @@
+"""The download handler that runs the scripts of pages in a browser, by scrapy-playwright."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Final, Self
+
+from playwright.async_api import Error as BrowserError
+from playwright.async_api import Page
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDownloadHandler
+
+from tres_scrapy.downloader.browser import context_options, launch_options
+from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.request import RECEIVED, RENDERED
+from tres_scrapy.downloader.rotation import Rotation
+from tres_scrapy.downloader.tab import Document, Patience, Rendered, RenderError, Tab
+from tres_scrapy.extensions.rendering import Rendering
+
+STARTING: Final = 60.0  # seconds for the browser
+OPENING: Final = 30.0  # for a page of it: one that is opened as the browser ends is never there
+CLOSING: Final = 5.0
+ATTEMPTS: Final = 3  # at a page, when the browser ends while it is there
+PAUSE: Final = 0.5  # seconds before the next of them
+LONGEST: Final = 32 * 1024 * 1024  # characters of a rendered page, whatever DOWNLOAD_MAXSIZE is
+KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "Stylesheet"}
+NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
+
+logger = logging.getLogger(__name__)
+
+
+class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: ignore[misc]
+    """Fetches each page as ever, and hands it to the browser where its scripts are to run.
+
+    So the page itself is asked for once, by the crawler, under all its rules; the browser asks for
+    what the page loads. Meanwhile the page holds its place in the downloader slot of its host, and
+    the delay of the host begins anew when it is done.
+    """
+
+    lazy = False
+
+    def __init__(self, crawler: Crawler, rendering: Rendering) -> None:
+        super().__init__(crawler)
+        config, settings = rendering.config, crawler.settings
+        self._rendering = rendering
+        self._rotation = Rotation()
+        self._tabs = asyncio.Semaphore(config.render_pages)
+        self._user_agent: str = settings["USER_AGENT"]
+        self._language: str = settings.getdict("DEFAULT_REQUEST_HEADERS").get("Accept-Language", "")
+        self._closed = False
+        self._archives = config.warc != "none"
+        self._patience = Patience(
+            config.render_timeout,
+            config.render_idle,
+            min(settings.getint("DOWNLOAD_MAXSIZE") or LONGEST, LONGEST),
+            tuple(KINDS[kind] for kind in config.render_block),
+        )
+        sandbox = config.browser_sandbox
+        self._sandbox = os.geteuid() != 0 if sandbox is None else sandbox
+        self.config.launch_options |= launch_options(
+            rendering.browser,
+            Path(rendering.home.name),
+            config.browser_options,
+            sandbox=self._sandbox,
+        )
+        self.config.max_pages_per_context = 2 * config.render_pages  # a crash counts twice
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the one handler of both schemes: they share a browser."""
+        rendering = crawler.get_extension(Rendering)
+        assert rendering is not None  # the add-on installs both
+        if not isinstance(rendering.renderer, cls):
+            rendering.renderer = cls(crawler, rendering)
+        return rendering.renderer
+
+    async def open(self) -> None:
+        """Start the browser; OSError says why it does not run."""
+        if not self._sandbox:
+            logger.warning("Chromium's sandbox is off: crawl as another user than root to have it")
+        try:
+            async with asyncio.timeout(STARTING):
+                await self._launch()
+                await self._maybe_launch_browser()
+        except (BrowserError, TimeoutError, OSError) as error:
+            raise OSError(_why(error, self._rendering.browser)) from None
+
+    async def close(self) -> None:
+        if not self._closed:  # Scrapy closes it for each scheme
+            self._closed = True
+            with suppress(BrowserError):
+                await super().close()
+
+    async def download_request(self, request: Request) -> Response:
+        response = await BoundedHandler.download_request(self, request)
+        if not self._rendering.concerns(request):
+            return response
+        seen = await asyncio.to_thread(self._rendering.look, request, response)
+        if not self._rendering.wants(request, seen):
+            return response  # packed as it came: Scrapy unpacks it, and the archive keeps it so
+        assert isinstance(seen.response, HtmlResponse)
+        assert seen.shell is not None
+        try:
+            rendered = await self._rendered(request, seen.response)
+        except RenderError as error:
+            raise IgnoreRequest(f"{error}: {request.url}") from None
+        finally:
+            self._rest(request)
+        if self._archives:
+            request.meta[RECEIVED] = response
+        if rendered.leads_to:
+            headers = {"Location": rendered.leads_to}
+            return Response(request.url, 302, headers, request=request, flags=[RENDERED])
+        await self._rendering.learn(request, seen.shell.content, rendered.html)
+        return _response(seen.response, rendered.html)
+
+    async def _maybe_launch_in_thread(self) -> None:
+        """Do nothing: the browser runs since the spider was opened."""
+
+    def _rest(self, request: Request) -> None:
+        """Have the delay of a host begin anew."""
+        slots = self._crawler.engine.downloader.slots
+        if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
+            slot.lastseen = monotonic()
+
+    async def _rendered(self, request: Request, response: HtmlResponse) -> Rendered:
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, values in response.headers.items()
+            for value in values
+        ]
+        document = Document(request.url, headers, response.text)
+        async with self._tabs:
+            for _ in range(ATTEMPTS):
+                try:
+                    return await self._in_tab(document, await self._rendering.port(request))
+                except BrowserError as error:
+                    if self._browser_runs():
+                        line = str(error).partition("\n")[0]
+                        raise RenderError(f"Rendering failed: {line}") from None
+                    logger.warning("The browser ended at %s: it is started again", request.url)
+                await asyncio.sleep(PAUSE)
+        raise RenderError("Rendering crashed the browser")
+
+    def _browser_runs(self) -> bool:
+        return hasattr(self, "browser") and self.browser.is_connected()
+
+    async def _in_tab(self, document: Document, port: int) -> Rendered:
+        kind = str(port)
+        name = self._rotation.enter(kind)
+        options = context_options(port, self._user_agent, self._language)
+        meta = {"playwright_context": name, "playwright_context_kwargs": options}
+        page = None
+        try:
+            async with asyncio.timeout(OPENING):
+                page = await self._create_page(Request(document.url, meta=meta), None)
+            return await Tab(page, document, self._patience).render()
+        except TimeoutError:
+            raise RenderError("Rendering timed out") from None
+        finally:
+            await _close(page)
+            if self._rotation.leave(kind, name) and name in self.context_wrappers:
+                await _close(self.context_wrappers[name].context)
+
+    async def _create_browser_context(
+        self, name: str, context_kwargs: dict[str, object], spider: Spider | None = None
+    ) -> BrowserContextWrapper:
+        wrapper = await super()._create_browser_context(name, context_kwargs, spider)
+        wrapper.context.on("page", _close_popup)
+        return wrapper
+
+
+async def _close(closing: object) -> None:
+    with suppress(BrowserError, TimeoutError):
+        async with asyncio.timeout(CLOSING):
+            if closing is not None:
+                await closing.close()  # type: ignore[attr-defined]
+
+
+async def _close_popup(page: Page) -> None:
+    with suppress(BrowserError):
+        if await page.opener() is not None:
+            await page.close()
+
+
+def _response(response: HtmlResponse, html: str) -> Response:
+    headers = response.headers.copy()
+    headers["Content-Type"] = "text/html; charset=utf-8"
+    return response.replace(
+        headers=headers,
+        body=html.encode("utf-8", "replace"),
+        encoding="utf-8",
+        flags=[*response.flags, RENDERED],
+    )
+
+
+def _why(error: Exception, browser: Path) -> str:
+    said = str(error)
+    if isinstance(error, TimeoutError):
+        return f"{browser} has not started in {STARTING:.0f} seconds"
+    if NO_SANDBOX.search(said):
+        return f"{browser} cannot start its sandbox here: -a browser_sandbox=0 does without"
+    line = said.partition("\n")[0]
+    return f"{browser} does not start ({line}): install Chromium or set -a browser=PATH"

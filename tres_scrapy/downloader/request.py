@@ -1,0 +1,68 @@
+"""Requests: what TRES keeps in their meta, and those of a spider's own as text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.utils.request import request_from_dict
+
+from tres_scrapy.page.file import LONGEST_REASON, reason
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.credential import CREDENTIALS
+
+# Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
+# one that was sent, VISIT the Visit of its response.
+SAMPLE, LEASE, VISIT = "tres_sample", "tres_lease", "tres_visit"
+RENDERED = "rendered"  # among Response.flags: its scripts have run in a browser
+RECEIVED = "tres_received"  # key of Request.meta: the response before that, for the archive
+ASIDE = "tres_aside"  # says of a request that it is no sample: a query, say
+
+PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
+_BYTES = "latin-1"  # maps every byte to a character
+
+
+def dump_request(request: Request, spider: Spider) -> str:
+    """Return a request as JSON; ValueError or TypeError: it holds what would not come back."""
+    fields = request.to_dict(spider=spider)
+    if fields.pop("_class", None) is not None:
+        raise ValueError(f"a {type(request).__name__} is no plain Request")
+    fields["url"] = CREDENTIALS.sub(r"\1", request.url)
+    fields["body"] = request.body.decode(_BYTES)
+    fields["headers"] = [
+        [name.decode(_BYTES), [value.decode(_BYTES) for value in values]]
+        for name, values in request.headers.items()
+    ]
+    fields["flags"] = list(request.flags)
+    text = json.dumps(fields)
+    if json.loads(text) != fields:
+        raise ValueError("its meta or arguments hold more than JSON can say")
+    return text
+
+
+def load_request(text: str, spider: Spider) -> Request:
+    """Return the request that `dump_request` has written, without running code of the text's.
+
+    ValueError: it has written no such text.
+    """
+    try:
+        request = _request(json.loads(text), spider)
+    except Exception as error:  # a stranger's text may raise anything
+        raise ValueError(f"a request cannot be read: {reason(error)}") from None
+    if request.method != "GET" or canonicalise(request.url) is None:
+        asked = f"{request.method} {request.url}"[:LONGEST_REASON]
+        raise ValueError(f"a request cannot be a sample of the frontier: {asked!r}")
+    return request
+
+
+def _request(fields: dict[str, Any], spider: Spider) -> Request:
+    fields.pop("_class", None)  # it would name a class to be imported
+    for name in PROXIES:  # the user's proxy is asked for private addresses, another's never
+        fields["meta"].pop(name, None)
+    fields["body"] = fields["body"].encode(_BYTES)
+    fields["headers"] = {
+        name.encode(_BYTES): [value.encode(_BYTES) for value in values]
+        for name, values in fields["headers"]
+    }
+    return request_from_dict(fields, spider=spider)

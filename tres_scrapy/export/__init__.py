@@ -1,0 +1,1 @@
+"""What leaves a crawl: JSON lines, tables, WARC files and metrics."""

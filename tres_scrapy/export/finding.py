@@ -1,0 +1,197 @@
+"""The pipelines that tell what is new, and list it in two tables: pages and domains."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, Self, TextIO
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.export.known import Known
+from tres_scrapy.export.place import beside, output_path
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.items import RelevantPage
+from tres_scrapy.page.file import whole_file
+
+PAGES, DOMAINS = ".csv", "-domains.csv"
+COLUMNS: Final = {  # of the table of pages, and what they hold
+    "url": "the URL that was chosen",
+    "final_url": "the one that answered",
+    "domain": "its registrable domain",
+    "new": "whether neither URL was known",
+    "new_domain": "whether the domain was not known",
+    "probability": "P(relevant)",
+    "title": "of the page",
+    "language": "ISO 639-1",
+    "depth": "links from the seed",
+    "found_on": "the page that led there; empty for seeds",
+    "anchor": "the text of the link",
+    "fetched_at": "ISO 8601, UTC",
+}
+DOMAIN_COLUMNS: Final = {  # of the table of domains
+    "domain": "registrable domain with a relevant page",
+    "new": "whether it was not known",
+    "pages": "pages fetched of it by then",
+    "relevant": "relevant ones among them",
+    "first_seen": "when the first of these was fetched",
+    "last_seen": "when the last was",
+    "first_url": "the first of these",
+}
+RARELY: Final = 30.0  # seconds between two times that the table of domains is written
+SHARE: Final = 0.01  # of the time of the crawl that writing it may take
+FORMULA: Final = tuple("=+-@\t\r")  # begins one in a spreadsheet
+
+logger = logging.getLogger(__name__)
+
+
+class NewnessPipeline:
+    """Marks the relevant pages whose URL or domain the files of TRES_KNOWN hold already."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        paths = Config.from_settings(crawler.settings).known
+        if not paths:
+            raise NotConfigured
+        known = Known()
+        for path in paths:
+            try:
+                known.read(path)
+            except (OSError, EOFError, ValueError) as error:
+                raise ConfigError(f"TRES_KNOWN cannot be read: {error}") from None
+        logger.info("%d URLs and %d domains are known", len(known.urls), len(known.domains))
+        return cls(known)
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, RelevantPage):
+            item.new = self._known.urls.isdisjoint((item.url, item.final_url))
+            item.new_domain = item.domain not in self._known.domains
+        return item
+
+
+@dataclass(slots=True)
+class Domain:
+    """A row of the table of domains."""
+
+    new: str
+    relevant: int
+    first_seen: str
+    last_seen: str
+    first_url: str
+
+
+class CsvPipeline:
+    """Writes each relevant page to a table, and what is known of its domain to another.
+
+    It stands before the JSON lines: a page of which a kill left only the row comes again.
+    """
+
+    def __init__(self, path: Path, pages_of: Callable[[str], int]) -> None:
+        self.path, self.domains_path = beside(path, PAGES), beside(path, DOMAINS)
+        self._pages_of = pages_of
+        self._file: TextIO | None = None
+        self._urls: set[str] = set()
+        self._domains: dict[str, Domain] = {}
+        self._due = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not Config.from_settings(crawler.settings).csv:
+            raise NotConfigured
+        learner = crawler.get_extension(Learner)
+        assert learner is not None  # the add-on installs both
+        pipeline = cls(output_path(crawler), learner.crawl.store.ledger.pages_of)
+        pipeline.open()
+        return pipeline
+
+    def open(self) -> None:
+        """Open the tables; ConfigError: they cannot be written, or others lie there."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists():
+                self._resume()
+            self._file = self.path.open("a", encoding="utf-8", newline="")
+            if not self._file.tell():
+                self._file.write(_line(COLUMNS))
+            self._write_domains()
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"TRES_CSV: {self.path} cannot be written: {error}") from None
+
+    def close_spider(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._write_domains()
+            logger.info("Wrote the tables %s and %s", self.path, self.domains_path.name)
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
+            row = row_of(item)
+            self._file.write(_line(row.values()))
+            self._file.flush()
+            self._note(row)
+            if monotonic() > self._due:
+                self._write_domains()
+        return item
+
+    def _resume(self) -> None:
+        """Take in the rows of a crawl that is gone on with, without a torn last one."""
+        text = self.path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        rows = csv.DictReader(StringIO(whole))
+        if whole and list(rows.fieldnames or ()) != list(COLUMNS):
+            raise ValueError("another table lies there: give another -a output=")
+        for row in rows:
+            self._note(row)
+        if whole != text:
+            self.path.write_text(whole, encoding="utf-8")
+
+    def _note(self, row: dict[str, str]) -> None:
+        self._urls.add(row["url"])
+        seen, url = row["fetched_at"], row["final_url"]
+        domain = self._domains.setdefault(
+            row["domain"], Domain(row["new_domain"], 0, seen, seen, url)
+        )
+        domain.relevant += 1
+        domain.last_seen = max(domain.last_seen, seen)
+
+    def _write_domains(self) -> None:
+        start = monotonic()
+        with whole_file(self.domains_path) as file:
+            file.write(_line(DOMAIN_COLUMNS).encode())
+            for name, each in self._domains.items():
+                seen = (each.first_seen, each.last_seen, each.first_url)
+                row = (name, each.new, str(self._pages_of(name)), str(each.relevant), *seen)
+                file.write(_line(row).encode())
+        end = monotonic()
+        self._due = end + max(RARELY, (end - start) / SHARE)
+
+
+def row_of(item: RelevantPage) -> dict[str, str]:
+    """Return the cells of a page, by the names of their columns."""
+    cells = {
+        **{name: str(getattr(item, name)) for name in COLUMNS if name != "found_on"},
+        "new": str(item.new).lower(),
+        "new_domain": str(item.new_domain).lower(),
+        "probability": f"{item.probability:.4f}",
+        "found_on": item.path[-2] if len(item.path) > 1 else "",
+    }
+    return {name: cells[name] for name in COLUMNS}
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Return a line of CSV in which nothing is a formula, nor ends the line."""
+    text = StringIO()
+    plain = (" ".join(cell.split()) for cell in cells)
+    safe = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in plain]
+    csv.writer(text, lineterminator="\n").writerow(safe)
+    return text.getvalue()

@@ -1,0 +1,134 @@
+"""The pipeline that writes relevant pages to a JSON lines file."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, Final, Self, TextIO
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.export.place import output_path
+from tres_scrapy.extensions.job import Job
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.items import RelevantPage
+
+OUTPUT_FAILED: Final = "output_failed"
+START: Final = b'{"url": '  # of a line of ours
+
+logger = logging.getLogger(__name__)
+
+
+class JsonLinesPipeline:
+    """Appends each relevant page to one file of the crawl and flushes it, page by page.
+
+    Other items pass untouched; so do relevant pages, on to Scrapy's own feeds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        job: Job | None = None,
+        stop: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        self.path = path
+        self._job = job
+        self._stop = stop
+        self._file: TextIO | None = None
+        self._written = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.from_settings(crawler.settings)
+        if config.output is None and not getattr(crawler.spider, "follow_every_link", False):
+            raise NotConfigured  # a spider of another project has items of its own
+        learner = crawler.get_extension(Learner)
+
+        def stop(reason: str) -> None:
+            deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+
+        pipeline = cls(output_path(crawler), None if learner is None else learner.job, stop)
+        pipeline.open()
+        return pipeline
+
+    def open(self) -> None:
+        """Open the file; ConfigError: it cannot be written.
+
+        What raised in Scrapy's open_spider would end a crawl that has begun, with tracebacks.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            mend(self.path)
+            self._file = self.path.open("a", encoding="utf-8")
+            if self._job is not None and self._job.unexported:
+                self._find_exported(self._job)
+        except OSError as error:
+            raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
+
+    def _find_exported(self, job: Job) -> None:
+        """Tell the job of the items that a crawl wrote before it was killed."""
+        rows = {item.url: row for row, item in job.unexported.items()}
+        with self.path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                row = rows.get(_url_of(line))
+                if row is not None:
+                    job.exported(row)
+
+    def close_spider(self) -> None:
+        if self._file is None:
+            return
+        empty = not self._file.tell()
+        self._file.close()
+        if self._written:
+            logger.info("Wrote %d relevant pages to %s", self._written, self.path)
+        if empty and self.path.is_file():  # a device such as /dev/null is left alone
+            logger.info("No relevant page: %s is not written", self.path)
+            self.path.unlink()  # a file for nothing only makes people look into it
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, RelevantPage) and self._file is not None:
+            try:
+                self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
+                self._file.flush()
+                self._written += 1
+            except OSError as error:
+                self._fail(error)
+        return item
+
+    def _fail(self, error: OSError) -> None:
+        """Stop the crawl; a job exports what is not written when it is gone on with."""
+        assert self._file is not None
+        with suppress(OSError):  # what it could not write it tries to write once more
+            self._file.close()
+        self._file = None
+        if self._job is not None:
+            self._job.hold_items()
+        logger.error("%s cannot be written (%s): the crawl stops", self.path, error)
+        self._stop(OUTPUT_FAILED)
+
+
+def mend(path: Path) -> None:
+    """Take a torn last line, which a killed crawl has left, off a JSON lines file."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("r+b") as file:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
+            start = content[end : end + len(START)]
+        if start and START.startswith(start):
+            file.truncate(end)
+
+
+def _url_of(line: str) -> str:
+    try:
+        return str(json.loads(line)["url"])
+    except (ValueError, KeyError, TypeError):  # a line of another program's
+        return ""

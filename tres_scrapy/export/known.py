@@ -1,0 +1,67 @@
+"""What was known before a crawl: URLs and domains of files that the user names."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from io import TextIOWrapper
+from itertools import chain
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tres_scrapy.page.file import open_bytes
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.domain import registrable_domain
+
+
+class Known:
+    """URLs, canonical, and the registrable domains of these and of hosts."""
+
+    def __init__(self) -> None:
+        self.urls: set[str] = set()
+        self.domains: set[str] = set()
+
+    def read(self, path: Path) -> None:
+        """Take in a file: URLs, hosts, or the JSON lines or CSV of another crawl, .gz and .xz too.
+
+        OSError: it cannot be read. ValueError names the first line that is none of these.
+        """
+        for number, names in _lines(path):
+            for name in names:
+                url = canonicalise(name if "//" in name else f"http://{name}/")
+                if url is None:
+                    raise ValueError(f"{path} line {number} is no URL: {name[:80]!r}")
+                if "//" in name:
+                    self.urls.add(url)
+                self.domains.add(domain_of(url))
+
+
+def domain_of(url: str) -> str:
+    """Return the registrable domain of a URL."""
+    return registrable_domain(urlsplit(url).hostname or "")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line and the URLs or hosts in it."""
+    with open_bytes(path) as file:
+        text = TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+        first = text.readline()
+        if first.startswith(("url,", "domain,")):
+            for number, row in enumerate(csv.DictReader(chain([first], text)), 2):
+                cells = [row.get(name) for name in ("url", "final_url", "domain")]
+                yield number, [cell for cell in cells if cell]
+            return
+        for number, line in enumerate(chain([first], text), 1):
+            if line.strip() and not line.startswith("#"):
+                yield number, _names(path, number, line.strip())
+
+
+def _names(path: Path, number: int, line: str) -> list[str]:
+    if not line.startswith("{"):
+        return [line]
+    try:
+        row = json.loads(line)
+        return [str(row["url"]), str(row.get("final_url") or row["url"])]
+    except (ValueError, KeyError, RecursionError):
+        raise ValueError(f"{path} line {number} is no JSON with a url: {line[:80]!r}") from None

@@ -1,0 +1,71 @@
+"""A frontier in the order of a value that each sample has."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import chain, count
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.store import SampleStore, Standing, State
+
+_Entry = tuple[float, int, int]  # minus the value, the order of arrival, the row
+
+
+class FrontierQueue:
+    """PENDING samples, the highest value first; of equal ones the first that came.
+
+    Samples that no longer can be taken are dropped when met. Those of a busy host are set aside,
+    and the best of them comes back when it is free, one a choice: a queue whose best samples are
+    on one host would be searched at every choice.
+    """
+
+    def __init__(self, store: SampleStore) -> None:
+        self._store = store
+        self._heap: list[_Entry] = []
+        self._aside: dict[int, list[_Entry]] = {}  # a heap by host
+        self._arrival = count()
+
+    def push(self, rows: Rows, values: ArrayLike) -> None:
+        """Add samples with their values, [n]."""
+        pairs = zip(np.asarray(values).tolist(), rows.tolist(), strict=True)
+        entries = [(-value, next(self._arrival), row) for value, row in pairs]
+        if len(entries) > len(self._heap):
+            self._heap += entries
+            heapq.heapify(self._heap)
+        else:
+            for entry in entries:
+                heapq.heappush(self._heap, entry)
+
+    def pop(self, busy_hosts: Sequence[int] = ()) -> tuple[int, float] | None:
+        """Remove and return the best sample that can be requested now and its value."""
+        self._bring_back(busy_hosts)
+        while self._heap:
+            entry = heapq.heappop(self._heap)
+            row = entry[2]
+            if self._store.state(row) != State.PENDING:
+                continue  # it was taken out of turn
+            standing = self._store.standing(np.array([row]), busy_hosts)[0]
+            if standing == Standing.READY:
+                return row, -entry[0]
+            if standing == Standing.DEAD:
+                self._store.drop(np.array([row]))
+            else:
+                heapq.heappush(self._aside.setdefault(self._store.host(row), []), entry)
+        return None
+
+    def empty(self) -> Rows:
+        """Remove and return all samples, to be pushed again with other values."""
+        entries = sorted([*self._heap, *chain.from_iterable(self._aside.values())])
+        self._heap.clear()
+        self._aside.clear()
+        return np.array([row for _, _, row in entries], dtype=np.int64)
+
+    def _bring_back(self, busy_hosts: Sequence[int]) -> None:
+        for host in self._aside.keys() - set(busy_hosts):
+            heapq.heappush(self._heap, heapq.heappop(self._aside[host]))
+            if not self._aside[host]:
+                del self._aside[host]

@@ -1,0 +1,1 @@
+"""Read what others wrote: pages, their text, links and language, and files."""

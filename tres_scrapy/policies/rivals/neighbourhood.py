@@ -1,0 +1,151 @@
+"""The words of links and a classifier that learns from them (Barbosa and Freire, 2007)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.page.text import STOP_WORDS, tokenise
+
+MAX_FEATURES = (150, 150, 100)  # words in URLs, in anchors and around links that it may know
+MIN_LETTERS = 3
+COMMON = 10  # a field with a more frequent word than this is one of which much is known:
+RARE, RARE_AT_FIRST = 5, 1  # a word that is not more frequent than this is no feature
+_LEFT_OUT = -1
+_AT_ONCE = 100_000  # links: what it takes to value them must not grow with the frontier
+
+Numbers = NDArray[np.int64]
+
+
+class Neighbourhood(NamedTuple):
+    """A link's URL, its anchor and the text around it."""
+
+    url: str
+    anchor: str
+    around: str
+
+
+class Words(NamedTuple):
+    """The words of several links: their numbers, and which link, counted from 0, each is of."""
+
+    numbers: Numbers
+    links: Numbers
+
+
+class Neighbourhoods:
+    """The distinct words of each link's URL, of its anchor and around it, as numbers.
+
+    Of the URL, path and query are read. The same word in two fields has two numbers.
+    """
+
+    def __init__(self) -> None:
+        self._fields = bytearray()  # by number
+        self._vocabularies = [_Vocabulary(i, self._fields) for i in range(len(MAX_FEATURES))]
+        self._words = Table(np.dtype([("number", "i4")]))
+        self._links = Table(np.dtype([("start", "i8"), ("size", "i4"), ("known", "?")]))  # by row
+
+    def __contains__(self, row: int) -> bool:
+        return row < len(self._links) and bool(self._links["known"][row])
+
+    @property
+    def fields(self) -> NDArray[np.uint8]:
+        """The field of each word, by its number."""
+        return np.array(self._fields, dtype=np.uint8)
+
+    def add(self, rows: Rows, links: Sequence[Neighbourhood]) -> None:
+        """Read the words of links."""
+        numbers = [self._read(link) for link in links]
+        sizes = [len(each) for each in numbers]
+        where = self._words.extend(sum(sizes))
+        self._words["number"][where] = list(chain.from_iterable(numbers))
+        self._links.extend(max(0, int(rows.max(initial=-1)) + 1 - len(self._links)))
+        self._links["start"][rows] = where.start + np.cumsum(sizes) - sizes
+        self._links["size"][rows] = sizes
+        self._links["known"][rows] = True
+
+    def words(self, rows: Rows) -> Words:
+        """Return the words of links."""
+        starts, sizes = self._links["start"][rows], self._links["size"][rows]
+        links = np.repeat(np.arange(len(rows)), sizes)
+        places = np.arange(len(links)) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+        return Words(self._words["number"][places].astype(np.int64), links)
+
+    def _read(self, link: Neighbourhood) -> list[int]:
+        path = link.url.split("/", 3)[-1]
+        words = set[int]()
+        for vocabulary, text in zip(self._vocabularies, (path, *link[1:]), strict=True):
+            words.update(map(vocabulary.__getitem__, tokenise(text)))
+        return sorted(words - {_LEFT_OUT})
+
+
+class _Vocabulary(dict[str, int]):
+    """Gives a new word of a field the next number, unless it says nothing."""
+
+    def __init__(self, field: int, fields: bytearray) -> None:
+        super().__init__()
+        self._field, self._fields = field, fields
+
+    def __missing__(self, word: str) -> int:
+        left_out = len(word) < MIN_LETTERS or word in STOP_WORDS
+        self[word] = _LEFT_OUT if left_out else len(self._fields)
+        if not left_out:
+            self._fields.append(self._field)
+        return self[word]
+
+
+class LinkClassifier(NamedTuple):
+    """A linear SVM over the presence of words: by their numbers, the weight of each."""
+
+    weights: NDArray[np.float64]  # the last, 0, is that of all words which came after the training
+    bias: float
+
+    def decide(self, neighbourhoods: Neighbourhoods, rows: Rows) -> NDArray[np.floating]:
+        """Return the decision values [n] of links, rising with P(relevant)."""
+        values = np.full(len(rows), self.bias)
+        for start in range(0, len(rows), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            words = neighbourhoods.words(rows[part])
+            weights = self.weights[np.minimum(words.numbers, len(self.weights) - 1)]
+            values[part] += np.bincount(words.links, weights, minlength=len(rows[part]))
+        return values
+
+
+def train(
+    neighbourhoods: Neighbourhoods, rows: Rows, relevant: NDArray[np.bool_]
+) -> LinkClassifier | None:
+    """Return a classifier of links; None if they are of one class or have no frequent word."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - no other crawl should pay for them
+    from sklearn.svm import LinearSVC  # noqa: PLC0415
+
+    words, fields = neighbourhoods.words(rows), neighbourhoods.fields
+    features = frequent_words(fields, words.numbers)
+    if relevant.all() or not relevant.any() or not len(features):
+        return None
+    columns = np.full(len(fields), -1)
+    columns[features] = np.arange(len(features))
+    of_words = columns[words.numbers]
+    chosen = of_words >= 0
+    places = words.links[chosen], of_words[chosen]
+    x = csr_matrix((np.ones(len(places[0])), places), shape=(len(rows), len(features)))
+    svm = LinearSVC(C=1.0, dual=False).fit(x, relevant)
+    weights = np.zeros(len(fields) + 1)
+    weights[features] = svm.coef_[0]
+    return LinkClassifier(weights, float(svm.intercept_[0]))
+
+
+def frequent_words(fields: NDArray[np.uint8], numbers: Numbers) -> Numbers:
+    """Return of each field the words that occur most often among `numbers`."""
+    counts = np.bincount(numbers, minlength=len(fields))
+    chosen = []
+    for field, limit in enumerate(MAX_FEATURES):
+        own = np.flatnonzero(fields == field)
+        most = counts[own].max(initial=0)
+        own = own[counts[own] > (RARE if most > COMMON else RARE_AT_FIRST)]
+        chosen.append(own[np.argsort(-counts[own], kind="stable")][:limit])
+    return np.concatenate(chosen)

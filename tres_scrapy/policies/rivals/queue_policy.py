@@ -1,0 +1,51 @@
+"""The policies that fetch the sample of the highest value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.queue import FrontierQueue
+from tres_scrapy.frontier.store import SampleStore
+
+
+class QueuePolicy:
+    """Fetches the sample of the highest value; a subclass says what a sample is worth.
+
+    A value is given once, when the sample comes in.
+    """
+
+    def __init__(self, store: SampleStore) -> None:
+        self.store = store
+        self.queue = FrontierQueue(store)
+
+    def values(self, rows: Rows, page: PageText) -> ArrayLike:
+        """Return the values [n] of new samples, outlinks of `page`."""
+        raise NotImplementedError
+
+    def observe(self, experience: Experience) -> None:
+        """Learn nothing."""
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Put the outlinks into the queue."""
+        self.queue.push(outlinks, self.values(outlinks, page))
+
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the queue, valued as on a page that says nothing."""
+        self.queue.push(rows, self.values(rows, NO_TEXT))
+
+    def learn(self) -> float | None:
+        """Learn nothing."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Take the best sample from the queue."""
+        best = self.queue.pop(busy_hosts)
+        return None if best is None else Decision(best[0], None, best[1])
+
+    def figures(self) -> dict[str, float | str]:
+        """Report nothing of its own."""
+        return {}

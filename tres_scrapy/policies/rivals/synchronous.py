@@ -1,0 +1,115 @@
+"""The synchronous and the asynchronous method, with the state-action vector of TRES (P 2.5, 3.6.1).
+
+The first is what the Tree-Frontier approximates, the second is TRES_Async.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.learner import QLearner
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.queue import FrontierQueue
+from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.store import SampleStore, Standing
+
+
+class WholeFrontierPolicy:
+    """Learns Q as TRES does, over a frontier without a tree; a subclass says whom to evaluate.
+
+    In the exploration phase the sample is drawn uniformly.
+    """
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        self.store = store
+        self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
+        self.pool = LeafPool()
+        self.leaf = self.pool.add_leaf()
+        self._random = np.random.default_rng([setup.seed, 1])  # of the choices
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what has been learned of the worth of any x [n, 8], as [n]."""
+        return self.learner.value(x)
+
+    def observe(self, experience: Experience) -> None:
+        """Count the step."""
+        self.learner.steps += 1
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Put the experience into the replay and the outlinks into the frontier."""
+        self.learner.remember(experience, outlinks)
+        self.pool.extend(self.leaf, outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the frontier."""
+        self.pool.extend(self.leaf, rows)
+
+    def learn(self) -> float | None:
+        """Take the Double DQN steps that are due."""
+        return self.learner.learn()
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Return the best sample, or any while exploring."""
+        decision = self._any(busy_hosts) if self.learner.exploring else self.best(busy_hosts)
+        if decision is not None:
+            self.learner.note_choice(decision.row)
+        return decision
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Take the best sample out of the frontier, if one can be requested now."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, float | str]:
+        """Report the agent's state."""
+        return self.learner.figures()
+
+    def _any(self, busy_hosts: Sequence[int]) -> Decision | None:
+        drawn = representatives(self.pool, self.store, self._random, busy_hosts)
+        if not len(drawn.rows):
+            return None
+        self.pool.discard(self.leaf, int(drawn.rows[0]))
+        return Decision(int(drawn.rows[0]), None, None)
+
+
+class SynchronousPolicy(WholeFrontierPolicy):
+    """Evaluates Q for every sample of the frontier at every step."""
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Take the best of all samples that can be requested now."""
+        rows = self.pool.rows(self.leaf)
+        standing = self.store.standing(rows, busy_hosts)
+        alive = standing != Standing.DEAD
+        if not alive.all():
+            self.pool.keep(self.leaf, alive)
+            self.store.drop(rows[~alive])
+        ready = rows[standing == Standing.READY]
+        if not len(ready):
+            return None
+        best, q_values, _ = self.learner.best(ready)
+        self.pool.discard(self.leaf, int(ready[best]))
+        return Decision(int(ready[best]), None, float(q_values[best]))
+
+
+class AsynchronousPolicy(WholeFrontierPolicy):
+    """Evaluates Q for the outlinks of the page just fetched, once, and queues them by it.
+
+    What is left in the frontier when exploration ends is evaluated then.
+    """
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        super().__init__(store, setup)
+        self._queue = FrontierQueue(store)
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Take the sample whose Q was the highest when it came."""
+        rows = self.pool.rows(self.leaf)
+        if len(rows):
+            self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
+            self._queue.push(rows, self.learner.q_values(rows))  # no width: it would never shrink
+        best = self._queue.pop(busy_hosts)
+        return None if best is None else Decision(best[0], None, best[1])

@@ -1,0 +1,77 @@
+"""Tree-Random, the paper's baseline: the tree without the agent (P 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tres_scrapy.crawl.policy import NO_TEXT, Choice, Decision, Experience, PageText
+from tres_scrapy.crawl.resumption import Past, random_state, restore_random
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.tree import Rule, TreeFrontier
+
+# The authors' code grows the tree of this baseline with more care.
+MIN_SAMPLES, MIN_SHARE = 20, 0.2
+
+
+class TreeRandomPolicy:
+    """Fetches a uniform sample of a uniform leaf of the Tree-Frontier."""
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        options = replace(setup.tree, min_samples=MIN_SAMPLES, min_share=MIN_SHARE)
+        self.tree = TreeFrontier(store.features, options)
+        self._store = store
+        self._random = np.random.default_rng(setup.seed)
+
+    def observe(self, experience: Experience) -> None:
+        """Let the experience into the tree, where its leaf perhaps splits."""
+        self.tree.add_experience(experience.x, experience.reward)
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Put the outlinks into the tree."""
+        self.tree.insert(outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Put samples into the leaves where their features belong now."""
+        self.tree.insert(rows)
+
+    def learn(self) -> float | None:
+        """Learn nothing but the tree."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Draw one sample of each leaf and one of those."""
+        drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts)
+        if not len(drawn.rows):
+            return None
+        chosen = int(self._random.integers(len(drawn.rows)))
+        leaf, row = int(drawn.leaves[chosen]), int(drawn.rows[chosen])
+        self.tree.pool.discard(leaf, row)
+        choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, None)
+        return Decision(row, leaf, None, choice=choice)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """The splits of the tree."""
+        return self.tree.rules
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the random choices."""
+        return {"random": random_state(self._random)}
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over the past of another policy of this kind."""
+        self.tree.restore(rules, past.x, past.rewards)
+        self.tree.insert(pending)
+        restore_random(self._random, state["random"])
+
+    def figures(self) -> dict[str, float | str]:
+        """Report the tree's size."""
+        return {"leaves": len(self.tree), "splits": self.tree.splits}

@@ -1,0 +1,68 @@
+"""Random, the papers' baseline: uniform over the frontier (P 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.crawl.resumption import Past, random_state, restore_random
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.tree import Rule
+
+
+class RandomPolicy:
+    """Fetches a uniformly drawn frontier sample: a frontier that is one leaf and never splits."""
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        self._store = store
+        self._pool = LeafPool()
+        self._leaf = self._pool.add_leaf()
+        self._random = np.random.default_rng(setup.seed)
+
+    def observe(self, experience: Experience) -> None:
+        """Learn nothing."""
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Add the outlinks to the frontier."""
+        self._pool.extend(self._leaf, outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Add samples to the frontier."""
+        self._pool.extend(self._leaf, rows)
+
+    def learn(self) -> float | None:
+        """Learn nothing."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Draw a sample uniformly."""
+        drawn = representatives(self._pool, self._store, self._random, busy_hosts)
+        if not len(drawn.rows):
+            return None
+        self._pool.discard(self._leaf, int(drawn.rows[0]))
+        return Decision(int(drawn.rows[0]), self._leaf, None)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """None: there is no tree."""
+        return ()
+
+    def state(self) -> dict[str, bytes]:
+        """Return the state of the random choices."""
+        return {"random": random_state(self._random)}
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Take over the frontier samples that are left."""
+        self._pool.extend(self._leaf, pending)
+        restore_random(self._random, state["random"])
+
+    def figures(self) -> dict[str, float | str]:
+        """Report nothing of its own."""
+        return {}

@@ -1,0 +1,314 @@
+"""What is known of a collection's pages, in one SQLite file that survives the end of the process.
+
+One transaction for a request that is about to leave, one for what came of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from tres_scrapy.job.sqlite import Schema, is_empty
+from tres_scrapy.refresh.main_text import Copy
+
+SCHEMA = Schema(
+    application=int.from_bytes(b"TRsh", "big"),
+    version=1,
+    tables="""\
+CREATE TABLE page (
+    id INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, weight REAL NOT NULL,
+    first_seen REAL NOT NULL, last_seen REAL NOT NULL, last_change REAL,
+    hash BLOB, sketch BLOB, loose INTEGER NOT NULL, etag TEXT, modified TEXT,
+    visits INTEGER NOT NULL DEFAULT 0, quiet INTEGER NOT NULL DEFAULT 0,
+    changes INTEGER NOT NULL DEFAULT 0, quiet_time REAL NOT NULL DEFAULT 0,
+    changed_time REAL NOT NULL DEFAULT 0, misses INTEGER NOT NULL DEFAULT 0,
+    errors INTEGER NOT NULL DEFAULT 0, retry_at REAL NOT NULL DEFAULT 0,
+    gone INTEGER NOT NULL DEFAULT 0, interval REAL
+);
+CREATE TABLE host (
+    name TEXT PRIMARY KEY, honest INTEGER NOT NULL DEFAULT 0, lies INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, started REAL NOT NULL, budget INTEGER NOT NULL, horizon REAL,
+    policy TEXT NOT NULL, ended REAL
+);
+CREATE TABLE visit (
+    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, page INTEGER NOT NULL, arm INTEGER NOT NULL,
+    sent REAL NOT NULL, answered REAL, gap REAL, change TEXT, status INTEGER,
+    conditional INTEGER NOT NULL
+);
+CREATE INDEX visit_of_run ON visit (run);
+CREATE TABLE outbox (visit INTEGER PRIMARY KEY, item TEXT NOT NULL);
+CREATE TABLE link (hash INTEGER PRIMARY KEY);
+CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+""",
+)
+PAGE = """\
+id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
+quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone, interval"""
+LOST = "lost"  # a request whose answer a kill has cost
+
+
+class StoreError(RuntimeError):
+    """Says in one line why the store of a collection cannot be used."""
+
+
+@dataclass(slots=True)
+class Row:
+    """A page as the store has it; times in seconds since 1970, counts of visits."""
+
+    id: int
+    url: str
+    weight: float
+    first_seen: float
+    last_seen: float  # when it last answered with what it is
+    last_change: float | None = None
+    copy: Copy | None = None
+    etag: str | None = None
+    modified: str | None = None
+    visits: int = 0
+    quiet: int = 0
+    changes: int = 0
+    quiet_time: float = 0.0
+    changed_time: float = 0.0
+    misses: int = 0  # answers in a row that it is not there
+    errors: int = 0  # failures in a row
+    retry_at: float = 0.0
+    gone: bool = False
+    interval: float | None = None
+
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> Self:
+        """Return a row of the table."""
+        *first, digest, sketch, loose = values[:9]
+        copy = None if digest is None else Copy(digest, sketch, bool(loose))
+        *rest, gone, interval = values[9:]
+        return cls(*[*first, copy, *rest, bool(gone), interval])
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the columns in their order."""
+        copy = self.copy
+        kept = (None, None, 0) if copy is None else (copy.hash, copy.sketch, int(copy.loose))
+        return (
+            *(self.id, self.url, self.weight, self.first_seen, self.last_seen, self.last_change),
+            *kept,
+            *(self.etag, self.modified, self.visits, self.quiet, self.changes, self.quiet_time),
+            *(self.changed_time, self.misses, self.errors, self.retry_at, int(self.gone)),
+            self.interval,
+        )
+
+
+@dataclass(slots=True)
+class Host:
+    """What its validators were worth: changes that they told of, and changes that they hid."""
+
+    honest: int = 0
+    lies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run: when it began, how many requests it may make in how many seconds, None: at once."""
+
+    id: int
+    started: float
+    budget: int
+    horizon: float | None
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class VisitRow:
+    """How a visit ended."""
+
+    id: int
+    answered: float
+    gap: float | None
+    change: str
+    status: int | None
+    item: str
+    links: list[int] = field(default_factory=list)
+
+
+class Store:
+    """The file, open for this process alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._prepare()
+        except sqlite3.Error as error:
+            busy = getattr(error, "sqlite_errorname", "") in {"SQLITE_BUSY", "SQLITE_LOCKED"}
+            reason = "another run is using it" if busy else str(error)
+            raise StoreError(f"{str(path)!r}: {reason}") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add_pages(self, pages: Iterable[Row]) -> int:
+        """Add the pages whose URLs are new, their ids left to the table; return how many."""
+        marks = ", ".join("?" * 21)
+        before = self._one("SELECT count(*) FROM page")
+        with self._transaction():
+            rows = ((None, *page.values()[1:]) for page in pages)
+            self._connection.executemany(
+                f"INSERT OR IGNORE INTO page ({PAGE}) VALUES ({marks})",  # noqa: S608 - our own names
+                rows,
+            )
+        return int(self._one("SELECT count(*) FROM page") - before)
+
+    def pages(self) -> list[Row]:
+        """Return all pages in the order of their ids."""
+        query = f"SELECT {PAGE} FROM page ORDER BY id"  # noqa: S608 - our own names
+        return [Row.read(values) for values in self._connection.execute(query)]
+
+    def hosts(self) -> dict[str, Host]:
+        """Return what is known of hosts by name."""
+        query = "SELECT name, honest, lies FROM host"
+        return {name: Host(*rest) for name, *rest in self._connection.execute(query)}
+
+    def open_run(self) -> RunRow | None:
+        """Return the last run if it has not ended."""
+        query = (
+            "SELECT id, started, budget, horizon, policy, ended FROM run ORDER BY id DESC LIMIT 1"
+        )
+        row = self._connection.execute(query).fetchone()
+        return RunRow(*row[:5]) if row is not None and row[5] is None else None
+
+    def last_started(self) -> float | None:
+        """Return when the last run that has ended began."""
+        query = "SELECT max(started) FROM run WHERE ended IS NOT NULL"
+        started: float | None = self._one(query)
+        return started
+
+    def begin_run(self, started: float, budget: int, horizon: float | None, policy: str) -> RunRow:
+        """Begin a run; one that is still open ends."""
+        with self._transaction() as connection:
+            connection.execute("UPDATE run SET ended = ? WHERE ended IS NULL", (started,))
+            cursor = connection.execute(
+                "INSERT INTO run (started, budget, horizon, policy) VALUES (?, ?, ?, ?)",
+                (started, budget, horizon, policy),
+            )
+        return RunRow(int(cursor.lastrowid or 0), started, budget, horizon, policy)
+
+    def start_run(self, run: int, started: float) -> None:
+        """Note when a run begins to make requests."""
+        self._connection.execute("UPDATE run SET started = ? WHERE id = ?", (started, run))
+
+    def end_run(self, run: int, ended: float) -> None:
+        """Note that a run is over."""
+        self._connection.execute("UPDATE run SET ended = ? WHERE id = ?", (ended, run))
+
+    def lose_visits(self) -> int:
+        """Note that visits without an answer will have none; return how many."""
+        cursor = self._connection.execute(
+            "UPDATE visit SET change = ? WHERE change IS NULL", (LOST,)
+        )
+        return cursor.rowcount
+
+    def visits_of(self, run: int) -> int:
+        """Return how many requests a run has made."""
+        return int(self._one("SELECT count(*) FROM visit WHERE run = ?", run))
+
+    def pages_of(self, run: int) -> set[int]:
+        """Return the pages that a run has asked for and has not lost the answer of."""
+        query = "SELECT DISTINCT page FROM visit WHERE run = ? AND change IS NOT ?"
+        return {page for (page,) in self._connection.execute(query, (run, LOST))}
+
+    def send(self, run: int, page: int, arm: int, sent: float, *, conditional: bool) -> int:
+        """Note that a request leaves and return the number of the visit."""
+        cursor = self._connection.execute(
+            "INSERT INTO visit (run, page, arm, sent, conditional) VALUES (?, ?, ?, ?, ?)",
+            (run, page, arm, sent, int(conditional)),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def take_back(self, visit: int) -> None:
+        """Forget a visit whose request did not leave."""
+        self._connection.execute("DELETE FROM visit WHERE id = ?", (visit,))
+
+    def book(self, visit: VisitRow, page: Row, hosts: dict[str, Host]) -> None:
+        """Write down a visit, its page, its host, its item and its links: all of it or nothing."""
+        columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE visit SET answered = ?, gap = ?, change = ?, status = ? WHERE id = ?",
+                (visit.answered, visit.gap, visit.change, visit.status, visit.id),
+            )
+            connection.execute(
+                f"UPDATE page SET {columns} WHERE id = ?",  # noqa: S608 - our own names
+                (*page.values()[2:], page.id),
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO host VALUES (?, ?, ?)",
+                [(name, host.honest, host.lies) for name, host in hosts.items()],
+            )
+            connection.execute("INSERT INTO outbox VALUES (?, ?)", (visit.id, visit.item))
+            connection.executemany(
+                "INSERT OR IGNORE INTO link VALUES (?)", [(link,) for link in visit.links]
+            )
+
+    def outbox(self) -> list[tuple[int, str]]:
+        """Return the items that the pipelines may not have had, by visit."""
+        return list(self._connection.execute("SELECT visit, item FROM outbox ORDER BY visit"))
+
+    def delivered(self, visit: int) -> None:
+        """Note that the pipelines are done with the item of a visit."""
+        self._connection.execute("DELETE FROM outbox WHERE visit = ?", (visit,))
+
+    def links(self) -> set[int]:
+        """Return the hashes of the links that were seen."""
+        return {link for (link,) in self._connection.execute("SELECT hash FROM link")}
+
+    def history(self) -> list[tuple[Any, ...]]:
+        """Return every answered visit: page, arm, answered, gap, change, conditional."""
+        return list(
+            self._connection.execute(
+                "SELECT page, arm, answered, gap, change, conditional FROM visit "
+                "WHERE answered IS NOT NULL ORDER BY answered"
+            )
+        )
+
+    def load(self, name: str) -> bytes | None:
+        """Return a kept value."""
+        value: bytes | None = self._one("SELECT value FROM state WHERE name = ?", name)
+        return value
+
+    def keep(self, name: str, value: bytes) -> None:
+        """Keep a value."""
+        self._connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
+
+    def _one(self, query: str, *values: Any) -> Any:
+        row = self._connection.execute(query, values).fetchone()
+        return None if row is None else row[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
+    def _prepare(self) -> None:
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        if not is_empty(self._connection) and SCHEMA.fault(self._connection) is not None:
+            raise StoreError(
+                f"{str(self.path)!r} is no store of this version of refresh: "
+                "name another with -a store="
+            )
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        # A commit outlives the process at once, a power cut once the next checkpoint is written.
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        with self._transaction() as connection:
+            if is_empty(connection):
+                SCHEMA.create(connection)

@@ -1,0 +1,240 @@
+"""The page that tells how a collection was kept: freshness, requests by arm, estimated rates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from tres_scrapy.page.file import whole_file
+from tres_scrapy.refresh.grouping import group_name
+from tres_scrapy.refresh.interval import IntervalPolicy
+from tres_scrapy.refresh.keeper import DAY, Keeper
+from tres_scrapy.training.validation_plot import COLOURS, INK, STYLE, svg_of
+
+TEMPLATE: Final = "refresh_report.html.jinja"
+POINTS: Final = 80  # of the line of freshness
+ARMS: Final = 20  # in the picture, the most asked ones
+PAGES: Final = 25  # in the table
+GOOD: Final = ("unchanged", "minor", "changed", "new")
+KINDS: Final = ("changed", "minor", "unchanged", "new", "gone", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An answered request of the store's history."""
+
+    place: int
+    time: float
+    gap: float | None
+    change: str
+    conditional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """The pages of an arm and what their visits found."""
+
+    name: str
+    pages: int
+    weight: float
+    rate: str  # changes a day of a page
+    found: Counter[str]
+
+
+def write_report(path: Path, keeper: Keeper, now: float) -> None:
+    """Write the page, one file that asks nothing of the network."""
+    visits = history(keeper)
+    arms = arms_of(keeper, visits)
+    page = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    ).from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
+    text = page.render(
+        keeper=keeper,
+        now=_time(now),
+        started=_time(keeper.run.started),
+        counts=Counter(visit.change for visit in visits),
+        kinds=KINDS,
+        not_modified=sum(visit.conditional and visit.change == "unchanged" for visit in visits),
+        fresh=expected_freshness(keeper, visits, np.array([now]))[0] if visits else None,
+        arms=arms,
+        pages=_pages(keeper, now),
+        pictures=_draw(keeper, visits, arms, now),
+    )
+    with whole_file(path) as file:
+        file.write(text.encode(errors="replace"))
+
+
+def history(keeper: Keeper) -> list[Visit]:
+    """Return all answered visits of the collection in their order."""
+    places = {row.id: place for place, row in enumerate(keeper.rows)}
+    return [
+        Visit(places[page], time, gap, change, bool(conditional))
+        for page, _, time, gap, change, conditional in keeper.store.history()
+        if page in places
+    ]
+
+
+def expected_freshness(
+    keeper: Keeper, visits: list[Visit], moments: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the share of the copies that were fresh at each of the rising moments, [m].
+
+    By the estimated rates: a copy that is t old is fresh with probability exp(-rate t). Weighted by
+    importance.
+    """
+    rates, weights = keeper.rates(), keeper.pages.weights
+    seen = np.array([row.first_seen for row in keeper.rows])
+    has = np.array([row.copy is not None for row in keeper.rows])
+    good = [visit for visit in visits if visit.change in GOOD]
+    shares, place = np.zeros(len(moments)), 0
+    for number, moment in enumerate(moments):
+        while place < len(good) and good[place].time <= moment:
+            seen[good[place].place] = good[place].time
+            place += 1
+        fresh = np.exp(-rates * np.maximum(moment - seen, 0)) * has
+        shares[number] = (weights * fresh).sum() / weights.sum()
+    return shares
+
+
+def arms_of(keeper: Keeper, visits: list[Visit]) -> list[Arm]:
+    """Return the arms, the most asked first."""
+    pages, rates = keeper.pages, keeper.rates() * DAY
+    names: dict[int, Counter[str]] = {}
+    for place, row in enumerate(keeper.rows):
+        names.setdefault(int(pages.arms[place]), Counter())[group_name(row.url)] += 1
+    found: dict[int, Counter[str]] = {arm: Counter() for arm in names}
+    for visit in visits:
+        found[int(pages.arms[visit.place])][visit.change] += 1
+    arms = []
+    for arm, groups in names.items():
+        inside = pages.arms == arm
+        more = f" and {len(groups) - 1} more" if len(groups) > 1 else ""
+        arms.append(
+            Arm(
+                groups.most_common(1)[0][0] + more,
+                int(inside.sum()),
+                float(pages.weights[inside].mean()),
+                _number(float(rates[inside].mean())),
+                found[arm],
+            )
+        )
+    return sorted(arms, key=lambda arm: (-arm.found.total(), arm.name))
+
+
+def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
+    """Return the pages that are due first, and why."""
+    rates = keeper.rates() * DAY
+    policy = keeper.policy
+    intervals = policy.intervals if isinstance(policy, IntervalPolicy) else None
+    due = keeper.pages.fetched + (intervals if intervals is not None else 0)
+    due = np.maximum(due, [row.retry_at for row in keeper.rows])
+    return [
+        {
+            "url": keeper.rows[place].url,
+            "last": _time(keeper.rows[place].last_seen),
+            "due": _time(float(due[place])) if intervals is not None else "",
+            "interval": _span(float(intervals[place])) if intervals is not None else "",
+            "rate": _number(float(rates[place])),
+            "changes": keeper.rows[place].changes,
+            "visits": keeper.rows[place].visits,
+            "state": _state(keeper, int(place), now),
+        }
+        for place in np.argsort(due, kind="stable")[:PAGES]
+    ]
+
+
+def _state(keeper: Keeper, place: int, now: float) -> str:
+    row = keeper.rows[place]
+    if row.gone:
+        return f"gone; asked for again from {_time(row.retry_at)}"
+    if row.misses:
+        return f"not there {row.misses} times; asked for again from {_time(row.retry_at)}"
+    if row.errors:
+        return f"failed {row.errors} times; asked for again from {_time(row.retry_at)}"
+    if row.copy is None:
+        return "never fetched"
+    return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
+
+
+def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> dict[str, Markup]:
+    if not visits:
+        return {}
+    figures: dict[str, Figure] = {}
+    with mpl.rc_context(STYLE):
+        for name in ("freshness", "arms", "rates"):
+            figures[name] = Figure(figsize=(5.6, 4), layout="constrained")
+        _draw_freshness(figures["freshness"], keeper, visits, now)
+        _draw_arms(figures["arms"], arms[:ARMS])
+        _draw_rates(figures["rates"], keeper)
+        return {name: svg_of(figure) for name, figure in figures.items()}
+
+
+def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[Visit], now: float) -> None:
+    axes = figure.subplots()
+    start = min(row.first_seen for row in keeper.rows)
+    moments = np.linspace(min(start, visits[0].time), max(now, visits[-1].time), POINTS)
+    unit, name = _unit(float(moments[-1] - moments[0]))
+    hours = (moments - moments[0]) / unit
+    axes.plot(hours, 100 * expected_freshness(keeper, visits, moments), color=COLOURS[0])
+    axes.set(xlabel=f"{name} since the collection began", ylabel="fresh copies, % (estimated)")
+    axes.set_ylim(0, 101)
+
+
+def _draw_arms(figure: Figure, arms: list[Arm]) -> None:
+    axes = figure.subplots()
+    places = np.arange(len(arms))
+    left = np.zeros(len(arms))
+    for kind, colour in zip(KINDS, (*COLOURS, INK), strict=True):
+        counts = np.array([arm.found[kind] for arm in arms], float)
+        if counts.any():
+            axes.barh(places, counts, left=left, color=colour, label=kind)
+            left += counts
+    axes.set_yticks(places, [_short(arm.name) for arm in arms], fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xlabel("requests")
+    figure.legend(loc="outside lower center", ncols=3)
+
+
+def _draw_rates(figure: Figure, keeper: Keeper) -> None:
+    axes = figure.subplots()
+    rates = keeper.rates() * DAY
+    middle, ratio = np.sqrt(rates.max() * rates.min()), np.sqrt(rates.max() / rates.min())
+    ratio = max(ratio, 3.2)
+    axes.hist(rates, np.geomspace(middle / ratio, middle * ratio, 41).tolist(), color=COLOURS[0])
+    axes.set(xlabel="changes a day, estimated", ylabel="pages", xscale="log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if ratio < 300 else (1,)))
+    axes.xaxis.set_major_formatter(lambda value, _: _number(value))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 34 else f"{name[:20]}…{name[-13:]}"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    units = ((2 * DAY, DAY, "days"), (7_200.0, 3_600.0, "hours"), (120.0, 60.0, "minutes"))
+    return next(((unit, name) for least, unit, name in units if seconds >= least), (1.0, "seconds"))
+
+
+def _span(seconds: float) -> str:
+    unit, name = _unit(seconds)
+    return f"{seconds / unit:.3g} {name}"

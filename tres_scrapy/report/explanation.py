@@ -1,0 +1,123 @@
+"""Why one page was fetched: its path, its leaf, its features, its Q and its rivals, in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from difflib import get_close_matches
+from textwrap import fill
+from typing import Any, Final
+
+from tres_scrapy.report.reason import sentence
+from tres_scrapy.report.record import Page, Record
+from tres_scrapy.report.rule import MEANINGS
+
+WIDTH: Final = 100
+MOVED: Final = (
+    " It was so when the link came into the leaf; what is known of its domain has moved since."
+)
+OUTCOMES: Final = {
+    "relevant": "relevant",
+    "irrelevant": "not relevant",
+    "copy": "the text of an earlier page",
+    "query": "an answer of the search engine",
+}
+
+
+class Explanation:
+    """What a record says of a URL; LookupError: it was not fetched."""
+
+    def __init__(self, record: Record, url: str) -> None:
+        page = record.find(url)
+        if page is None:
+            near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
+            hint = f"; {near[0]} was" if near else ""
+            raise LookupError(f"{url} was not fetched in this crawl{hint}")
+        self._page = page
+        self._trail = record.trail(page)
+        self._rule = record.rule(page.leaf, page.splits)
+        self._why = record.why(page)
+        self._reason = sentence(page.chosen, page.q_value, "", page.samples or 0, page.leaves or 0)
+        self._moved = MOVED if record.has_moved(page) else ""
+        self._rivals = [
+            (rival, record.rule(rival.leaf, page.splits)) for rival in record.rivals(page.step)
+        ]
+
+    def as_json(self) -> str:
+        """Return all of it as JSON."""
+        page = asdict(self._page)
+        path = [
+            {"url": hop.url, "final_url": hop.final_url, "anchor": hop.anchor, "step": hop.step}
+            | {"outcome": hop.outcome}
+            for hop in self._trail
+        ]
+        rivals = [rival._asdict() | {"rule": rule} for rival, rule in self._rivals]
+        found: dict[str, Any] = {
+            "outcome": self._page.outcome,
+            "why": self._why,
+            "rule": self._rule,
+            "path": path,
+            "rivals": rivals,
+        }
+        return json.dumps(page | found, ensure_ascii=False, indent=2)
+
+    def __str__(self) -> str:
+        """Say it in words, a part under the other."""
+        parts = [
+            *(self._head(), wrapped("Why: ", self._reason)),
+            *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
+            *(self._path(), self._features()),
+            *([self._other_leaves()] if self._rivals else []),
+        ]
+        return "\n\n".join(parts)
+
+    def _head(self) -> str:
+        page = self._page
+        lines = [plain(page.url)]
+        if page.final_url:
+            lines.append(f"led to {plain(page.final_url)}")
+        if page.title:
+            lines.append(f'"{plain(page.title)}"')
+        sure = "" if page.probability is None else f", P(relevant) {page.probability:.3f}"
+        return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}"])
+
+    def _path(self) -> str:
+        lines = ["Path:" if self._trail[0].parent is None else "Path, as far as it is recorded:"]
+        for number, hop in enumerate(self._trail):
+            moved = f" -> {plain(hop.final_url)}" if hop.final_url else ""
+            lines.append(f"{number:4} {plain(hop.url)}{moved}")
+            by = f'by "{plain(hop.anchor)}", ' if hop.anchor else ""
+            lines.append(f"     {by}{_outcome(hop)}")
+        return "\n".join(lines)
+
+    def _features(self) -> str:
+        lines = ["Features when it was chosen:"]
+        for name, value in self._page.x.items():
+            lines.append(f"  {name:18} {value:6.3f}   {MEANINGS[name]}")
+        return "\n".join(lines)
+
+    def _other_leaves(self) -> str:
+        q = "none" if self._page.q_value is None else f"{self._page.q_value:.3f}"
+        lines = [f"Rivals at that step, the best link of each leaf, by Q (that of this one: {q}):"]
+        for rival, rule in self._rivals:
+            by = f'   by "{plain(rival.anchor)}"' if rival.anchor else ""
+            lines.append(f"  {rival.q_value:6.3f}   {plain(rival.url)}{by}")
+            lines.append(wrapped(" " * 11, rule))
+        return "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """Return a text of the web without what would command a terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def wrapped(start: str, text: str) -> str:
+    """Return a text in lines of the terminal's usual width, indented as its start is long."""
+    bound = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = fill(bound, WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
+    return lines.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _outcome(page: Page) -> str:
+    failed = f"no page: {page.outcome.replace('_', ' ')}"
+    return OUTCOMES.get(page.outcome, failed)

@@ -1,0 +1,50 @@
+"""Where the record of a crawl lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
+
+
+def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
+    """Return where a crawl keeps its record: in its JOBDIR, or beside its output under its name.
+
+    A record is of one run: of several that write to one output, the later have their time in the
+    name. What is no plain file, such as a pipe, has nothing beside it.
+    """
+    if job:
+        return Path(job, IN_JOB)
+    if output.exists() and not output.is_file():
+        output = Path("output", f"{topic}-{started}.jsonl")
+    stem = output.name.removesuffix(".jsonl")
+    first = output.with_name(f"{stem}{SUFFIX}")
+    return first if not first.exists() else output.with_name(f"{stem}-{started}{SUFFIX}")
+
+
+def find_record(place: Path) -> Path:
+    """Return the record that a user means: itself, that of a JOBDIR, or that of a JSON lines file.
+
+    RecordError: there is none.
+    """
+    if place.is_dir():
+        if not (place / IN_JOB).exists():
+            raise RecordError(f"{place} is the JOBDIR of no crawl with a record")
+        return place / IN_JOB
+    if place.suffix == SUFFIX or not place.exists():
+        return place
+    stem = place.name.removesuffix(".jsonl")
+    beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
+    found = [path for path in beside if path.is_file() and _output(path) == place.name]
+    if not found:
+        raise RecordError(f"no record of {place} lies beside it: name the record or the JOBDIR")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def _output(path: Path) -> str:
+    try:
+        with Record(path) as record:
+            return record.meta().get("output", "")
+    except RecordError:
+        return ""

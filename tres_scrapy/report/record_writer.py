@@ -1,0 +1,239 @@
+"""The writing of a record: what is booked waits in memory until the next transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.policy import Valuing
+from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
+from tres_scrapy.report.record_file import open_to_write
+from tres_scrapy.report.snapshot import DEPENDENCE, TREE, dependence, picture_of, tree_of
+
+LONGEST: Final = 300  # characters kept of a title, an anchor and the URL of a rival
+RIVALS_KEPT: Final = 10_000  # pages whose rivals are kept, the last ones
+CURVE: Final = 200  # a point of the curve for each of so many parts of the pages until then
+PERIOD: Final = 10.0  # seconds between two snapshots at least,
+COST: Final = 200  # and so many times as long as the last one took
+DRAWN: Final = 128  # of the last samples, for the dependence of Q on a feature
+_PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608
+_CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  # noqa: S608
+
+
+class Entry(NamedTuple):
+    """A booking, when it was made and what its page was."""
+
+    booking: Booking
+    time: float
+    title: str
+    probability: float | None
+    is_copy: bool
+    is_lost: bool = False  # how it was chosen is not known
+
+
+class Writer:
+    """Writes the record of one crawl, a transaction for each `flush`.
+
+    `note` costs an append; whatever is costly waits for `flush` and is done there for all pages at
+    once. Times are seconds since 1970.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, crawl: Crawl, time: float) -> None:
+        self._connection = connection
+        self._crawl = crawl
+        self._waiting: list[Entry] = []
+        self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
+        self._step = self._highest("page", "step")
+        self._splits = self._forget_splits()
+        self._point = time, crawl.pages  # of the curve, the last one
+        self._due = crawl.pages  # pages at the next point
+        self._next_snapshot = time
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        crawl: Crawl,
+        meta: Mapping[str, str],
+        settings: Mapping[str, str],
+        time: float,
+    ) -> Self:
+        """Open a record, or go on with it; RecordError: it cannot be written."""
+        connection = open_to_write(path)
+        connection.execute("BEGIN")
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
+        connection.execute(
+            "INSERT INTO meta VALUES ('starts', ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = value || ' ' || excluded.value",
+            (f"{time:.3f}",),
+        )
+        connection.execute("DELETE FROM meta WHERE name IN ('ended', 'reason')")
+        connection.execute("DELETE FROM setting")
+        connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
+        connection.execute("COMMIT")
+        return cls(connection, crawl, time)
+
+    @property
+    def steps(self) -> int:
+        """The number of bookings written."""
+        return self._step
+
+    def note(
+        self,
+        booking: Booking,
+        time: float,
+        *,
+        title: str = "",
+        probability: float | None = None,
+        is_copy: bool = False,
+    ) -> None:
+        """Take a booking in; it is written at the next flush."""
+        self._waiting.append(Entry(booking, time, title, probability, is_copy))
+
+    def fill(self, bookings: Iterable[Booking], time: float) -> None:
+        """Take in what was booked before and is not recorded: what a kill has cut off."""
+        known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
+        latest = self._connection.execute("SELECT max(time) FROM page").fetchone()[0] or time
+        self._waiting += [
+            Entry(booking, latest, "", None, is_copy=False, is_lost=True)
+            for booking in bookings
+            if booking.experience.row not in known
+        ]
+
+    def flush(self, time: float, *, last: bool = False) -> None:
+        """Write what waits, and the curve and the snapshots where they are due."""
+        if not self._waiting and not last:
+            return
+        cursor = self._connection.cursor()
+        cursor.execute("BEGIN")
+        try:
+            self._write_pages(cursor)
+            self._write_splits(cursor)
+            if last or self._crawl.pages >= self._due:
+                self._write_point(cursor, time)
+            if last or time >= self._next_snapshot:
+                self._write_snapshots(cursor, time)
+            self._write_meta(cursor, written=f"{time:.3f}")
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+        self._waiting.clear()
+
+    def close(self, time: float, reason: str) -> None:
+        """Write the last and why the crawl has ended, and leave one file."""
+        try:
+            self.flush(time, last=True)
+            self._write_meta(self._connection.cursor(), ended=f"{time:.3f}", reason=reason)
+        finally:
+            try:
+                # Without its log the file can be moved; while another reads it, it stays as it is.
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+            except sqlite3.OperationalError:
+                pass
+            finally:
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Close a record that cannot be written any more."""
+        self._connection.close()
+
+    def _highest(self, table: str, column: str) -> int:
+        query = f"SELECT max({column}) FROM {table}"  # noqa: S608 - the names are our own
+        return int(self._connection.execute(query).fetchone()[0] or 0)
+
+    def _forget_splits(self) -> int:
+        """Forget splits that a crawl gone on with does not have; return how many are written."""
+        tree = tree_of(self._crawl.policy)
+        kept = tree.splits if tree is not None else 0
+        self._connection.execute("DELETE FROM split WHERE number >= ?", (kept,))
+        return int(self._connection.execute("SELECT count(*) FROM split").fetchone()[0])
+
+    def _write_pages(self, cursor: sqlite3.Cursor) -> None:
+        pages, rivals = [], []
+        for step, entry in enumerate(self._waiting, self._step + 1):
+            pages.append(self._page(step, entry))
+            if found := self._rivals(entry):
+                rivals.append((step, json.dumps(found, ensure_ascii=False)))
+            self._recent.append(entry.booking.experience.x)
+        cursor.executemany(_PAGE, pages)
+        cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
+        self._step += len(pages)
+        cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
+
+    def _page(self, step: int, entry: Entry) -> tuple[Any, ...]:
+        (row, x, reward), relevant, kind, _, (decision, _, url) = entry.booking
+        store, choice = self._crawl.store, decision.choice
+        final, is_seed = store.url(row), store.is_seed(row)
+        return (
+            *(step, row, None if is_seed else store.parent(row), entry.time),
+            *(url, None if final == url else final, store.ledger.names[store.domain(row)]),
+            *(entry.title[:LONGEST], store.anchors[row][:LONGEST], kind, relevant, entry.is_copy),
+            *(reward, entry.probability, x.astype("<f4").tobytes()),
+            *(LOST if entry.is_lost and not is_seed else kind_of(decision, is_seed=is_seed),),
+            None if choice is None else decision.leaf,
+            *(None if choice is None else choice.splits, decision.q_value),
+            *((None, None) if choice is None else size_of(choice)),
+        )
+
+    def _rivals(self, entry: Entry) -> list[tuple[int, float, str, str]]:
+        store = self._crawl.store
+        return [
+            (leaf, round(q, 5), store.url(row)[:LONGEST], store.anchors[row][:LONGEST])
+            for leaf, q, row in rivals_of(entry.booking.lease.decision)
+        ]
+
+    def _write_splits(self, cursor: sqlite3.Cursor) -> None:
+        tree = tree_of(self._crawl.policy)
+        if tree is None:
+            return
+        new = tree.rules[self._splits :]
+        cursor.executemany(
+            "INSERT OR REPLACE INTO split VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (number, self._step, leaf, *split)
+                for number, (leaf, split) in enumerate(new, self._splits)
+            ],
+        )
+        self._splits += len(new)
+
+    def _write_point(self, cursor: sqlite3.Cursor, time: float) -> None:
+        crawl, (before, pages) = self._crawl, self._point
+        tree = tree_of(crawl.policy)
+        rate = (crawl.pages - pages) / max(time - before, 1e-3)
+        cursor.execute(
+            _CURVE,
+            (
+                *(self._step, time, crawl.pages, crawl.relevant),
+                *(crawl.store.ledger.relevant_domains, crawl.store.pending),
+                *(None if tree is None else len(tree), round(rate, 3), crawl.loss),
+            ),
+        )
+        self._point = time, crawl.pages
+        self._due = crawl.pages + max(1, crawl.pages // CURVE)
+
+    def _write_snapshots(self, cursor: sqlite3.Cursor, time: float) -> None:
+        start, policy = perf_counter(), self._crawl.policy
+        found: dict[str, Any] = {}
+        if (tree := tree_of(policy)) is not None:
+            found[TREE] = picture_of(tree)
+        if isinstance(policy, Valuing) and self._recent:
+            found[DEPENDENCE] = dependence(policy, np.array(self._recent))
+        cursor.executemany(
+            "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)",
+            [(name, self._step, json.dumps(value)) for name, value in found.items()],
+        )
+        self._next_snapshot = time + max(PERIOD, COST * (perf_counter() - start))
+
+    def _write_meta(self, cursor: sqlite3.Cursor, **values: str) -> None:
+        cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

@@ -1,0 +1,165 @@
+"""The reward model in a process of its own: `python -m tres_scrapy.topic.judge_process`.
+
+Pages are hostile until they are parsed. One that crashes the parser, or keeps it busy for longer
+than anyone waits, costs this process and no other; and the crawler's own thread shares neither its
+core nor Python's lock with the model.
+
+What goes through the pipes is pickled, by one program at both ends.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Timer
+from typing import BinaryIO
+
+import torch
+
+from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.topic.judge import Judged, Source, judge_pages
+from tres_scrapy.topic.pack import Pack, PackError
+
+PATIENCE = 60.0  # seconds for one batch; the slowest page known takes four
+
+
+class WorkerError(RuntimeError):
+    """Says that the process cannot be started: no page can be judged any more."""
+
+
+class PageError(RuntimeError):
+    """Says what judging a batch of pages has ended with."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the process judges by: the directory of a pack, what it reads, threads of a model."""
+
+    pack: Path
+    limits: ReadingLimits
+    contexts: bool = False
+    threads: int = 1
+
+    def load(self) -> Callable[[Sequence[Source]], list[Judged]]:
+        """Return what judges; PackError: the directory is no pack."""
+        torch.set_num_threads(self.threads)
+        return partial(judge_pages, Pack.load(self.pack), self.limits, contexts=self.contexts)
+
+
+class Worker:
+    """Judges batches of pages in a process, which is started anew when a page has ended it."""
+
+    def __init__(self, task: Task, *, patience: float = PATIENCE) -> None:
+        self._task = task
+        self._patience = patience
+        self._process = self._start()
+
+    def __call__(self, sources: Sequence[Source]) -> list[Judged]:
+        """Return the verdicts on a batch.
+
+        PageError: it could not be judged, or has ended the process; WorkerError: there is none.
+        """
+        if self._process.poll() is not None:
+            self.close()
+            self._process = self._start()
+            self.wait()
+        timer = Timer(self._patience, self._process.kill)
+        timer.start()
+        try:
+            answer = self._ask([source._replace(html=self._read(source)) for source in sources])
+        except (OSError, EOFError, pickle.UnpicklingError):
+            took_long = self._process.wait() == -signal.SIGKILL and not timer.is_alive()
+            reason = f"took more than {self._patience:g} s" if took_long else "ended"
+            raise PageError(f"the process that judges pages {reason}") from None
+        finally:
+            timer.cancel()
+        if isinstance(answer, str):
+            raise PageError(answer)
+        return answer
+
+    def wait(self) -> None:
+        """Wait until the process has loaded the model; raise WorkerError if it has ended."""
+        try:
+            pickle.load(self._output)  # noqa: S301 - our own process
+        except (OSError, EOFError):
+            status = self._process.wait()
+            raise WorkerError(
+                f"the process that judges pages does not start (exit status {status}): is there "
+                "enough memory?"
+            ) from None
+
+    def close(self) -> None:
+        """End the process, which has nothing to lose."""
+        self._process.kill()
+        with suppress(OSError):  # what it was not sent any more
+            self._input.close()
+        self._output.close()
+        self._process.wait()
+
+    def _read(self, source: Source) -> str:
+        return source.html[: self._task.limits.html]
+
+    def _ask(self, sources: list[Source]) -> list[Judged] | str:
+        pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
+        self._input.flush()
+        answer: list[Judged] | str = pickle.load(self._output)  # noqa: S301 - our own process
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(place for place in sys.path if place)
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+                [sys.executable, "-m", __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+                process_group=0,  # Ctrl-C must not reach it before the crawl has ended
+            )
+        except OSError as error:
+            raise WorkerError(f"the process that judges pages does not start: {error}") from None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._input, self._output = process.stdin, process.stdout
+        with suppress(OSError):  # it has ended already: `wait` says so
+            pickle.dump(self._task, self._input)
+            self._input.flush()
+        return process
+
+
+def main() -> None:
+    """Judge what comes on standard input until it ends, which it does with the crawler."""
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # what anything prints is no answer
+        _work(sys.stdin.buffer, output)
+
+
+def _work(input_: BinaryIO, output: BinaryIO) -> None:
+    task: Task = pickle.load(input_)  # noqa: S301 - our own crawler
+    try:
+        judge = task.load()
+    except PackError:  # the crawler, which reads it too, says so
+        sys.exit(1)
+    answer: bool | str | list[Judged] = True
+    while True:
+        pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
+        output.flush()
+        try:
+            sources = pickle.load(input_)  # noqa: S301 - our own crawler
+        except EOFError:
+            return
+        try:
+            answer = judge(sources)
+        except Exception as error:
+            answer = f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Labelled documents, each once, and what was left out: what a classifier learns from (P 3.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
+
+from tres_scrapy.page.file import open_bytes
+from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.text import ReadingLimits, read_page, tokenise
+from tres_scrapy.training.census import Census
+from tres_scrapy.training.reader import is_text, read_records, sniff_records
+from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.source import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tres_scrapy.training.source import Record
+
+SENTENCE_LENGTH: Final = 1_000
+BLOCK: Final = 1_000_000  # bytes of plain text read at a time
+NO_LINKS: Final = ReadingLimits(links=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A labelled text; documents of one host are kept on one side of a split."""
+
+    title: str
+    text: str
+    source: str
+    host: str
+    relevant: bool
+    url: str = ""  # or, without one, the place where it was read
+    language: str = ""  # ISO 639-1, "" where it cannot be told
+
+
+def read_documents(
+    relevant: Iterable[Selection], irrelevant: Iterable[Selection], *, language: str = "en"
+) -> tuple[list[Document], Census]:
+    """Return the selected documents with words, each once, in `language` ("" for any).
+
+    What both sides select, or hold word for word, is relevant. A document whose language cannot be
+    told stays. Raises ValueError for a selection of nothing, or most of which is unreadable.
+    """
+    census = Census()
+    kept: dict[bytes, Document] = {}
+    for document in tqdm(
+        _selected(relevant, irrelevant, census), "reading", unit=" documents", disable=None
+    ):
+        words = tokenise(f"{document.title} {document.text}")
+        mark = blake2b(" ".join(words).encode(), digest_size=16).digest()
+        if not words:
+            census.empty += 1
+        elif language and document.language not in {language, ""}:
+            census.foreign[document.language] += 1
+        elif mark in kept:
+            census.duplicates += 1
+            census.clashes += kept[mark].relevant is not document.relevant
+            kept[mark] = max(kept[mark], document, key=lambda each: each.relevant)
+        else:
+            kept[mark] = document
+    census.relevant = sum(document.relevant for document in kept.values())
+    census.irrelevant = len(kept) - census.relevant
+    return list(kept.values()), census
+
+
+def read_texts(source: Path | bytes) -> Iterator[Document | Fault]:
+    """Yield the documents of a file, a folder or bytes one by one, unlabelled: not relevant."""
+    if isinstance(source, bytes):
+        name, records = "standard input", sniff_records(source, "standard input")
+    else:
+        name, records = source.name, read_records(source)
+    for number, record in enumerate(records):
+        if isinstance(record, Fault):
+            yield record
+        else:
+            yield _document(record, name, number, relevant=False)
+
+
+class Sentences:
+    """The words of the files' texts in pieces of 1,000, read anew at every pass."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = list(paths)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        """Raise ValueError at the first document that cannot be read."""
+        for path in self._paths:
+            for text in _plain_text(path) if is_text(path) else _texts(path):
+                words = tokenise(text)
+                for start in range(0, len(words), SENTENCE_LENGTH):
+                    yield words[start : start + SENTENCE_LENGTH]
+
+
+def _plain_text(path: Path) -> Iterator[str]:
+    with open_bytes(path) as lines:
+        while block := lines.readlines(BLOCK):
+            yield b"".join(block).decode("utf-8", "replace")
+
+
+def _texts(path: Path) -> Iterator[str]:
+    for document in read_texts(path):
+        if isinstance(document, Fault):
+            raise ValueError(str(document))
+        yield document.text
+
+
+def _selected(
+    relevant: Iterable[Selection], irrelevant: Iterable[Selection], census: Census
+) -> Iterator[Document]:
+    sides = [(selection, True) for selection in relevant]
+    sides += [(selection, False) for selection in irrelevant]
+    for path in dict.fromkeys(selection.path for selection, _ in sides):
+        # relevant ones last: they outweigh the same selection on the other side
+        chosen = {
+            selection: label for selection, label in reversed(sides) if selection.path == path
+        }
+        yield from _read(path, chosen, census)
+
+
+def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:
+    """Yield what the selections of one path hold; raise ValueError when that is hopeless."""
+    faults: list[Fault] = []
+    found = Counter[Selection]()
+    readable = 0
+    for number, record in enumerate(read_records(path)):
+        if isinstance(record, Fault):
+            faults.append(record)
+            census.add_fault(record)
+            continue
+        readable += 1
+        takers = [selection for selection in chosen if record in selection]
+        found.update(takers)
+        if takers:
+            census.read += 1
+            relevant = any(chosen[selection] for selection in takers)
+            yield _document(record, path.name, number, relevant=relevant)
+    if len(faults) > readable:
+        msg = f"{path}: {len(faults)} of {len(faults) + readable} unreadable, such as {faults[0]}"
+        raise ValueError(msg)
+    for selection in chosen:
+        if not found[selection]:
+            msg = f"{selection} holds no documents"
+            raise ValueError(msg)
+
+
+def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
+    url = str(record.get("url") or "")
+    title, text, language = str(record.get("title") or ""), str(record.get("text") or ""), ""
+    if isinstance(record.get("html"), str):
+        page = read_page(record["html"], url, NO_LINKS)
+        title, text, language = title or page.title, page.text, page.language
+    else:
+        language = detect_language(text)
+    # without a host it stands for itself, whatever the other files hold
+    host = str(record.get("host") or _host(url) or f"{file}#{number}")
+    source, host = file.partition(".")[0], host.removeprefix("www.")
+    place = url or record["place"]
+    return Document(title, text, source, host, relevant, place, language)
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

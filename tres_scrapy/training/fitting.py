@@ -1,0 +1,216 @@
+"""Fitting of BiLSTM and KwBiLSTM to windows, titles and snippets (P 3.3, P1 3.4)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+from tqdm import tqdm
+
+from tres_scrapy.topic.bilstm import (
+    DENSE,
+    HIDDEN,
+    KEYWORD_KIND,
+    WIDE_KIND,
+    WIDE_LENGTH,
+    BiLstm,
+    Network,
+    bag_of,
+    encode,
+)
+from tres_scrapy.topic.calibration import best_threshold
+from tres_scrapy.training.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler
+from tres_scrapy.training.validation import Epoch, best_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from tres_scrapy.topic.keyword import KeywordSet
+    from tres_scrapy.topic.vectors import WordVectors
+
+DROPOUT: Final = 0.3
+LEARNING_RATE: Final = 2e-3
+WIDE_LEARNING_RATE: Final = 1e-2
+WIDE_DECAY: Final = 1e-4
+SHARE: Final = 0.5  # of the regression's log odds
+PENALTY: Final = 10.0  # C of a regression over vectors of length one
+MAX_EPOCHS: Final = 6
+PATIENCE: Final = 4
+
+
+def fit_bilstm(
+    kind: str,
+    training: Sequence[Example],
+    validation: Sequence[Example],
+    vectors: WordVectors,
+    keywords: KeywordSet,
+    *,
+    seed: int,
+    epochs: int = MAX_EPOCHS,
+    stop: int | None = None,
+) -> tuple[BiLstm, tuple[Epoch, ...]]:
+    """Return the model of the best epoch by validation MCC (`best_epoch`), and all figures.
+
+    The learning rate is planned for `epochs`; training ends after `stop` of them, or when no
+    epoch has been as good for four. Without validation documents the last model is returned.
+    The same arguments give the same weights.
+    """
+    sampler = Sampler(training, np.random.default_rng(seed))
+    held_out = _sample(validation, seed)
+    history: list[Epoch] = []
+    with _reproducible(seed):
+        network = _network(kind, training, vectors, keywords)
+        model = BiLstm(network, vectors, keywords)
+        optimiser, schedule = _optimiser(network, epochs * sampler.batches)
+        state = network.state_dict()
+        progress = tqdm(
+            range(stop or epochs), desc=model.kind, unit="epoch", leave=False, disable=None
+        )
+        for number in progress:
+            loss = _train_epoch(model, sampler, optimiser, schedule)
+            history.append(Epoch(loss, _validate(model, held_out)))
+            shown = {"mcc": f"{history[-1].mcc:.3f}"} if validation else {}
+            progress.set_postfix({"loss": f"{loss:.3f}"} | shown)
+            best = best_epoch(history)
+            if best == number:
+                state = deepcopy(network.state_dict())
+            elif number - best >= PATIENCE:
+                break
+        if validation:
+            network.load_state_dict(state)
+        if network.wide is not None:
+            _add_regression(model, training)
+    return model, tuple(history)
+
+
+@torch.no_grad()
+def _add_regression(model: BiLstm, examples: Sequence[Example]) -> None:
+    """Add logistic regression over the same TF-IDF to the wide part: an ensemble in one model.
+
+    The network has learnt from short texts and a few thousand draws, the regression from every
+    document whole: each is right where the other is not.
+    """
+    wide, last = model.network.wide, model.network.logits
+    assert wide is not None
+    encoded = [(encode(e.text.words, model.vectors), e.relevant) for e in examples]
+    known = [(text, relevant) for text, relevant in encoded if len(text)]
+    ids, weights, starts = bag_of([text for text, _ in known], model.network.idf.numpy())
+    ends = np.append(starts.numpy(), len(ids))
+    rows = csr_matrix((weights.numpy(), ids.numpy(), ends), shape=(len(known), len(model.vectors)))
+    regression = LogisticRegression(
+        C=PENALTY / WIDE_LENGTH**2, class_weight="balanced", max_iter=1_000
+    ).fit(rows, [relevant for _, relevant in known])
+    wide.weight[:, 0] += SHARE * torch.from_numpy(regression.coef_[0].astype(np.float32))
+    last.bias[1] += SHARE * float(regression.intercept_[0])
+
+
+def _network(
+    kind: str, examples: Sequence[Example], vectors: WordVectors, keywords: KeywordSet
+) -> Network:
+    network = Network(
+        vectors.matrix.shape[1],
+        hidden=HIDDEN,
+        dense=DENSE,
+        keywords=mean_count(examples, keywords) if kind == KEYWORD_KIND else 0,
+        vocabulary=len(vectors) if kind == WIDE_KIND else 0,
+        dropout=DROPOUT,
+    )
+    if kind == WIDE_KIND:
+        network.idf.copy_(torch.from_numpy(inverse_frequency(examples, vectors)))
+    return network
+
+
+def _optimiser(
+    network: Network, steps: int
+) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+    wide = list(network.wide.parameters()) if network.wide is not None else []
+    deep = [p for p in network.parameters() if all(p is not other for other in wide)]
+    groups: list[dict[str, Any]] = [{"params": deep, "lr": LEARNING_RATE}]
+    if wide:
+        groups.append({"params": wide, "lr": WIDE_LEARNING_RATE, "weight_decay": WIDE_DECAY})
+    optimiser = torch.optim.Adam(groups)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, [group["lr"] for group in groups], total_steps=steps, pct_start=0.1
+    )
+    return optimiser, schedule
+
+
+def inverse_frequency(examples: Sequence[Example], vectors: WordVectors) -> NDArray[np.float32]:
+    """Return log(n / (1 + documents that hold the word)) of every word of the vectors, [V]."""
+    count = np.zeros(len(vectors))
+    for e in examples:
+        count[np.unique(encode(e.text.words, vectors))] += 1
+    return np.log(len(examples) / (1 + count)).clip(min=0).astype(np.float32)
+
+
+def mean_count(examples: Sequence[Example], keywords: KeywordSet) -> int:
+    """Return the mean number of keywords in a relevant document, the length of EK (P1 3.4)."""
+    counts = [keywords.count(e.text.words) for e in examples if e.relevant]
+    return max(1, round(float(np.mean(counts))))
+
+
+def _train_epoch(
+    model: BiLstm,
+    sampler: Sampler,
+    optimiser: torch.optim.Optimizer,
+    schedule: torch.optim.lr_scheduler.LRScheduler,
+) -> float:
+    """Take one step per batch and return the mean loss."""
+    loss_of = nn.BCEWithLogitsLoss(reduction="sum")
+    model.network.train()
+    losses = []
+    for texts, labels in sampler.epoch():
+        optimiser.zero_grad()
+        total = 0.0
+        for rows, scores in model.batches(texts):
+            loss = loss_of(scores, torch.from_numpy(labels[rows])) / len(texts)
+            loss.backward()
+            total += loss.item()
+        nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        losses.append(total)
+    model.network.eval()
+    return float(np.mean(losses))
+
+
+def _validate(model: BiLstm, examples: Sequence[Example]) -> float:
+    """Return the mean of the best MCC on whole documents and on titles; the threshold is free."""
+    titled = [e for e in examples if e.title.words]
+    views = [([e.text for e in examples], examples), ([e.title for e in titled], titled)]
+    figures = [
+        best_threshold(np.array([e.relevant for e in judged], bool), model.logits(texts)).mcc
+        for texts, judged in views
+        if texts
+    ]
+    return float(np.mean(figures)) if figures else 0.0
+
+
+def _sample(examples: Sequence[Example], seed: int) -> list[Example]:
+    """Return the relevant documents and four times as many others: enough to compare epochs."""
+    relevant = [e for e in examples if e.relevant]
+    others = [e for e in examples if not e.relevant]
+    count = min(len(others), IRRELEVANT_PER_RELEVANT * len(relevant))
+    rows = np.random.default_rng(seed).choice(len(others), count, replace=False)
+    return relevant + [others[row] for row in rows]
+
+
+@contextmanager
+def _reproducible(seed: int) -> Iterator[None]:
+    """Give torch this seed and one thread, and what it had before afterwards."""
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)

@@ -1,0 +1,171 @@
+"""Why a document was judged as it was: its keywords and the words that moved P(relevant) (P 3.3).
+
+For a linear model the log odds of all words and the intercept add up to those of the document; for
+a network they are its gradient times its input, a first approximation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final
+
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.training.source import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tres_scrapy.topic.pack import Pack
+    from tres_scrapy.training.document import Document
+
+TITLE_LENGTH: Final = 100
+KEYWORDS_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The verdict on one document, and what it rests on."""
+
+    name: str  # its URL, or where it was read
+    title: str
+    probability: float
+    threshold: float
+    language: str  # ISO 639-1, "" where it cannot be told
+    expected_language: str  # the one that the pack reads, "" for any
+    has_text: bool
+    keywords: dict[str, int]  # the most frequent first
+    words: list[tuple[str, float]]  # log odds that a word added, the largest first
+
+    @property
+    def relevant(self) -> bool:
+        """Whether P(relevant) is at the threshold or above."""
+        return self.probability >= self.threshold
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the document is in a language that the pack does not read."""
+        return bool(self.expected_language) and self.language not in {self.expected_language, ""}
+
+    def as_json(self) -> str:
+        """Return one line of JSON, in ASCII: it may be shown on a terminal."""
+        return json.dumps(
+            {
+                "name": self.name,
+                "title": self.title,
+                "probability": self.probability,
+                "threshold": self.threshold,
+                "relevant": self.relevant,
+                "language": self.language,
+                "keywords": self.keywords,
+                "words": [[word, round(value, 4)] for word, value in self.words],
+            },
+            allow_nan=False,
+        )
+
+    def as_line(self) -> str:
+        """Return one line to read."""
+        verdict = "relevant" if self.relevant else "other"
+        language = f"in {self.language}" if self.is_foreign else ""
+        note = language if self.has_text else "no text"
+        return (
+            f"{self.probability:5.3f} {verdict:8} {note:7} {printable(self.name)}  {self._heading}"
+        ).rstrip()
+
+    def as_block(self) -> str:
+        """Return a few lines to read, with all that is known."""
+        lines = [printable(self.name), self._heading, *self._verdict()]
+        if self.keywords:
+            shown = [f"{word} {count}" for word, count in self.keywords.items()]
+            rest = len(shown) - KEYWORDS_SHOWN
+            more = f" and {rest} more" if rest > 0 else ""
+            lines.append(f"keywords  {', '.join(shown[:KEYWORDS_SHOWN])}{more}")
+        for label, sign in (("for", 1), ("against", -1)):
+            moved = [f"{word} {value:+.2f}" for word, value in self.words if value * sign > 0]
+            if moved:
+                lines.append(f"{label:9} {', '.join(moved)}")
+        return "\n  ".join(line for line in lines if line)
+
+    def _verdict(self) -> list[str]:
+        if not self.has_text:
+            return [f"no text: {self.probability:.2f} is what the pack says of every empty page"]
+        verdict = "relevant" if self.relevant else "not relevant"
+        figures = f"{verdict}: P = {self.probability:.3f}, threshold {self.threshold:.3f}"
+        if self.is_foreign:
+            expected = self.expected_language
+            note = f"the pack reads {expected}, so that its probability means little"
+            return [figures, f"language  {self.language}: {note}"]
+        return [figures, f"language  {self.language or 'cannot be told'}"]
+
+    @property
+    def _heading(self) -> str:
+        return shorten(printable(self.title), TITLE_LENGTH, placeholder=" ...")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many documents were judged, and how many of them to which effect."""
+
+    judged: int = 0
+    relevant: int = 0
+    without_text: int = 0
+    unreadable: int = 0
+    foreign: Counter[str] = field(default_factory=Counter)
+
+    def add(self, explanations: Iterable[Explanation]) -> None:
+        """Count documents that were judged."""
+        for each in explanations:
+            self.judged += 1
+            self.relevant += each.relevant
+            self.without_text += not each.has_text
+            if each.is_foreign:
+                self.foreign[each.language] += 1
+
+    def __str__(self) -> str:
+        parts = [f"{self.judged} judged, {self.relevant} of them relevant"]
+        if self.foreign:
+            codes = ", ".join(f"{code} {count}" for code, count in self.foreign.most_common())
+            parts.append(
+                f"{self.foreign.total()} in a language that the pack does not read: {codes}"
+            )
+        if self.without_text:
+            parts.append(f"{self.without_text} without text")
+        if self.unreadable:
+            parts.append(f"{self.unreadable} could not be read")
+        return "; ".join(parts)
+
+
+def explain(pack: Pack, documents: Sequence[Document], *, words: int) -> list[Explanation]:
+    """Return the verdict on each document, and up to `words` words that moved it most.
+
+    All documents are judged in one call, but the words of each take one of their own: with 0 it
+    is left out.
+    """
+    texts = [Text.of(f"{d.title} {d.text}", d.url) for d in documents]
+    probabilities = pack.probabilities(texts).tolist()
+    return [
+        Explanation(
+            name=document.url,
+            title=" ".join(document.title.split()),
+            probability=probability,
+            threshold=pack.threshold,
+            language=document.language,
+            expected_language=pack.language,
+            has_text=bool(text.words),
+            keywords=dict(pack.keywords.found(text.words).most_common()),
+            words=moving_words(pack, text, words),
+        )
+        for document, text, probability in zip(documents, texts, probabilities, strict=True)
+    ]
+
+
+def moving_words(pack: Pack, text: Text, count: int) -> list[tuple[str, float]]:
+    """Return the words that changed the log odds most, up or down, and by how much."""
+    if not count:
+        return []
+    slope = pack.calibration.slope
+    added = {word: slope * value for word, value in pack.classifier.contributions(text).items()}
+    moved = [(word, value) for word, value in added.items() if value]
+    return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))[:count]

@@ -1,0 +1,125 @@
+"""Records read from what users have: JSON lines, HTML, text, folders, WARC (P 3.1).
+
+What cannot be read is a Fault in its place, and reading goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from tres_scrapy.page.file import OPENERS, open_bytes
+from tres_scrapy.training.source import BROKEN, MAX_BYTES, Fault, Record, decode, reason_of
+from tres_scrapy.training.warc import read_warc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+JSON: Final = frozenset({".jsonl", ".json", ".ndjson", ".jl"})
+PEEK: Final = 1024
+HTML: Final = frozenset({".html", ".htm", ".xhtml"})
+
+
+def read_records(path: Path) -> Iterator[Record | Fault]:
+    """Yield the records of a file or, in sorted order, of all HTML and text below a folder."""
+    if path.is_dir():
+        yield from _folder(path)
+    elif path.name.removesuffix(".gz").endswith(".warc"):
+        with path.open("rb") as stream:
+            yield from read_warc(stream, path.name)
+    elif _is_page(path):
+        yield _page(path, path.name)
+    else:
+        with open_bytes(path) as file:
+            yield from (
+                _json_lines(file, path.name) if _kind(path) in JSON else _sniffed(file, path.name)
+            )
+
+
+def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Fault]:
+    try:
+        start = file.read(PEEK)
+        file.seek(0)
+        if _starts_with(b"{", start):
+            yield from _json_lines(file, place)
+        else:
+            yield from sniff_records(file.read(MAX_BYTES), place)
+    except BROKEN as error:
+        yield Fault(place, reason_of(error))
+
+
+def sniff_records(data: bytes, place: str) -> Iterator[Record | Fault]:
+    """Yield the records of bytes whose name says nothing: JSON lines, HTML, or plain text."""
+    if b"\0" in data[:PEEK]:
+        yield Fault(place, "is neither text nor HTML nor JSON lines")
+    elif _starts_with(b"{", data):
+        yield from _json_lines(BytesIO(data), place)
+    else:
+        kind = "html" if _starts_with(b"<", data) else "text"
+        yield {kind: decode(data), "place": place}
+
+
+def _starts_with(mark: bytes, data: bytes) -> bool:
+    return data[:PEEK].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(mark)
+
+
+def is_text(path: Path) -> bool:
+    """Say whether a file is plain text by its name, which may end in .gz or .xz."""
+    return _kind(path) == ".txt"
+
+
+def _kind(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix in OPENERS else path).suffix.lower()
+
+
+def _is_page(path: Path) -> bool:
+    return is_text(path) or _kind(path) in HTML
+
+
+def _page(path: Path, place: str) -> Record | Fault:
+    try:
+        with open_bytes(path) as file:
+            text = decode(file.read(MAX_BYTES))
+    except BROKEN as error:
+        return Fault(place, reason_of(error))
+    return {"text" if is_text(path) else "html": text, "place": place}
+
+
+def _folder(path: Path) -> Iterator[Record | Fault]:
+    """Name the first folder on a file's way its host; follow no links to folders."""
+    for directory, folders, names in os.walk(path):
+        folders.sort()
+        for file in (Path(directory, name) for name in sorted(names)):
+            if _is_page(file):
+                parts = file.relative_to(path).parts
+                record = _page(file, "/".join(parts))
+                if isinstance(record, dict) and len(parts) > 1:
+                    record["host"] = parts[0]
+                yield record
+
+
+def _json_lines(lines: Iterable[bytes], name: str) -> Iterator[Record | Fault]:
+    number = 0
+    try:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _json_line(line, f"{name}, line {number}")
+    except BROKEN as error:
+        yield Fault(f"{name}, after line {number}", reason_of(error))
+
+
+def _json_line(line: bytes, place: str) -> Record | Fault:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Fault(place, reason_of(error))
+    if isinstance(record, dict) and isinstance(record.get("error"), str):
+        return Fault(str(record.get("url", place)), record["error"])  # a fetch that failed
+    if not isinstance(record, dict) or not any(
+        isinstance(record.get(kind), str) for kind in ("html", "text")
+    ):
+        return Fault(place, "a record must have 'html' or 'text'")
+    return record | {"place": place}

@@ -1,0 +1,153 @@
+"""Making of a topic pack: expansion, cross-validation, fitting, figures (P 2.3, 3.3)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tqdm import tqdm
+
+from tres_scrapy.page.file import sha256
+from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
+from tres_scrapy.topic.pack import check_place, write_pack
+from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.baseline import fit_bag
+from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
+from tres_scrapy.training.sample import Example, example, stripes
+from tres_scrapy.training.summary import means
+from tres_scrapy.training.validation import STRIPES, Validation, cross_validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from tres_scrapy.topic.classifier import Classifier
+    from tres_scrapy.training.document import Document
+    from tres_scrapy.training.validation import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What `topic.toml` tells of a pack, and the answers its figures come from."""
+
+    facts: dict[str, Any]
+    validations: list[Validation]  # of the kept model first, then of those beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that the fitting of a kind of classifier takes, the documents aside."""
+
+    kind: str
+    vectors: WordVectors
+    keywords: KeywordSet  # as given: they are expanded by the documents that a model is trained on
+    seed: int
+    epochs: int = MAX_EPOCHS
+
+    def __call__(
+        self,
+        training: Sequence[Example],
+        validation: Sequence[Example],
+        *,
+        stop: int | None = None,
+    ) -> tuple[Classifier, tuple[Epoch, ...]]:
+        """Fit a classifier; one that iterates keeps its best epoch, or ends after `stop`."""
+        if self.kind in bag.KINDS:
+            return fit_bag(self.kind, training), ()
+        keywords = self.keywords
+        if self.kind == bilstm.KEYWORD_KIND:
+            keywords = expand_keywords(keywords, training, self.vectors)[0]
+        return fit_bilstm(
+            self.kind,
+            training,
+            validation,
+            self.vectors,
+            keywords,
+            seed=self.seed,
+            epochs=self.epochs,
+            stop=stop,
+        )
+
+
+def expand_keywords(
+    keywords: KeywordSet, examples: Sequence[Example], vectors: WordVectors
+) -> tuple[KeywordSet, set[str], float]:
+    """Return the keywords with those that the documents add, these alone, and b (P 2.3)."""
+    corpus = distinctive_words(*(_words(examples, relevant=side) for side in (True, False)))
+    found, b = expand(keywords.words, corpus, vectors)
+    return KeywordSet([*keywords.words, *found], keywords.phrases), found, b
+
+
+def train_pack(
+    directory: Path,
+    keywords: KeywordSet,
+    documents: Sequence[Document],
+    vectors_file: Path,
+    *,
+    kind: str = bilstm.WIDE_KIND,
+    beside: Sequence[str] = bag.KINDS,
+    language: str = "en",
+    seed: int = 0,
+    date: str = "",
+    epochs: int = MAX_EPOCHS,
+) -> Trained:
+    """Train a topic pack into a directory, and the models it is compared with.
+
+    The same arguments write the same bytes. A ValueError says what is missing: documents or hosts
+    of either label, known keywords, or vectors in the directory that holds the packs.
+    """
+    check_place(vectors_file, directory)
+    stripe = stripes(documents, STRIPES, seed=seed)
+    vectors = WordVectors.load(vectors_file)
+    examples = [example(document) for document in documents]
+    every, expanded, b = expand_keywords(keywords, examples, vectors)
+    recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
+    kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
+    progress = tqdm(kinds, desc="cross-validation", unit="model", disable=None)
+    *others, chosen = (cross_validate(k, examples, stripe, recipe(k)) for k in progress)
+    classifier, _ = recipe(kind)(examples, [], stop=chosen.epochs)
+    facts = {
+        "name": directory.name,
+        "language": language,
+        "threshold": round(chosen.threshold, 4),
+        "keywords": {
+            "given": sorted(keywords.words),
+            "phrases": list(keywords.phrases),
+            "expanded": sorted(expanded),
+            "b": round(b, 4),
+            "per_relevant": _mean_count(every, _words(examples, relevant=True)),
+            "per_irrelevant": _mean_count(every, _words(examples, relevant=False)),
+        },
+        "classifier": {"kind": kind} | chosen.calibration._asdict() | classifier.sizes(),
+        "vectors": {
+            "file": os.path.relpath(vectors_file.resolve(), directory.resolve()),
+            "sha256": sha256(vectors_file),
+        },
+        "training": {"seed": seed, "date": date, "documents": _counts(documents)},
+        "validation": {v.kind: means(v) for v in (chosen, *others)},
+    }
+    write_pack(directory, facts, classifier)
+    return Trained(facts, [chosen, *others])
+
+
+def _words(examples: Iterable[Example], *, relevant: bool) -> list[Sequence[str]]:
+    return [e.text.words for e in examples if e.relevant is relevant]
+
+
+def _mean_count(keywords: KeywordSet, texts: Sequence[Sequence[str]]) -> float:
+    """Return the mean number of keywords in a text (Table 2)."""
+    return round(float(np.mean([keywords.count(words) for words in texts])), 2)
+
+
+def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
+    """Return how many documents of either label each source gave."""
+    counts = Counter((document.source, document.relevant) for document in documents)
+    return {
+        source: {"relevant": counts[source, True], "irrelevant": counts[source, False]}
+        for source in dict.fromkeys(source for source, _ in counts)
+    }

@@ -1,0 +1,49 @@
+"""Records of the HTML pages in a WARC file, what archives and many crawlers write (P 3.1)."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Final
+
+from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
+
+from tres_scrapy.training.source import BROKEN, MAX_BYTES, Fault, Record, decode, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+
+
+def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Fault]:
+    """Yield the HTML pages among the responses of a WARC file, plain or .gz."""
+    url = "start"
+    try:
+        for entry in ArchiveIterator(
+            stream, record_types=WarcRecordType.response, parse_http=False
+        ):
+            url = (entry.headers.get("WARC-Target-URI") or "").strip("<>")  # as wget writes
+            block = entry.reader.read()
+            if len(block) < entry.content_length:
+                yield Fault(f"{name}, {url}", "the file ends within the record")
+            elif record := _response(block, url, f"{name}, {url}"):
+                yield record
+    except BROKEN as error:
+        yield Fault(f"{name}, after {url}", reason_of(error))
+
+
+def _response(block: bytes, url: str, place: str) -> Record | Fault | None:
+    """Return the page of an HTTP response, None when it is no page."""
+    # a copy, since the iterator stops at the first body that it cannot decode
+    response = WarcRecord()
+    response.init_headers(WarcRecordType.response, content_length=len(block))
+    response.set_bytes_content(block)
+    response.is_http = True
+    try:
+        response.parse_http(auto_decode="all")
+        if response.http_headers.status_code != 200 or response.http_content_type not in HTML_TYPES:
+            return None
+        data = response.reader.read(MAX_BYTES)
+    except BROKEN as error:
+        return Fault(place, reason_of(error))
+    kind = response.http_headers.get("Content-Type")
+    return {"html": decode(data, kind), "url": url, "place": place}

@@ -1,0 +1,14 @@
+"""User names and passwords in URLs: found, and left out of what is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
+_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
+
+
+def without_credentials(text: str) -> str:
+    """Return a text without the user names and passwords of the URLs in it."""
+    return _IN_TEXT.sub(r"\1", text)
