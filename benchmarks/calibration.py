@@ -181,7 +181,8 @@ def judge(
         sample = [s for v in visited for s in v.samples if s[2] == wanted]
         sample = random.Random(0).sample(sample, min(MOST_JUDGED, len(sample)))
         pages = [read_page(body.decode("utf-8", "replace"), url) for url, body, _ in sample]
-        rates.append(mean(judgement.relevant for judgement in pack.judge(pages)))
+        judged = pack.judge(pages)
+        rates.append(mean(each.probability >= pack.threshold for each in judged))
     return table1(*rates)
 
 

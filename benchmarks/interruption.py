@@ -27,10 +27,10 @@ from tres_scrapy.bench.library import Fetched
 from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import marks, recover
-from tres_scrapy.page.duplicate import Duplicates
 from tres_scrapy.policies.assembly import make_crawl
 
 UNDER_WAY = 16
@@ -84,9 +84,8 @@ class Interrupted(Simulation):
         self.crawl = self._noted = Noted(crawl.store, crawl.policy, crawl.limit)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        self._texts = Duplicates()
-        for mark in marks(self._journal):
-            self._texts.add(mark)
+        self._verdicts = Verdicts(self._world.pack.threshold)
+        self._verdicts.remember(marks(self._journal))
         self._under_way.clear()
 
     def _fill(self) -> bool:
@@ -103,7 +102,7 @@ class Interrupted(Simulation):
 
     def _book(self, row: int, fetched: Fetched) -> None:
         super()._book(row, fetched)
-        self._fingerprint = None if fetched.failure else fetched.mark
+        self._fingerprint = None if fetched.failure or fetched.is_missing else fetched.mark
 
 
 def main() -> None:

@@ -71,9 +71,9 @@ def write(directory: Path, pages: int) -> dict[str, float]:
             for host, page in random.integers([HOSTS, PAGES_A_HOST], size=(LINKS, 2))
         ]
         actions = random.random((LINKS, 3), dtype=np.float32)
-        reward = float(random.random() < 0.5)
+        relevant = bool(random.random() < 0.5)
         booking = crawl.book_page(
-            decision.row, reward, urls, ["an anchor of words"] * LINKS, actions
+            decision.row, relevant, urls, ["an anchor of words"] * LINKS, actions
         )
         booked = perf_counter()
         journal.book(crawl, booking, b"8 bytes.")

@@ -109,7 +109,7 @@ def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
             reward = generator.reward(store.features(np.array([decision.row]))[0])
             urls, actions = generator.links()
             anchors = [f"the words on link {url[-11:-5]}" for url in urls]
-            crawl.book_page(decision.row, reward, urls, anchors, actions)
+            crawl.book_page(decision.row, reward > 0, urls, anchors, actions)
         seconds = timer.seconds + Counter(page_ms=timer.seconds["choice_ms"])
         yield {
             "samples": mark,

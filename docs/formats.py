@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
-from tres_scrapy.export.finding import COLUMNS, DOMAIN_COLUMNS
+from tres_scrapy.export.archive import FIELDS
+from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
 from tres_scrapy.export.metric import ALL
-from tres_scrapy.extensions.archive import FIELDS
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recording import KINDS

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tres_scrapy.config.config import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
-from tres_scrapy.extensions.archive import FIELDS, Archive
+from tres_scrapy.export.archive import FIELDS, Archive
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.middlewares.warc import exchange_of
 
@@ -145,7 +145,7 @@ def test_archive_that_cannot_be_written_stops_the_crawl_with_one_line(opened, mo
         fill_ = [archive.add(row, exchange_of(Request(ANSWER.url), ANSWER)) for row in range(3)]
         await asyncio.gather(*fill_)
 
-    monkeypatch.setattr("tres_scrapy.extensions.archive.deferred_from_coro", asyncio.ensure_future)
+    monkeypatch.setattr("tres_scrapy.export.archive.deferred_from_coro", asyncio.ensure_future)
     asyncio.run(crawl())
     archive.engine_stopped()
     assert crawler.closed == ["archive_failed"]

@@ -8,6 +8,7 @@ from scrapy import Request, Spider
 from scrapy.settings import Settings
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control, ControlError
@@ -54,7 +55,8 @@ def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     """A control over a crawl of the seeds `urls`; return it with its crawler."""
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
-    learner = Learner(crawl, Judge(), SimpleNamespace(set_value=lambda name, value: None))
+    stats = SimpleNamespace(set_value=lambda name, value: None)
+    learner = Learner(crawl, Judge(), stats, Verdicts(0.5))
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
     crawler.spider = spider or TresSpider()
     crawler.engine = Engine(crawler)

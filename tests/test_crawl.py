@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
 from tres_scrapy.frontier.store import SampleStore, State
@@ -75,7 +76,7 @@ def test_booking_tells_how_its_sample_was_chosen_and_the_url_it_had_then():
     assert crawl.redirect(decision.row, C)
     booking = crawl.book_page(decision.row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
     assert (booking.lease.decision, booking.lease.url) == (decision, A)
-    failure = crawl.book_failure(crawl.next().row, "kind")
+    failure = crawl.book_failure(crawl.next().row, Failure("kind"))
     assert (failure.lease.url, failure.kind) == (B, "kind")
 
 
@@ -102,7 +103,7 @@ def test_limit_counts_pages_and_those_under_way_but_no_failures():
     crawl = crawl_of(A, B, C, limit=2)
     first, second = crawl.next().row, crawl.next().row
     assert crawl.next() is None
-    crawl.book_failure(first, "http_404")
+    crawl.book_failure(first, Failure("http_404"))
     third = crawl.next().row
     book(crawl, second, 1.0)
     book(crawl, third, 0.0)
@@ -114,7 +115,7 @@ def test_limit_counts_pages_and_those_under_way_but_no_failures():
 def test_failure_is_an_experience_without_reward_that_leaves_no_frontier():
     crawl = crawl_of(A)
     row = crawl.next().row
-    crawl.book_failure(row, "DNSLookupError")
+    crawl.book_failure(row, Failure("DNSLookupError"))
     assert crawl.policy.told[:2] == [
         ("observe", row, 0.0, 0.5),
         ("expand", row, [], State.DONE),
@@ -213,7 +214,7 @@ def test_seeds_of_a_busy_host_are_not_looked_at_again_at_every_choice(monkeypatc
 def test_figures_name_what_is_worth_watching():
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, B, C)
-    crawl.book_failure(crawl.next().row, "timeout")
+    crawl.book_failure(crawl.next().row, Failure("timeout"))
     assert crawl.figures() == {
         "pages": 1,
         "relevant_pages": 1,

@@ -7,7 +7,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from tres_scrapy.config.config import ConfigError
-from tres_scrapy.export.finding import COLUMNS, DOMAIN_COLUMNS, CsvPipeline, NewnessPipeline
+from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS, CsvPipeline
+from tres_scrapy.export.newness import NewnessPipeline
 from tres_scrapy.items import RelevantPage
 
 ITEM = RelevantPage(

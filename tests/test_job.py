@@ -9,8 +9,8 @@ from shutil import copytree
 import pytest
 from conftest import PROJECT, served
 
-from tres_scrapy.export.json_lines import mend
 from tres_scrapy.job.job_file import NAME
+from tres_scrapy.page.file import drop_torn_line
 
 FOOD = (
     "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
@@ -146,14 +146,14 @@ def test_output_without_a_name_is_one_file_for_the_whole_job(crawl, tmp_path):
 def test_item_that_was_not_written_before_the_kill_is_written_after_it(crawl, soups, tmp_path):
     killed = crawl(program=("-c", KILLED_BEFORE_THE_ITEM))
     assert killed.returncode == -9
-    assert items_after_mending(tmp_path) == all_soups(2)
+    assert items_after_repair(tmp_path) == all_soups(2)
     process = crawl()
     assert process.returncode == 0, process.stderr
     assert items_of(tmp_path) == all_soups()
     assert soups.fetched() == [*all_soups(), f"http://h{PAGES}.test/"]
 
 
-def items_after_mending(tmp_path):
+def items_after_repair(tmp_path):
     text = (tmp_path / "items.jsonl").read_text(encoding="utf-8")
     assert text.endswith('{"url": "torn')
     return [json.loads(line)["url"] for line in text.splitlines()[:-1]]
@@ -255,7 +255,7 @@ def test_nothing_is_lost_by_kills_at_random_instants():
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "repaired"),
     [
         ("", ""),
         ('{"url": 1}\n', '{"url": 1}\n'),
@@ -266,8 +266,8 @@ def test_nothing_is_lost_by_kills_at_random_instants():
         ("not ours", "not ours"),
     ],
 )
-def test_torn_last_line_of_ours_is_taken_off(tmp_path, text, mended):
+def test_torn_last_line_of_ours_is_taken_off(tmp_path, text, repaired):
     path = tmp_path / "items.jsonl"
     path.write_text(text)
-    mend(path)
-    assert path.read_text() == mended
+    drop_torn_line(path)
+    assert path.read_text() == repaired

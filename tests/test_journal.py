@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.config import ConfigError
 from tres_scrapy.crawl.crawl import PAGE, Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.extensions.job import Job, now
@@ -58,7 +59,7 @@ class Web:
         """Let a fetch fail in a way that is believed with the next booking, after a choice."""
         if len(self.leased) < 2:
             return
-        booking = self.crawl.book_failure(self.leased.pop(0), "http_500")
+        booking = self.crawl.book_failure(self.leased.pop(0), Failure("http_500"))
         self.journal.hold(self.crawl, booking)
         self.lease()
         self.book()
@@ -73,9 +74,12 @@ class Web:
         actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
         if number % 14 == 6:
             kind = "robots" if number % 4 == 2 else "http_404"
-            booking, note = self.crawl.book_failure(row, kind), ()
+            booking, note = self.crawl.book_failure(row, Failure(kind)), ()
         elif number % 14 == 13:
-            booking, note = self.crawl.book_failure(row, "not_html", links, [""] * 4, actions), ()
+            booking, note = (
+                self.crawl.book_failure(row, Failure("not_html"), links, [""] * 4, actions),
+                (),
+            )
         else:
             if number % 10 == 9:
                 self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
@@ -409,7 +413,7 @@ def test_link_to_where_a_redirect_led_outlives_a_kill(tmp_path):
     recover(journal, resumed)
     again = resumed.next().row
     assert resumed.store.url(again) == urls[0]
-    resumed.book_failure(again, "http_503")
+    resumed.book_failure(again, Failure("http_503"))
     assert resumed.store.url(resumed.next().row) == target
     journal.close()
 

@@ -26,7 +26,7 @@ class Pack:
         if any("bad" in page.text for page in pages):
             raise RuntimeError("bad page")
         no_links = np.zeros((0, 3), dtype=np.float32)
-        return [Judgement(0.9, "good" in page.text, no_links) for page in pages]
+        return [Judgement(0.9 if "good" in page.text else 0.1, no_links) for page in pages]
 
 
 @pytest.fixture

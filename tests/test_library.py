@@ -44,7 +44,7 @@ class Pack:
 
     def judge(self, pages):
         self.titles += [page.title for page in pages]
-        return [Judgement(0.9, True, np.ones((len(page.links), 3), "f4")) for page in pages]
+        return [Judgement(0.9, np.ones((len(page.links), 3), "f4")) for page in pages]
 
 
 @pytest.fixture
@@ -61,8 +61,8 @@ def test_page_is_read_and_judged_once(library, web):
     first, second = (library.fetch("http://a.test/", REWARDED) for _ in range(2))
     assert first is second
     assert web.asked == len(library._pack.titles) == 1
-    assert (first.relevant, first.urls, first.anchors) == (
-        True,
+    assert (first.probability, first.urls, first.anchors) == (
+        0.9,
         ("http://a.test/b",),
         ("more soup",),
     )

@@ -10,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 KILLED = """
 import os, runpy
-from tres_scrapy.extensions.archive import Archive
+from tres_scrapy.export.archive import Archive
 booked = Archive.booked
 def die(self, booking, visit):
     booked(self, booking, visit)

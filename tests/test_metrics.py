@@ -9,10 +9,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from tres_scrapy.config.config import ConfigError
+from tres_scrapy.export import metrics as module
 from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
-from tres_scrapy.extensions import metrics as module
+from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.extensions.metrics import Metrics
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 

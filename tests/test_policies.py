@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
@@ -50,7 +51,7 @@ def go_on(crawl, busy=lambda store: ()):
         url = store.url(decision.row)
         order.append(url)
         if url.startswith("http://search.test/"):
-            crawl.book_failure(decision.row, "http_404")
+            crawl.book_failure(decision.row, Failure("http_404"))
             continue
         hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
         urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]

@@ -8,6 +8,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
@@ -15,6 +16,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.topic.judge import Judged
@@ -41,7 +43,9 @@ class Judge:
             future.set_exception(self.error)
         else:
             page = Page(url, "Title", html, LINKS)
-            future.set_result(Judged(page, Judgement(0.9, True, ACTIONS), fingerprint(page)))
+            judgement = Judgement(0.9, ACTIONS)
+            judged = Judged(page, judgement, fingerprint(page), is_soft_404(page))
+            future.set_result(judged)
         return future
 
 
@@ -59,6 +63,7 @@ def leased_page(
         crawl,
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
+        Verdicts(0.5),
         **options,
     )
     assert learner.add_seed(url, Request(url))
@@ -248,7 +253,7 @@ class SeenByHeart:
 
 def test_projects_own_filter_of_duplicates_is_asked_once_for_each_url():
     middleware, _, response = leased_page(follow_every_link=False)
-    middleware._learner.dupefilter = SeenByHeart()
+    middleware._learner.requests.dupefilter = SeenByHeart()
 
     async def requests():
         for url in ("http://b.test/", "http://c.test/1", "http://c.test/2", "http://a.test/2"):

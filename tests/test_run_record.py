@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -37,7 +38,7 @@ def steps(crawl, seed=0):
     while (decision := crawl.next()) is not None:
         row = decision.row
         if row % 17 == 5:
-            yield crawl.book_failure(row, "http_404")
+            yield crawl.book_failure(row, Failure("http_404"))
             continue
         if row % 17 == 6:
             crawl.redirect(row, f"http://moved.test/{row}")

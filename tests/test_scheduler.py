@@ -3,13 +3,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
-from twisted.python.failure import Failure
+from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.downloader.refusal import RefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
@@ -54,7 +56,7 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, **settings):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
-    scheduler = TreeFrontierScheduler(crawler, Learner(crawl, Judge(), stats))
+    scheduler = TreeFrontierScheduler(crawler, Learner(crawl, Judge(), stats, Verdicts(0.5)))
     for url in urls:
         assert scheduler.enqueue_request(Request(url))
     return scheduler, crawl
@@ -100,7 +102,7 @@ def test_host_need_not_rest_after_a_request_that_was_never_sent(clock):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     request = scheduler.next_request()
     assert scheduler.next_request() is None
-    request.errback(Failure(IgnoreRequest("Forbidden by robots.txt")))
+    request.errback(twisted_failure.Failure(RefusedError("Forbidden by robots.txt", "robots")))
     assert crawl.failures == {"robots": 1}
     assert scheduler.next_request().url == "http://a.test/2"
 
@@ -134,7 +136,7 @@ def test_no_more_samples_are_out_than_concurrent_requests(clock):
     assert len(requests) == 3
     scheduler.request_left_downloader(requests[0], spider=None)
     assert scheduler.next_request() is None, "what is not yet judged counts"
-    crawl.book_failure(requests[0].meta[LEASE], "kind")
+    crawl.book_failure(requests[0].meta[LEASE], Failure("kind"))
     assert scheduler.next_request() is not None
 
 
@@ -145,7 +147,7 @@ def test_with_concurrency_one_the_choice_does_not_look_at_the_hosts(clock):
     for url in urls[:2]:
         request = scheduler.next_request()
         assert request.url == url
-        crawl.book_failure(request.meta[LEASE], "kind")
+        crawl.book_failure(request.meta[LEASE], Failure("kind"))
 
 
 def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
@@ -163,7 +165,7 @@ def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
     heard = []
     scheduler.enqueue_request(Request("http://a.test/", errback=heard.append))
     scheduler.enqueue_request(Request("http://b.test/"))
-    failure = Failure(ConnectionError("gone"))
+    failure = twisted_failure.Failure(ConnectionError("gone"))
     for _ in range(2):
         scheduler.next_request().errback(failure)
     assert heard == [failure]
@@ -173,7 +175,7 @@ def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
 
 def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
-    crawl.book_failure(scheduler.next_request().meta[LEASE], "kind")
+    crawl.book_failure(scheduler.next_request().meta[LEASE], Failure("kind"))
     assert not scheduler.enqueue_request(Request("http://a.test/"))
     assert scheduler.enqueue_request(Request("http://a.test/", dont_filter=True))
     assert urls_of(scheduler) == ["http://a.test/"]
@@ -279,7 +281,7 @@ def test_announced_request_is_sent_once_even_if_it_arrives_late(clock):
 def test_copy_of_a_finished_request_is_a_request_of_its_own(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
-    crawl.book_failure(request.meta[LEASE], "kind")
+    crawl.book_failure(request.meta[LEASE], Failure("kind"))
     assert scheduler.enqueue_request(request.replace(url="http://b.test/"))
     assert urls_of(scheduler) == ["http://b.test/"]
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import PageText
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
@@ -72,7 +73,7 @@ class Web:
         url = self.store.url(row)
         self.order.append(url)
         if url in self.failing:
-            self.crawl.book_failure(row, "http_500")
+            self.crawl.book_failure(row, Failure("http_500"))
             return
         urls, anchors = self.links(url)
         reward = float(url in self.pages and url not in IRRELEVANT)

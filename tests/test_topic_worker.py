@@ -60,8 +60,10 @@ def test_verdicts_are_those_of_the_model_in_this_process():
     with closing(Worker(Task(FOOD, LIMITS))) as worker:
         worker.wait()
         theirs = worker(PAGES)
-    for (page, judgement, mark), own in zip(theirs, judge_pages(pack, LIMITS, PAGES), strict=True):
-        assert (page, mark) == (own.page, own.mark)
+    for (page, judgement, mark, is_missing), own in zip(
+        theirs, judge_pages(pack, LIMITS, PAGES), strict=True
+    ):
+        assert (page, mark, is_missing) == (own.page, own.mark, own.is_missing)
         assert judgement.probability == own.judgement.probability
         np.testing.assert_array_equal(judgement.actions, own.judgement.actions)
 

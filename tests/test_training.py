@@ -75,7 +75,7 @@ def test_training_makes_a_pack_that_tells_the_topic(models: Path, kind: str) -> 
     pack = Pack.load(models / "food")
     pages = [Page("https://a.org/", "", " ".join(words[2:]), (), "") for words in (FOOD, OTHER)]
     assert pack.classifier.kind == kind
-    assert [judgement.relevant for judgement in pack.judge(pages)] == [True, False]
+    assert [judged.probability >= pack.threshold for judged in pack.judge(pages)] == [True, False]
     assert trained.facts["validation"][kind]["texts"]["mcc"] > 0.9
     assert list(trained.facts["validation"]) == list(dict.fromkeys([kind, "tfidf"]))
     assert trained.facts["training"]["documents"]["web"] == {"relevant": 30, "irrelevant": 60}

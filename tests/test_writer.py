@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from tres_scrapy.export import warc_writer as module
-from tres_scrapy.export.warc_tail import mend
+from tres_scrapy.export.warc_tail import repair
 from tres_scrapy.export.warc_writer import ArchiveWriter
 
 RECORDS = [b"WARC/1.1\r\n" + name + b" page" * 500 + b"\r\n\r\n" for name in (b"one", b"two")]
@@ -50,7 +50,7 @@ def test_any_torn_end_is_taken_off_and_what_comes_next_can_be_read(path):
     first = len(whole) - 8 - len(members(path)[1])
     for end in range(first + 1, len(whole)):
         path.write_bytes(whole[:end])
-        assert mend(path) == end - first
+        assert repair(path) == end - first
         assert path.read_bytes() == whole[:first]
     write(path, RECORDS[1])
     assert gzip.decompress(path.read_bytes()) == b"".join(RECORDS)
@@ -61,13 +61,13 @@ def test_file_that_is_torn_in_its_first_record_begins_anew(path):
     whole = path.read_bytes()
     for end in range(len(whole)):
         path.write_bytes(whole[:end])
-        mend(path)
+        repair(path)
         assert path.read_bytes() == b""
 
 
 def test_whole_file_is_left_as_it_is(path):
     write(path, *RECORDS)
-    assert mend(path) == 0
+    assert repair(path) == 0
 
 
 def test_zeros_that_a_power_cut_leaves_are_taken_off(path):
@@ -75,7 +75,7 @@ def test_zeros_that_a_power_cut_leaves_are_taken_off(path):
     size = path.stat().st_size
     with path.open("ab") as file:
         file.write(bytes(100_000))
-    assert mend(path) == 100_000
+    assert repair(path) == 100_000
     assert path.stat().st_size == size
 
 
@@ -84,7 +84,7 @@ def test_archive_within_a_page_is_not_taken_for_the_last_record(path, tmp_path):
     write(inner, RECORDS[0])
     page = RECORDS[0] + inner.read_bytes() + b"more of the page"
     write(path, page)
-    assert mend(path) == 0
+    assert repair(path) == 0
     assert gzip.decompress(path.read_bytes()) == page
 
 

@@ -12,14 +12,16 @@ from tres_scrapy import settings as ours
 from tres_scrapy.config.config import NEVER, ConfigError
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
+from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.export.finding import CsvPipeline, NewnessPipeline
+from tres_scrapy.export.archive import Archive
+from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.json_lines import JsonLinesPipeline
-from tres_scrapy.extensions.archive import Archive
+from tres_scrapy.export.metrics import Metrics
+from tres_scrapy.export.newness import NewnessPipeline
 from tres_scrapy.extensions.clock import SteadyClock
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.extensions.metrics import Metrics
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
@@ -80,6 +82,7 @@ class TresAddon:
             settings.set(name, value, "addon")
         _bound_headers(settings)
         wait_for_robots(settings)
+        give_kinds(settings)
         if settings.get("TRES_WEB"):
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s

@@ -14,28 +14,18 @@ from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
 logger = logging.getLogger(__name__)
-
-# How the messages of IgnoreRequest begin that Scrapy itself and the browser raise
-_IGNORED = {
-    "Forbidden by robots.txt": "robots",
-    "max redirections reached": "redirect_limit",
-    "Ignored response": "too_large",
-    "Rendering timed out": "render_timeout",
-    "Rendering crashed": "render_crash",
-    "Rendering made": "render_too_large",
-    "Rendering failed": "render_error",
-}
 
 
 class TreeFrontierScheduler(BaseScheduler):
@@ -56,7 +46,6 @@ class TreeFrontierScheduler(BaseScheduler):
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects, retries and what is no sample
-        self._out: dict[int, int] = {}  # host by row, while the row is with the downloader
         self._resting: dict[int, float] = {}  # by host, when its next request may be sent
         self._waking: CallLaterResult | None = None
 
@@ -72,13 +61,13 @@ class TreeFrontierScheduler(BaseScheduler):
         return scheduler
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        own = self._learner.dupefilter
+        own = self._learner.requests.dupefilter
         return own.open() if own is not None else None
 
     def close(self, reason: str) -> Deferred[None] | None:
         if self._waking is not None:
             self._waking.cancel()
-        own = self._learner.dupefilter
+        own = self._learner.requests.dupefilter
         return own.close(reason) if own is not None else None
 
     def has_pending_requests(self) -> bool:
@@ -112,27 +101,26 @@ class TreeFrontierScheduler(BaseScheduler):
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
-        request = self._learner.requests.pop(row, None) or Request(self._crawl.store.url(row))
+        request = self._learner.requests.take(row)
         meta = {name: value for name, value in request.meta.items() if name != SAMPLE}
         errback = partial(self._failed, row, request.errback)
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        host = self._out.pop(request.meta.get(LEASE, NO_PARENT), None)
-        if host is not None:
+        if (host := self._give_back(request.meta.get(LEASE, NO_PARENT))) is not None:
             self._recover(host)
 
     def _take_back(self, row: int, request: Request) -> bool:
         """Queue a redirect or a retry of a leased row, if where it leads may be fetched."""
-        self._out.pop(row, None)
+        self._give_back(row)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
         if url is None:
-            self._learner.book_failure(row, "redirect_not_http")
+            self._learner.book_failure(row, REDIRECT_NOT_HTTP)
             return False
         came_from = request.meta.get("redirect_urls", [None])[-1]
         to_itself = came_from is not None and canonicalise(came_from) == url == current
         if to_itself or (url != current and not self._crawl.redirect(row, url)):
-            self._learner.book_failure(row, "redirect_closed")
+            self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         if url != current:
             request.meta.pop("download_slot", None)  # it names the slot of the host before
@@ -151,18 +139,27 @@ class TreeFrontierScheduler(BaseScheduler):
         return None
 
     def _hand_out(self, row: int, request: Request) -> Request:
-        self._out[row] = self._crawl.store.host(row)
-        self._rest(self._out[row], since=monotonic())
+        lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
+        assert lease is not None  # a request is handed out for a leased row only
+        lease.host = host
+        self._rest(host, since=monotonic())
         return request
+
+    def _give_back(self, row: int) -> int | None:
+        """Note that the request of a row left its host; return the host if it was with one."""
+        lease = self._crawl.lease_of(row)
+        if lease is None:
+            return None
+        host, lease.host = lease.host, None
+        return host
 
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that cannot be sent one more request now."""
         now = monotonic()
-        self._out = {row: host for row, host in self._out.items() if self._crawl.is_leased(row)}
         self._resting = {host: until for host, until in self._resting.items() if until > now}
         if self._concurrency == 1:
             return []
-        transfers = Counter(self._out.values())
+        transfers = Counter(lease.host for lease in self._crawl.leases if lease.host is not None)
         full = {host for host, count in transfers.items() if count >= self._transfers(host)}
         return list(full | self._resting.keys())
 
@@ -208,23 +205,13 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Book a fetch that raised; the request's own errback still has its say."""
-        ignored = isinstance(failure.value, IgnoreRequest)
-        if (host := self._out.pop(row, None)) is not None:
+        if (host := self._give_back(row)) is not None:
             self._recover(host)  # it was never sent: its host need not rest
-        self._learner.book_failure(row, failure_kind(failure.value), reached=ignored)
+        self._learner.book_failure(row, failure_of(failure.value, reached=False))
         if errback is not None:
             return errback(failure)
-        level = logging.DEBUG if ignored else logging.INFO
+        level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO
         logger.log(
             level, "No page from %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
         )
         return None
-
-
-def failure_kind(error: BaseException | None) -> str:
-    """Return the name by which a failure is counted."""
-    if isinstance(error, HttpError):
-        return f"http_{error.response.status}"
-    if type(error) is not IgnoreRequest:
-        return type(error).__name__
-    return next((kind for said, kind in _IGNORED.items() if str(error).startswith(said)), "ignored")

@@ -19,6 +19,8 @@ from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
 from tres_scrapy.agent.ddqn import AgentOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import LearningOptions, Setup
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.ledger import Cap, DomainLedger
@@ -26,7 +28,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.page.duplicate import Duplicates, fingerprint
+from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.policies.registry import make_policy
 
@@ -166,7 +168,7 @@ def _go_on(job: Job, spider: OwnSpider) -> None:
     """Do what a crawl does that is started again."""
     crawl = _new_crawl()
     requests = job.recover(crawl)
-    job.recover_texts(Duplicates())
+    Verdicts(0.5).remember(job.marks())
     for number in range(STEPS, STEPS + 3):
         store = crawl.store
         assert store.pending == len(store.pending_rows())
@@ -185,12 +187,12 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     row, store = decision.row, crawl.store
     url = Request(store.url(row)).url
     if number % 5 == 4:
-        job.book(crawl, crawl.book_failure(row, "http_404"))
+        job.book(crawl, crawl.book_failure(row, Failure("http_404")))
         return
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
     actions = np.random.default_rng(number).random((3, 3), dtype=np.float32)
-    booking = crawl.book_page(row, float(number % 2), links, ["anchor"] * 3, actions)
+    booking = crawl.book_page(row, bool(number % 2), links, ["anchor"] * 3, actions)
     rows = booking.outlinks.tolist()
     job.keep({row: own_request(spider, store.url(row)) for row in rows})
     item = RelevantPage(

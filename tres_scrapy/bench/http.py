@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from tres_scrapy.bench.result import Result, Run, Series
-from tres_scrapy.extensions.learner import FRONTIER_EXHAUSTED, PAGE_LIMIT
+from tres_scrapy.extensions.ending import FRONTIER_EXHAUSTED, PAGE_LIMIT
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.web import Answer
 

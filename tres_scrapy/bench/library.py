@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.policy import NO_TEXT, PageText
-from tres_scrapy.extensions.learner import text_of
+from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, ReadingLimits, read_page
@@ -22,7 +23,7 @@ from tres_scrapy.webs.web import Answer, Web
 
 REDIRECTS = (301, 302, 303, 307, 308)
 OK = 200
-UNJUDGED = Judgement(0.0, relevant=False, actions=np.zeros((0, 3), dtype=np.float32))
+UNJUDGED = Judgement(0.0, actions=np.zeros((0, 3), dtype=np.float32))
 MOST_KEPT = 150_000  # pages, some 10 KB each
 
 
@@ -30,18 +31,19 @@ MOST_KEPT = 150_000  # pages, some 10 KB each
 class Fetched:
     """What a fetch of a URL brings, whoever asks for it.
 
-    `location` is where it redirects to; `failure` says why it is no page. `answer` has no body.
-    `judged` is false where nobody has asked yet whether the page is relevant, `told` where nobody
-    has asked for its text.
+    `location` is where it redirects to; `failure` says why it is not a page. `answer` has no body.
+    `judged` is false until P(relevant) is asked for, `told` until the text is; `is_missing` says
+    that the page speaks of a missing page.
     """
 
     answer: Answer
     location: str | None = None
-    failure: str = ""
+    failure: Failure | None = None
     mark: bytes = b""
     judged: bool = True
     told: bool = True
-    relevant: bool = False
+    probability: float = 0.0
+    is_missing: bool = False
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
@@ -75,10 +77,10 @@ class Library:
             location = headers["Location"] or b""
             return Fetched(bare, location=location.decode("latin-1"))
         if answer.status != OK:
-            return Fetched(bare, failure=f"http_{answer.status}")
+            return Fetched(bare, failure=Failure.of_status(answer.status))
         cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
         if not issubclass(cls, HtmlResponse):
-            return Fetched(bare, failure="not_html")
+            return Fetched(bare, failure=NOT_HTML)
         response = cls(url, headers=headers, body=answer.body)
         page = read_page(
             response.text,
@@ -92,7 +94,7 @@ class Library:
     def _read(self, answer: Answer, page: Page, kind: Kind) -> Fetched:
         mark = fingerprint(page)
         if is_soft_404(page):
-            return Fetched(answer, failure="soft_404", mark=mark)
+            return Fetched(answer, is_missing=True, mark=mark)
         judgement = UNJUDGED
         if kind.rewarded:
             judgement = self._pack.judge([page])[0]
@@ -101,7 +103,7 @@ class Library:
             mark=mark,
             judged=kind.rewarded,
             told=kind.reads_text,
-            relevant=judgement.relevant,
+            probability=judgement.probability,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
             actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),

@@ -18,7 +18,14 @@ from scrapy.robotstxt import ProtegoRobotParser
 from tres_scrapy.bench.library import Fetched, Library
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config.config import Config
-from tres_scrapy.page.duplicate import Duplicates
+from tres_scrapy.crawl.failure import (
+    REDIRECT_CLOSED,
+    REDIRECT_LIMIT,
+    REDIRECT_NOT_HTTP,
+    ROBOTS,
+    Failure,
+)
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.policies.assembly import load_pack, make_crawl
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
@@ -67,7 +74,7 @@ class Simulation:
         self._world = world
         self._config = config
         self._kind = POLICIES[config.policy]
-        self._texts = Duplicates()
+        self._verdicts = Verdicts(world.pack.threshold)
         self._series = Series()
         self._deciding, self._decisions = 0.0, 0
 
@@ -107,7 +114,7 @@ class Simulation:
         url = self.crawl.store.url(row)
         for hops in range(REDIRECT_MAX_TIMES + 1):
             if not self._world.allows(url, self._config.max_crawl_delay):
-                self.crawl.book_failure(row, "robots")
+                self.crawl.book_failure(row, ROBOTS)
                 return
             fetched = self._world.library.fetch(url, self._kind)
             self.count.add(url, fetched.answer)
@@ -122,26 +129,30 @@ class Simulation:
                 return
             assert target is not None
             url = target
-        self.crawl.book_failure(row, "redirect_limit")
+        self.crawl.book_failure(row, REDIRECT_LIMIT)
 
-    def _redirect(self, row: int, source: str, target: str | None) -> str:
-        """Let a row stand for the target of a redirect; return why not, "" if it does."""
+    def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
+        """Let a row stand for the target of a redirect; return why not, None if it does."""
         if target is None:
-            return "redirect_not_http"
+            return REDIRECT_NOT_HTTP
         current = self.crawl.store.url(row)
         if target == current:
-            return "redirect_closed" if canonicalise(source) == current else ""
-        return "" if self.crawl.redirect(row, target) else "redirect_closed"
+            return REDIRECT_CLOSED if canonicalise(source) == current else None
+        return None if self.crawl.redirect(row, target) else REDIRECT_CLOSED
 
     def _book(self, row: int, fetched: Fetched) -> None:
-        if fetched.failure:
-            self.crawl.book_failure(row, fetched.failure)
-            return
-        is_new = self._texts.add(fetched.mark)
-        reward = float(fetched.relevant and is_new)
-        self.crawl.book_page(
-            row, reward, fetched.urls, fetched.anchors, fetched.actions, text=fetched.text
+        lease = self.crawl.lease_of(row)
+        assert lease is not None
+        verdict = fetched.failure or self._verdicts.of(
+            *(fetched.probability, fetched.mark),
+            is_missing=fetched.is_missing,
+            is_query=lease.decision.is_query,
         )
+        if isinstance(verdict, Failure):
+            self.crawl.book_failure(row, verdict)
+            return
+        links = fetched.urls, fetched.anchors, fetched.actions
+        self.crawl.book_page(row, verdict.relevant, *links, text=fetched.text)
 
     def _mark(self) -> None:
         figures, series = self.crawl.figures(), self._series

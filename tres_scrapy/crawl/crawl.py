@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Container, Sequence, ValuesView
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.pool import Rows
@@ -19,25 +22,29 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
 
 LEFT_OUT = "links_left_out"
-# Failures that say nothing against a domain that has given pages
-BLAMELESS = frozenset({"robots", "not_html"})
-
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 NO_ACTIONS: NDArray[np.float32] = np.zeros((0, 3), dtype=np.float32)
 
 
-class Lease(NamedTuple):
-    """A sample that is handed out: how it was chosen and the URL it then had."""
+@dataclass(slots=True)
+class Lease:
+    """A sample that is handed out: how it was chosen and the URL it then had.
+
+    `host` is the host that its request is with, None before and after; `exchange` is what an
+    archive keeps of the answer until the sample is booked.
+    """
 
     decision: Decision
     experience: Experience
     url: str
+    host: int | None = None
+    exchange: Any = None
 
 
 class Booking(NamedTuple):
     """How a leased sample ended: `kind` is PAGE, QUERY or that of a failure.
 
-    `relevant` is what its page was judged to be: a seed earns its reward whatever it is.
+    `relevant` is the verdict on its page, which need not be the reward that a seed earns.
     """
 
     experience: Experience
@@ -78,8 +85,17 @@ class Crawl:
         return len(self._leased)
 
     def is_leased(self, row: int) -> bool:
-        """Say whether a row is handed out and not yet booked."""
+        """Return whether a row is handed out and not yet booked."""
         return row in self._leased
+
+    def lease_of(self, row: int) -> Lease | None:
+        """Return the lease of a row, None for one that is not leased."""
+        return self._leased.get(row)
+
+    @property
+    def leases(self) -> ValuesView[Lease]:
+        """All samples that are handed out and not yet booked."""
+        return self._leased.values()
 
     @property
     def finished(self) -> bool:
@@ -139,10 +155,6 @@ class Crawl:
             self.store.lease(decision.row)
         return decision
 
-    def decision(self, row: int) -> Decision:
-        """Return the decision by which a leased row was chosen."""
-        return self._leased[row].decision
-
     def redirect(self, row: int, url: str) -> bool:
         """Follow a leased row to another URL; False if that is fetched already or its domain full.
 
@@ -159,61 +171,54 @@ class Crawl:
     def book_page(
         self,
         row: int,
-        reward: float,
+        relevant: bool,
         urls: Sequence[str],
         anchors: Sequence[str],
         actions: NDArray[np.float32],
         *,
         text: PageText = NO_TEXT,
     ) -> Booking:
-        """End a leased row that brought a page with reward 0 or 1; its links become rows.
+        """End a leased row that brought a page; the links to follow become rows.
 
-        The answer to a query is neither a page of T nor an experience of its domain.
-
-        `actions` [n, 3] holds features 4 to 6 of the outlinks; `text` is what policies that read
-        more than these are told.
+        The answer to a query is neither a page of T nor an experience of its domain. `actions`
+        [n, 3] holds features 4 to 6 of the links; `text` is for policies that read more than these.
         """
         lease = self._leased[row]
-        if lease.decision.is_query:
-            experience = self._observe(row, 0.0)
-            self.store.finish(row, SEED_PATH)
-            outlinks = self.store.add(row, urls, anchors, actions)
-            self._expand(experience, outlinks, text)
-            return Booking(experience, False, QUERY, outlinks, lease)
-        experience = self._observe(row, 1.0 if self.store.is_seed(row) else reward)
-        self.pages += 1
-        self.relevant += reward > 0
-        ledger = self.store.ledger
-        ledger.book_page(self.store.domain(row), reward)
-        if self.limit is not None:
-            ledger.progress = self.pages / self.limit
-        self.store.finish(row, self.store.path_after(row, reward))
+        is_query = lease.decision.is_query
+        reward = reward_of(relevant, is_seed=self.store.is_seed(row), is_query=is_query)
+        experience = self._observe(row, reward)
+        if is_query:
+            path = SEED_PATH
+        else:
+            self._count(row, relevant)
+            path = self.store.path_after(row, float(relevant))
+        self.store.finish(row, path)
         outlinks = self.store.add(row, urls, anchors, actions)
         self._expand(experience, outlinks, text)
-        return Booking(experience, reward > 0, PAGE, outlinks, lease)
+        return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
     def book_failure(
         self,
         row: int,
-        kind: str,
+        failure: Failure,
         urls: Sequence[str] = (),
         anchors: Sequence[str] = (),
         actions: NDArray[np.float32] = NO_ACTIONS,
     ) -> Booking:
-        """End a leased row that brought no page: reward 0, and not a page of T (design).
+        """End a leased row that brought no page: it is not a page of T.
 
-        It may still lead on: a spider can read links out of a sitemap or an API's answer.
+        It may still have links: a spider can read them out of a sitemap or an API's answer.
         """
         lease = self._leased[row]
-        experience = self._observe(row, 0.0)
-        self.failures[kind] += 1
-        if not lease.decision.is_query:  # whose answers are no visits either
+        experience = self._observe(row, FAILURE_REWARD)
+        self.failures[failure.kind] += 1
+        if not lease.decision.is_query:  # the answer to a query is no visit either
             domain = self.store.domain(row)
-            self.store.ledger.book_failure(domain, blameless=kind in BLAMELESS)
+            self.store.ledger.book_failure(domain, blameless=failure.blameless)
         self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
         outlinks = self.store.add(row, urls, anchors, actions) if urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
-        return Booking(experience, False, kind, outlinks, lease)
+        return Booking(experience, False, failure.kind, outlinks, lease)
 
     def restore(
         self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]
@@ -253,6 +258,15 @@ class Crawl:
             return None
         row, _ = first
         return self._chosen.pop(row, Decision(row, None, None))
+
+    def _count(self, row: int, relevant: bool) -> None:
+        """Count a page of T, for HR and for its domain."""
+        ledger = self.store.ledger
+        self.pages += 1
+        self.relevant += bool(relevant)
+        ledger.book_page(self.store.domain(row), float(relevant))
+        if self.limit is not None:
+            ledger.progress = self.pages / self.limit
 
     def _observe(self, row: int, reward: float) -> Experience:
         experience = self._leased.pop(row).experience._replace(reward=reward)

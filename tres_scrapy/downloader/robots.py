@@ -11,8 +11,10 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import BaseSettings
-from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
+
+from tres_scrapy.crawl.failure import ROBOTS
+from tres_scrapy.downloader.refusal import refusing, replace_middleware
 
 MAX_LENGTH: Final = 512 * 1024  # bytes of robots.txt that are read, as RFC 9309 (2.5) allows
 # Of all that are remembered, in bytes: rules take up to 75 times as much memory as their text.
@@ -34,6 +36,10 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         super().__init__(crawler)
         self._sizes: dict[str, int] = {}  # of known rules by host, those needed last at the end
 
+    def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
+        with refusing(ROBOTS.kind):
+            super().process_request_2(rp, request)
+
     async def robot_parser(self, request: Request) -> RobotParser | None:
         netloc = urlsplit(request.url).netloc
         while isinstance(parser := self._parsers.get(netloc, _UNKNOWN), Deferred):
@@ -52,11 +58,4 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
 def wait_for_robots(settings: BaseSettings) -> None:
     """Put the middleware in the place of Scrapy's, unless the project has made another choice."""
-    base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
-    own = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    names = [key for key in base if load_object(key) is RobotsTxtMiddleware]
-    overridden = any(load_object(key) is RobotsTxtMiddleware for key in own)
-    if names and base[names[0]] is not None and not overridden:
-        settings.replace_in_component_priority_dict(
-            "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
-        )
+    replace_middleware(settings, RobotsTxtMiddleware, RobotsMiddleware)

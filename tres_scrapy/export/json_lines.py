@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
@@ -16,13 +15,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config, ConfigError
-from tres_scrapy.export.place import output_path
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.page.file import drop_torn_line
 
 OUTPUT_FAILED: Final = "output_failed"
-START: Final = b'{"url": '  # of a line of ours
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +53,8 @@ class JsonLinesPipeline:
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
-        pipeline = cls(output_path(crawler), None if learner is None else learner.job, stop)
+        assert learner is not None  # the add-on installs both
+        pipeline = cls(learner.output, learner.job, stop)
         pipeline.open()
         return pipeline
 
@@ -66,7 +65,7 @@ class JsonLinesPipeline:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            mend(self.path)
+            drop_torn_line(self.path)
             self._file = self.path.open("a", encoding="utf-8")
             if self._job is not None and self._job.unexported:
                 self._find_exported(self._job)
@@ -104,7 +103,7 @@ class JsonLinesPipeline:
         return item
 
     def _fail(self, error: OSError) -> None:
-        """Stop the crawl; a job exports what is not written when it is gone on with."""
+        """Stop the crawl; a resumed job exports what is not written."""
         assert self._file is not None
         with suppress(OSError):  # what it could not write it tries to write once more
             self._file.close()
@@ -113,18 +112,6 @@ class JsonLinesPipeline:
             self._job.hold_items()
         logger.error("%s cannot be written (%s): the crawl stops", self.path, error)
         self._stop(OUTPUT_FAILED)
-
-
-def mend(path: Path) -> None:
-    """Take a torn last line, which a killed crawl has left, off a JSON lines file."""
-    if not path.exists() or not path.stat().st_size:
-        return
-    with path.open("r+b") as file:
-        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-            end = content.rfind(b"\n") + 1
-            start = content[end : end + len(START)]
-        if start and START.startswith(start):
-            file.truncate(end)
 
 
 def _url_of(line: str) -> str:

@@ -19,12 +19,12 @@ STEP: Final = 64 * 1024
 
 
 def mark_of(path: Path) -> int:
-    """Return the number in the members of a file that `mend` has accepted."""
+    """Return the number in the members of a file that `repair` has accepted."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(LENGTH)[len(MAGIC) :], "little")
 
 
-def mend(path: Path) -> int:
+def repair(path: Path) -> int:
     """Take a torn record off the end of a WARC file of one gzip member a record.
 
     Return how many bytes that were. ValueError: the file is something else, and is left alone.

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
-from tres_scrapy.export.warc_tail import mark_of, mend
+from tres_scrapy.export.warc_tail import mark_of, repair
 
 ROOM: Final = 32 * 1024 * 1024  # bytes of bodies that may wait until callers are asked to wait
 LEVEL: Final = 6  # of gzip: 9 takes twice the time for one part in a hundred
@@ -35,7 +35,7 @@ class ArchiveWriter:
         self.left_out = 0  # tasks of which no record could be made
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            mend(path)
+            repair(path)
         self._file = path.open("ab", buffering=0)
         self.size = self._file.tell()  # bytes
         self._mark = mark_of(path) if self.size else secrets.randbits(32)

@@ -27,7 +27,6 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
-from tres_scrapy.page.duplicate import Duplicates
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
@@ -93,11 +92,10 @@ class Job:
             logger.info("All %d pages were fetched before: -a pages= asks for more", crawl.pages)
         return waiting
 
-    def recover_texts(self, texts: Duplicates) -> None:
-        """Tell of the pages that came before, in their order."""
+    def marks(self) -> list[bytes]:
+        """Return the fingerprints of the pages fetched before, in their order."""
         with reading():
-            for mark in marks(self._journal):
-                texts.add(mark)
+            return marks(self._journal)
 
     def bookings(self, crawl: Crawl) -> list[Booking]:
         """Return what was booked before, in its order."""

@@ -19,8 +19,8 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import PREFIX, Config
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.export.place import output_path
-from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.report.place import record_path
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
@@ -68,7 +68,7 @@ class Recorder:
         if learner is None:
             return
         settings, config, started = self._crawler.settings, self._config, learner.started
-        output = output_path(self._crawler)
+        output = learner.output
         self.path = record_path(output, settings["JOBDIR"], started, str(config.topic))
         meta = {
             "topic": str(config.topic),
@@ -96,12 +96,11 @@ class Recorder:
         if visit is None:
             self._writer.note(booking, time())
         else:
-            page, judgement, _ = visit.judged
             self._writer.note(
                 *(booking, time()),
-                title=page.title,
-                probability=judgement.probability,
-                is_copy=not visit.is_new,
+                title=visit.judged.page.title,
+                probability=visit.judged.judgement.probability,
+                is_copy=visit.verdict.is_copy,
             )
 
     def spider_closed(self, spider: Spider, reason: str) -> None:

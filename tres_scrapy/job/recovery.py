@@ -12,15 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.crawl import (
-    BLAMELESS,
-    NO_ROWS,
-    PAGE,
-    QUERY,
-    Booking,
-    Crawl,
-    Lease,
-)
+from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.crawl.failure import BLAMELESS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
 
@@ -14,16 +13,14 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.crawl.crawl import NO_ACTIONS
+from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.crawl.visit import NO_LINKS, Outlinks, Visit
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
-from tres_scrapy.extensions.learner import NO_LINKS, Learner, Outlinks, Visit
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Link
-from tres_scrapy.scheduler import failure_kind
-from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.url.canonical import canonicalise
-
-logger = logging.getLogger(__name__)
 
 
 class RewardMiddleware:
@@ -56,7 +53,7 @@ class RewardMiddleware:
     def process_spider_input(self, response: Response) -> None:
         row = response.meta.get(LEASE)
         if row is not None:
-            self._learner.note_answer()
+            self._learner.outage.note_answer()
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -69,7 +66,7 @@ class RewardMiddleware:
         visit = await self._visit(row, response)
         if visit is None:
             return
-        response.meta[VISIT] = visit if isinstance(visit, Visit) else None
+        response.meta[VISIT] = None if isinstance(visit, Failure) else visit
         outputs, raised = await _gathered(result)
         async with self._turn:
             booked = self._book(row, visit, outputs)
@@ -82,51 +79,41 @@ class RewardMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
         if row is not None and VISIT not in response.meta:  # else the page is booked with its links
-            self._learner.book_failure(row, failure_kind(exception))
+            self._learner.book_failure(row, failure_of(exception))
 
-    async def _visit(self, row: int, response: Response) -> Visit | str | None:
-        """Return the judged page of a leased sample, or by what name its failure is counted.
-
-        None: nothing can be judged any more, and nothing may come of the page.
-        """
+    async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
+        """Return the judged page of a leased row or its failure; None: it can not be judged."""
         if response.status != 200:
-            return f"http_{response.status}"
+            return Failure.of_status(response.status)
         if not isinstance(response, HtmlResponse):
-            return "not_html"
-        try:
-            visit = await self._learner.visit(row, response.text, response.url)
-        except WorkerError as error:
-            self._learner.lose_judge(error)
-            return None
-        except Exception as error:
-            logger.error("Could not judge %s: %s: %s", response, type(error).__name__, error)
-            return "judge_error"
-        return "soft_404" if is_soft_404(visit.judged.page) else visit
+            return NOT_HTML
+        return await self._learner.judging.visit(row, response.text, response.url)
 
-    def _book(self, row: int, visit: Visit | str, outputs: list[Any]) -> list[Any]:
+    def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
         """Book the page with its outlinks and its item; return what the spider's outputs become.
 
         The outlinks are the links of the page or the spider's own requests.
         """
         item = next((output for output in outputs if isinstance(output, RelevantPage)), None)
         outlinks = NO_LINKS
+        links: dict[str, Request] = {}
         if not self._follows_all:
             requests = [output for output in outputs if isinstance(output, Request)]
             items = [output for output in outputs if not isinstance(output, Request)]
             links, others = self._parted(requests)
-            outlinks = Outlinks(list(links), *self._described(visit, list(links)), links)
+            outlinks = Outlinks(list(links), *self._described(visit, list(links)))
             outputs = [*items, *links.values(), *others]
         elif isinstance(visit, Visit):
-            page, judgement, _ = visit.judged
-            urls, anchors = [link.url for link in page.links], [link.anchor for link in page.links]
-            outlinks = Outlinks(urls, anchors, judgement.actions)
-        if not isinstance(visit, Visit):
-            self._learner.book_failure(row, visit, outlinks)
+            found = visit.judged.page.links
+            urls, anchors = [link.url for link in found], [link.anchor for link in found]
+            outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions)
+        if isinstance(visit, Failure):
+            self._learner.book_failure(row, visit, outlinks, links)
             return outputs
-        return outputs if self._learner.book_page(visit, outlinks, item) else []
+        return outputs if self._learner.book_page(visit, outlinks, links, item) else []
 
     def _described(
-        self, visit: Visit | str, urls: list[str]
+        self, visit: Visit | Failure, urls: list[str]
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Return anchors and features 4 to 6 of URLs; one not on the page has no anchor."""
         page_links: Sequence[Link] = ()
@@ -137,7 +124,7 @@ class RewardMiddleware:
         absent = [url for url in urls if url not in places]
         if absent:
             known = np.concatenate(
-                [known, self._learner.action_features(absent, [""] * len(absent))]
+                [known, self._learner.judging.action_features(absent, [""] * len(absent))]
             )
             places |= {url: len(page_links) + i for i, url in enumerate(absent)}
         anchors = [
@@ -159,7 +146,7 @@ class RewardMiddleware:
             url = canonicalise(request.url)
             if url is None or request.method != "GET" or (url in links and request.dont_filter):
                 others.append(request)
-            elif url not in links and not self._learner.repeats(url, request):
+            elif url not in links and not self._learner.requests.repeats(url, request):
                 links[url] = request
         return links, others
 

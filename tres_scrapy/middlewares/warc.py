@@ -11,8 +11,8 @@ from scrapy.http import Response
 from scrapy.http.headers import Headers
 
 from tres_scrapy.downloader.request import LEASE, RECEIVED
+from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.exchange import Exchange
-from tres_scrapy.extensions.archive import Archive
 
 # What flags of a response say of its body
 TRUNCATED: Final = {"dataloss": "disconnect", "partial": "disconnect", "download_stopped": "length"}

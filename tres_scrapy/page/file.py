@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import lzma
 from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 OPENERS: Final = {".xz": lzma.open, ".gz": gzip.open}
+LINE_START: Final = b'{"url": '  # of the JSON lines that a crawl writes
 LARGEST: Final = 1e6  # of the numbers of a model: no sum of their products overflows
 LONGEST_REASON: Final = 200
 
@@ -39,6 +41,18 @@ def open_bytes(path: Path) -> IO[bytes]:
     opener: Any = OPENERS.get(path.suffix, open)
     file: IO[bytes] = opener(path, "rb")
     return file
+
+
+def drop_torn_line(path: Path) -> None:
+    """Cut the torn last line that a killed process left off a JSON lines file of ours."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("r+b") as file:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
+            torn = content[end : end + len(LINE_START)]
+        if torn and LINE_START.startswith(torn):
+            file.truncate(end)
 
 
 def sha256(path: Path) -> str:

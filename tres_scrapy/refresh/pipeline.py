@@ -10,7 +10,7 @@ from typing import Any, Self, TextIO
 from scrapy.crawler import Crawler
 
 from tres_scrapy.config.config import ConfigError
-from tres_scrapy.export.json_lines import mend
+from tres_scrapy.page.file import drop_torn_line
 from tres_scrapy.refresh.errand import Report
 from tres_scrapy.refresh.settings import RefreshConfig
 
@@ -34,7 +34,7 @@ class RefreshPipeline:
         """Open the files; ConfigError: they cannot be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            mend(self._path)
+            drop_torn_line(self._path)
             self._file = self._path.open("a", encoding="utf-8")
             if self._found_path is not None:
                 self._found = self._found_path.open("a", encoding="utf-8")

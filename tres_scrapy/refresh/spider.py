@@ -23,7 +23,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.extensions.learner import NO_PAGE
+from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware

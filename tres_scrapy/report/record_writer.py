@@ -172,7 +172,8 @@ class Writer:
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
 
     def _page(self, step: int, entry: Entry) -> tuple[Any, ...]:
-        (row, x, reward), relevant, kind, _, (decision, _, url) = entry.booking
+        (row, x, reward), relevant, kind, _, lease = entry.booking
+        decision, url = lease.decision, lease.url
         store, choice = self._crawl.store, decision.choice
         final, is_seed = store.url(row), store.is_seed(row)
         return (

@@ -10,9 +10,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tres_scrapy.config.config import Config, apply_arguments
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
 from tres_scrapy.export.known import domain_of
-from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import RelevantPage
 

@@ -18,8 +18,9 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import ASIDE, VISIT
-from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import FoundRecord
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.spiders.tres import TresSpider
@@ -258,7 +259,7 @@ class SurfaceSpider(TresSpider):
 
     def _keywords(self) -> list[str]:
         """Return the words to start with: the single words of the topic."""
-        words = [word for keyword in self._learner.keywords for word in tokenise(keyword)]
+        words = [word for keyword in self._learner.judging.keywords for word in tokenise(keyword)]
         return [word for word in words if word not in STOP_WORDS]
 
     def _ask(self, site: Site, word: str, callback: Callable[..., Any]) -> Request:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, ReadingLimits, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
@@ -26,11 +27,15 @@ class Source(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A page as it was read, what the reward model says of it, and its fingerprint."""
+    """A page as it was read, what the reward model says of it, and its fingerprint.
+
+    `is_missing` says that the page speaks of a missing page.
+    """
 
     page: Page
     judgement: Judgement
     mark: bytes
+    is_missing: bool
 
 
 def judge_pages(
@@ -38,8 +43,10 @@ def judge_pages(
 ) -> list[Judged]:
     """Read pages, with the words around their links if `contexts`, and judge them in one batch."""
     pages = [read_page(html, url, limits, contexts=contexts) for html, url in sources]
-    marks = [fingerprint(page) for page in pages]
-    return [Judged(*judged) for judged in zip(pages, pack.judge(pages), marks, strict=True)]
+    return [
+        Judged(page, judgement, fingerprint(page), is_soft_404(page))
+        for page, judgement in zip(pages, pack.judge(pages), strict=True)
+    ]
 
 
 class _Task(NamedTuple):

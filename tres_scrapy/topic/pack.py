@@ -51,10 +51,9 @@ class PackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The reward model's verdict on a page and features 4, 5 and 6 of each of its links."""
+    """P(relevant) of a page and features 4, 5 and 6 of each of its links."""
 
     probability: float
-    relevant: bool
     actions: NDArray[np.float32]  # [links, 3]
 
 
@@ -113,14 +112,14 @@ class Pack:
         return self.calibration.probabilities(self.classifier.logits(texts))
 
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
-        """Return the verdict on each page, all pages and their anchors in one batched call."""
+        """Judge each page; all pages and their anchors are scored in one batched call."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
         probabilities, anchors = self._score(texts, [link.anchor for link in links])
         features = self._features(links, anchors)
         ends = np.cumsum([len(page.links) for page in pages], dtype=np.int64)
         return [
-            Judgement(float(p), bool(p >= self.threshold), features[end - len(page.links) : end])
+            Judgement(float(p), features[end - len(page.links) : end])
             for page, p, end in zip(pages, probabilities, ends, strict=True)
         ]
 

@@ -1,4 +1,4 @@
-"""The pipelines that tell what is new, and list it in two tables: pages and domains."""
+"""The pipeline that lists what was found in two tables: pages and domains."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config, ConfigError
-from tres_scrapy.export.known import Known
-from tres_scrapy.export.place import beside, output_path
+from tres_scrapy.export.place import beside
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.file import whole_file
@@ -52,35 +51,8 @@ FORMULA: Final = tuple("=+-@\t\r")  # begins one in a spreadsheet
 logger = logging.getLogger(__name__)
 
 
-class NewnessPipeline:
-    """Marks the relevant pages whose URL or domain the files of TRES_KNOWN hold already."""
-
-    def __init__(self, known: Known) -> None:
-        self._known = known
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        paths = Config.from_settings(crawler.settings).known
-        if not paths:
-            raise NotConfigured
-        known = Known()
-        for path in paths:
-            try:
-                known.read(path)
-            except (OSError, EOFError, ValueError) as error:
-                raise ConfigError(f"TRES_KNOWN cannot be read: {error}") from None
-        logger.info("%d URLs and %d domains are known", len(known.urls), len(known.domains))
-        return cls(known)
-
-    def process_item(self, item: Any) -> Any:
-        if isinstance(item, RelevantPage):
-            item.new = self._known.urls.isdisjoint((item.url, item.final_url))
-            item.new_domain = item.domain not in self._known.domains
-        return item
-
-
 @dataclass(slots=True)
-class Domain:
+class DomainRow:
     """A row of the table of domains."""
 
     new: str
@@ -101,7 +73,7 @@ class CsvPipeline:
         self._pages_of = pages_of
         self._file: TextIO | None = None
         self._urls: set[str] = set()
-        self._domains: dict[str, Domain] = {}
+        self._domains: dict[str, DomainRow] = {}
         self._due = 0.0
 
     @classmethod
@@ -110,7 +82,7 @@ class CsvPipeline:
             raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
-        pipeline = cls(output_path(crawler), learner.crawl.store.ledger.pages_of)
+        pipeline = cls(learner.output, learner.crawl.store.ledger.pages_of)
         pipeline.open()
         return pipeline
 
@@ -144,7 +116,7 @@ class CsvPipeline:
         return item
 
     def _resume(self) -> None:
-        """Take in the rows of a crawl that is gone on with, without a torn last one."""
+        """Take in the rows of a resumed crawl, without a torn last one."""
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         rows = csv.DictReader(StringIO(whole))
@@ -159,7 +131,7 @@ class CsvPipeline:
         self._urls.add(row["url"])
         seen, url = row["fetched_at"], row["final_url"]
         domain = self._domains.setdefault(
-            row["domain"], Domain(row["new_domain"], 0, seen, seen, url)
+            row["domain"], DomainRow(row["new_domain"], 0, seen, seen, url)
         )
         domain.relevant += 1
         domain.last_seen = max(domain.last_seen, seen)

@@ -14,11 +14,12 @@ from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config, ConfigError
 from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.export.exchange import Exchange, Note
-from tres_scrapy.export.place import beside, output_path
+from tres_scrapy.export.place import beside
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 from tres_scrapy.export.warc_writer import ArchiveWriter
-from tres_scrapy.extensions.learner import Learner, Visit
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 
 ARCHIVE_FAILED: Final = "archive_failed"
@@ -50,7 +51,6 @@ class Archive:
         self._config = Config.from_settings(crawler.settings)
         self._everything = self._config.warc == "all"
         self._failed = False
-        self._open: dict[int, Exchange] = {}  # by row, those of samples that are leased
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -62,28 +62,29 @@ class Archive:
 
     def open(self) -> None:
         """Begin the file, when all extensions are there; raise ConfigError if that fails."""
-        path = self._config.warc_file or beside(output_path(self._crawler), ENDING)
+        learner = self._crawler.get_extension(Learner)
+        assert learner is not None  # the add-on installs both
+        path = self._config.warc_file or beside(learner.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:
             raise ConfigError(f"TRES_WARC_FILE {str(path)!r} cannot be written: {error}") from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
-        learner = self._crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs both
+        self._crawl = learner.crawl
         learner.listeners.append(self.booked)
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
         """Take an exchange; wait, while others go on, if too much is waiting to be written."""
-        if row is not None:
-            self._open[row] = exchange
+        if row is not None and (lease := self._crawl.lease_of(row)) is not None:
+            lease.exchange = exchange
         if self._everything:
             self._put(exchange)
             while self.writer.full and self.writer.error is None:
                 await asyncio.sleep(PAUSE)
 
     def booked(self, booking: Booking, visit: Visit | None) -> None:
-        """Say what came of a sample."""
-        exchange = self._open.pop(booking.experience.row, None)
+        """Write the verdict on a sample, and its exchange where that was held back."""
+        exchange: Exchange | None = booking.lease.exchange
         if not (self._everything or (exchange is not None and booking.relevant)):
             return
         url = booking.lease.url if exchange is None else exchange.url
@@ -118,11 +119,10 @@ class Archive:
 
 
 def _verdict(visit: Visit) -> dict[str, str]:
-    judgement = visit.judged.judgement
     fields = {
-        "relevant": str(judgement.relevant).lower(),
-        "probability": f"{judgement.probability:.4f}",
-        "duplicate": str(not visit.is_new).lower(),
+        "relevant": str(visit.verdict.on_topic).lower(),
+        "probability": f"{visit.judged.judgement.probability:.4f}",
+        "duplicate": str(visit.verdict.is_copy).lower(),
         "language": visit.judged.page.language,
         "depth": str(visit.depth),
         "via": visit.path[-2] if len(visit.path) > 1 else "",

@@ -23,8 +23,8 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.metric import CrawlCollector, Snapshot
-from tres_scrapy.extensions.archive import Archive
 from tres_scrapy.extensions.learner import Learner
 
 INTERVAL: Final = 1.0  # seconds between snapshots
@@ -101,7 +101,7 @@ class Metrics:
         figures = {k: v for k, v in crawl.figures().items() if not isinstance(v, str)}
         figures["leased"] = crawl.leased
         figures["choices"] = crawl.pages + crawl.failures.total() + crawl.leased
-        figures["judge_waiting"] = learner.judge_waiting
+        figures["judge_waiting"] = learner.judging.waiting
         if archive is not None:
             figures["archive_waiting"] = archive.writer.waiting
             figures["archive_size"] = archive.writer.size

@@ -1,0 +1,38 @@
+"""Why a fetch brought no page: an experience with reward 0 that is no page of T."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Self
+
+# Kinds that say nothing against a domain that has given pages
+BLAMELESS: Final = frozenset({"robots", "not_html"})
+
+
+class Failure(NamedTuple):
+    """A failure by its `kind`, the name under which it is counted.
+
+    `reached` says whether the host answered or the crawl itself refused: a failure that is not
+    `reached` may be the network's.
+    """
+
+    kind: str
+    reached: bool = True
+
+    @classmethod
+    def of_status(cls, status: int) -> Self:
+        """Return the failure of an answer whose HTTP status is not 200."""
+        return cls(f"http_{status}")
+
+    @property
+    def blameless(self) -> bool:
+        """Whether it says nothing against the domain."""
+        return self.kind in BLAMELESS
+
+
+JUDGE_ERROR: Final = Failure("judge_error")
+NOT_HTML: Final = Failure("not_html")
+REDIRECT_CLOSED: Final = Failure("redirect_closed")
+REDIRECT_LIMIT: Final = Failure("redirect_limit")
+REDIRECT_NOT_HTTP: Final = Failure("redirect_not_http")
+ROBOTS: Final = Failure("robots")
+SOFT_404: Final = Failure("soft_404")

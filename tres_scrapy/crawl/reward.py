@@ -1,0 +1,69 @@
+"""What a page earns: its reward r(t+1) and whether it counts in the harvest rate (P 2.1, 2.6).
+
+| the fetch brings | reward | page of T | relevant in HR |
+|---|---|---|---|
+| a page with P(relevant) at the threshold or above | 1 | yes | yes |
+| a page below the threshold | 0 | yes | no |
+| a copy of a page fetched before | 0 | yes | no |
+| the page of a seed | 1, whatever it is | yes | as judged |
+| the answer to a search query | 0 | no | no |
+| "not found" with status 200, or any other failure | 0 | no | no |
+
+The paper has neither copies nor queries nor failures; the rest is its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from tres_scrapy.crawl.failure import SOFT_404, Failure
+from tres_scrapy.page.duplicate import Duplicates
+
+FAILURE_REWARD: Final = 0.0
+
+
+class Verdict(NamedTuple):
+    """The verdict on a fetched page: on topic by the threshold, a copy, the answer to a query."""
+
+    on_topic: bool
+    is_copy: bool = False
+    is_query: bool = False
+
+    @property
+    def relevant(self) -> bool:
+        """Whether the page counts as relevant in HR and for its domain."""
+        return self.on_topic and not self.is_copy and not self.is_query
+
+
+class Verdicts:
+    """Gives the verdict on each page, in the order in which they are judged.
+
+    `threshold` is the pack's.
+    """
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._texts = Duplicates()
+
+    def of(
+        self, probability: float, mark: bytes, *, is_missing: bool = False, is_query: bool = False
+    ) -> Verdict | Failure:
+        """Return the verdict on a page with P(relevant) and a fingerprint, or that it is a failure.
+
+        A page that says "not found", one that `is_missing`, is not compared with other pages.
+        """
+        if is_missing:
+            return SOFT_404
+        is_copy = not self._texts.add(mark)
+        return Verdict(probability >= self._threshold, is_copy, is_query)
+
+    def remember(self, marks: Iterable[bytes]) -> None:
+        """Take in the fingerprints of the pages that an interrupted crawl fetched."""
+        for mark in marks:
+            self._texts.add(mark)
+
+
+def reward_of(relevant: bool, *, is_seed: bool = False, is_query: bool = False) -> float:
+    """Return r(t+1) of a page: 1 if it is relevant or a seed's, whatever that is; else 0."""
+    return float((relevant or is_seed) and not is_query)

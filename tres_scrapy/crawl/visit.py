@@ -1,0 +1,54 @@
+"""What is known of a fetched page before it is booked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.crawl.crawl import NO_ACTIONS
+from tres_scrapy.crawl.policy import Decision, PageText
+from tres_scrapy.crawl.reward import Verdict
+from tres_scrapy.page.text import Page
+from tres_scrapy.topic.judge import Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A fetched page, how it was found and the verdict on it."""
+
+    row: int
+    depth: int
+    path: list[str]
+    anchor: str
+    decision: Decision
+    judged: Judged
+    verdict: Verdict
+    fetched_at: datetime
+
+    @property
+    def relevant(self) -> bool:
+        """Whether it is a relevant page of the crawl."""
+        return self.verdict.relevant
+
+
+class Outlinks(NamedTuple):
+    """The links of a page that are followed; `actions` [n, 3] holds their features 4 to 6."""
+
+    urls: Sequence[str] = ()
+    anchors: Sequence[str] = ()
+    actions: NDArray[np.float32] = NO_ACTIONS
+
+
+NO_LINKS: Final = Outlinks()
+
+
+def text_of(page: Page, probability: float) -> PageText:
+    """Return what policies that read more than x(s, a) are told of a page."""
+    urls = (link.url for link in page.links)
+    contexts = dict(zip(urls, page.contexts, strict=False))
+    return PageText(f"{page.title} {page.text}", contexts, probability)

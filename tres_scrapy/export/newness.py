@@ -1,0 +1,42 @@
+"""The pipeline that marks what the user knew before the crawl."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.export.known import Known
+from tres_scrapy.items import RelevantPage
+
+logger = logging.getLogger(__name__)
+
+
+class NewnessPipeline:
+    """Marks the relevant pages whose URL or domain the files of TRES_KNOWN hold already."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        paths = Config.from_settings(crawler.settings).known
+        if not paths:
+            raise NotConfigured
+        known = Known()
+        for path in paths:
+            try:
+                known.read(path)
+            except (OSError, EOFError, ValueError) as error:
+                raise ConfigError(f"TRES_KNOWN cannot be read: {error}") from None
+        logger.info("%d URLs and %d domains are known", len(known.urls), len(known.domains))
+        return cls(known)
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, RelevantPage):
+            item.new = self._known.urls.isdisjoint((item.url, item.final_url))
+            item.new_domain = item.domain not in self._known.domains
+        return item

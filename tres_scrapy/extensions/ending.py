@@ -1,0 +1,56 @@
+"""Why a crawl ends: the finish reasons of TRES, and what the log says of them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.foreign import foreign_pages
+
+PAGE_LIMIT: Final = "page_limit"
+FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
+NO_PAGE: Final = "no_page"
+UNREACHABLE: Final = "unreachable"
+NO_JUDGE: Final = "no_judge"
+
+logger = logging.getLogger(__name__)
+
+
+class Ending:
+    """Closes a spider that has nothing left to fetch and explains the end."""
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+
+    def connect(self, crawler: Crawler) -> None:
+        """Listen to the signals of a crawler."""
+        crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
+
+    def spider_idle(self, spider: Spider) -> None:
+        if self._crawl.finished:
+            raise CloseSpider(PAGE_LIMIT)
+        raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        if reason == NO_PAGE:
+            kinds = ", ".join(self._crawl.failures) or "none could be tried"
+            logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
+        elif reason == FRONTIER_EXHAUSTED:
+            logger.info(
+                "Ran out of links after %d pages: every URL found is fetched or its domain has "
+                "reached MAX or is given up",
+                self._crawl.pages,
+            )
+        if foreign := foreign_pages(self._crawl.counts):
+            most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
+            logger.info(
+                "%d pages are in a language that the pack does not read (%s): their verdicts mean "
+                "little; `scrapy tres-train --language` makes a pack of another language",
+                *(foreign.total(), most),
+            )

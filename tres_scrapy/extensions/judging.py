@@ -1,0 +1,84 @@
+"""The judging of fetched pages outside the reactor's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import JUDGE_ERROR, Failure
+from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.extensions.ending import NO_JUDGE
+from tres_scrapy.topic.judge import Judge
+from tres_scrapy.topic.judge_process import WorkerError
+
+logger = logging.getLogger(__name__)
+
+
+class Judging:
+    """Turns the page that a leased row has brought into a Visit or a Failure."""
+
+    def __init__(
+        self, crawl: Crawl, judge: Judge, verdicts: Verdicts, stop: Callable[[str], None]
+    ) -> None:
+        self._crawl = crawl
+        self._judge = judge
+        self._verdicts = verdicts
+        self._stop = stop
+        self._lost = False
+
+    @property
+    def waiting(self) -> int:
+        """The number of pages that wait for the reward model."""
+        return self._judge.waiting
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """The words of the topic, those that were given before those found by expansion."""
+        return self._judge.keywords
+
+    def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
+        """Return features 4 to 6 of a few links, [n, 3], at once."""
+        return self._judge.action_features(urls, anchors)
+
+    async def visit(self, row: int, html: str, url: str) -> Visit | Failure | None:
+        """Judge a page.
+
+        None: no page can be judged any more; the crawl stops and its leased rows stay leased.
+        """
+        fetched_at = datetime.now(UTC)
+        try:
+            judged = await asyncio.wrap_future(self._judge.submit(html, url))
+        except WorkerError as error:
+            self._lose(error)
+            return None
+        except Exception as error:
+            logger.error("Could not judge %s: %s: %s", url, type(error).__name__, error)
+            return JUDGE_ERROR
+        lease, store = self._crawl.lease_of(row), self._crawl.store
+        assert lease is not None  # it is booked by whoever asked for the visit
+        verdict = self._verdicts.of(
+            *(judged.judgement.probability, judged.mark),
+            is_missing=judged.is_missing,
+            is_query=lease.decision.is_query,
+        )
+        if isinstance(verdict, Failure):
+            return verdict
+        depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
+        return Visit(row, depth, path, anchor, lease.decision, judged, verdict, fetched_at)
+
+    def close(self) -> None:
+        """Wait until all pages are judged."""
+        self._judge.close()
+
+    def _lose(self, error: WorkerError) -> None:
+        if not self._lost:
+            self._lost = True
+            logger.error("The crawl stops: %s", error)
+            self._stop(NO_JUDGE)
