@@ -3,6 +3,7 @@ import pytest
 
 from tres_scrapy.bench import library as module
 from tres_scrapy.bench.library import Library
+from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.page.text import ReadingLimits
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.topic.pack import Judgement
@@ -73,20 +74,22 @@ def test_page_is_read_and_judged_once(library, web):
 
 @pytest.mark.parametrize(
     ("path", "failure"),
-    [("gone", "http_404"), ("plain", "not_html"), ("soft", "soft_404"), ("moved", "")],
+    [("gone", Failure("http_404")), ("plain", NOT_HTML), ("soft", None), ("moved", None)],
 )
 def test_what_is_no_page_says_why_and_is_not_judged(library, path, failure):
     fetched = library.fetch(f"http://a.test/{path}", REWARDED)
-    assert fetched.failure == failure
+    assert (fetched.failure, fetched.is_missing) == (failure, path == "soft")
     assert fetched.location == ("/" if path == "moved" else None)
     assert not library._pack.titles
 
 
 def test_blind_policy_pays_for_no_judgement_and_leaves_it_to_the_next(library, web):
     blind = library.fetch("http://a.test/", BLIND)
-    assert (blind.relevant, blind.actions.tolist()) == (False, [[0, 0, 0]])
-    assert library.fetch("http://a.test/", REWARDED).relevant
-    assert library.fetch("http://a.test/", BLIND).relevant, "what is known is not forgotten"
+    assert (blind.probability, blind.actions.tolist()) == (0.0, [[0, 0, 0]])
+    assert library.fetch("http://a.test/", REWARDED).probability == 0.9
+    assert library.fetch("http://a.test/", BLIND).probability == 0.9, (
+        "what is known is not forgotten"
+    )
     assert web.asked == 2
 
 

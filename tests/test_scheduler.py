@@ -271,7 +271,7 @@ def test_announced_request_is_sent_once_even_if_it_arrives_late(clock):
     row = scheduler.next_request().meta[LEASE]
     zeros = np.zeros((1, 3), dtype=np.float32)
     crawl.book_page(row, 1.0, ["http://b.test/"], [""], zeros)
-    scheduler._learner.requests[1] = announced
+    scheduler._learner.requests.keep({1: announced})
     sent = scheduler.next_request()
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
     assert scheduler.enqueue_request(announced)
