@@ -70,7 +70,7 @@ PARTS = {
         "tres_scrapy.frontier.tree:TreeFrontier.insert",
     ],
     "choice": ["tres_scrapy.policies.tres:TresPolicy.select"],
-    "Double DQN": ["tres_scrapy.agent.learner:QLearner.learn"],
+    "Double DQN": ["tres_scrapy.agent.q_learner:QLearner.learn"],
 }
 
 

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from tres_scrapy.bench.mean import Key, Pace, Spread, caps_of, cells_of, pace_of, policies_of
+from tres_scrapy.bench.mean import (
+    DecisionPace,
+    Key,
+    Spread,
+    caps_of,
+    cells_of,
+    pace_of,
+    policies_of,
+)
 from tres_scrapy.bench.result import Result, Run, Series
 
 
@@ -74,5 +82,5 @@ def test_the_pace_is_that_of_the_last_tenth() -> None:
     times = [9.0] * 18 + [1.0, 2.0]
     series = Series(marks, marks, marks, frontier=frontier, decision_ms=times)
     measured = Result(run, 100, 1, 1, 100, False, 1.0, series)
-    assert pace_of([measured, result("tres", 2, 1, 1)]) == Pace(1.5, 9750)
+    assert pace_of([measured, result("tres", 2, 1, 1)]) == DecisionPace(1.5, 9750)
     assert pace_of([result("tres", 2, 1, 1)]) is None

@@ -31,7 +31,7 @@ class Spread(NamedTuple):
         return cls(statistics.fmean(values), deviation)
 
 
-class Pace(NamedTuple):
+class DecisionPace(NamedTuple):
     """How long a choice took in the last tenth of a crawl, and among how many samples."""
 
     milliseconds: float
@@ -136,7 +136,7 @@ def topics_of(cells: Cells) -> list[str]:
     return sorted({key.topic for key in cells})
 
 
-def pace_of(results: Iterable[Result]) -> Pace | None:
+def pace_of(results: Iterable[Result]) -> DecisionPace | None:
     """Return the median pace of the last tenth of crawls, None where nobody measured."""
     found = []
     for result in results:
@@ -144,7 +144,7 @@ def pace_of(results: Iterable[Result]) -> Pace | None:
         for pages, *pace in zip(series.pages, series.decision_ms, series.frontier, strict=False):
             if pages > LAST * series.pages[-1]:
                 found.append(pace)
-    return Pace(*map(statistics.median, zip(*found, strict=True))) if found else None
+    return DecisionPace(*map(statistics.median, zip(*found, strict=True))) if found else None
 
 
 def _tightness(text: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from scrapy.utils.request import request_from_dict
 
 from tres_scrapy.page.file import LONGEST_REASON, reason
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.credential import CREDENTIALS
+from tres_scrapy.url.userinfo import CREDENTIALS
 
 # Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
 # one that was sent, VISIT the Visit of its response.

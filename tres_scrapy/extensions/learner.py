@@ -71,6 +71,7 @@ class Learner:
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)
         self.outage = Outage(max_unreachable)
+        self.ending = Ending(crawl)
         self._reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
@@ -111,7 +112,7 @@ class Learner:
         )
         default = Path("output", f"{config.topic}-{learner.started}.jsonl")
         learner.output = config.output or default
-        Ending(crawl).connect(crawler)
+        learner.ending.connect(crawler)
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
         crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-from tres_scrapy.url.credential import CREDENTIALS, without_credentials
+from tres_scrapy.url.userinfo import CREDENTIALS, without_credentials
 
 # what a terminal obeys, but for the ends of lines and tabs; the last turn the direction of a text
 _COMMANDS: Final = re.compile(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.learner import QLearner
+from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.crawl.policy import NO_TEXT, Choice, Decision, Experience, PageText
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.crawl.setup import Setup

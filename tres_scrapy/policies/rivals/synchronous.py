@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.learner import QLearner
+from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.pool import LeafPool, Rows

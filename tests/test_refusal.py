@@ -1,0 +1,79 @@
+import gzip
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.settings import Settings
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.test import get_crawler
+
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.downloader.private_address import PrivateAddressError
+from tres_scrapy.downloader.refusal import (
+    BoundedCompression,
+    MetaRefreshes,
+    Redirects,
+    RefusedError,
+    failure_of,
+    give_kinds,
+)
+from tres_scrapy.downloader.robots import RobotsMiddleware
+
+URL = "http://a.test/"
+LIMITS = {"REDIRECT_MAX_TIMES": 0, "DOWNLOAD_MAXSIZE": 100, "ROBOTSTXT_OBEY": True}
+MOVED = Response(URL, 302, {"Location": "/b"})
+REFRESH = HtmlResponse(URL, body=b'<meta http-equiv="refresh" content="0; url=/b">')
+BOMB = Response(URL, headers={"Content-Encoding": "gzip"}, body=gzip.compress(bytes(10_000)))
+
+
+def middleware_of(cls):
+    return cls.from_crawler(get_crawler(Spider, LIMITS))
+
+
+@pytest.mark.parametrize(
+    ("cls", "response", "kind"),
+    [
+        (Redirects, MOVED, "redirect_limit"),
+        (MetaRefreshes, REFRESH, "redirect_limit"),
+        (BoundedCompression, BOMB, "too_large"),
+    ],
+)
+def test_limits_of_scrapy_have_kinds(cls, response, kind):
+    with pytest.raises(RefusedError) as caught:
+        middleware_of(cls).process_response(Request(URL), response)
+    assert caught.value.kind == kind
+
+
+def test_forbidden_page_has_a_kind():
+    rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
+    with pytest.raises(RefusedError) as caught:
+        middleware_of(RobotsMiddleware).process_request_2(rules, Request(URL))
+    assert caught.value.kind == "robots"
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (HttpError(Response(URL, 503)), Failure("http_503")),
+        (RefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
+        (PrivateAddressError("10.0.0.1"), Failure("private_address")),
+        (IgnoreRequest("by another middleware"), Failure("ignored")),
+        (TimeoutError(), Failure("TimeoutError", reached=False)),
+    ],
+)
+def test_errors_become_failures(error, failure):
+    assert failure_of(error, reached=False) == failure
+
+
+def test_own_redirect_middleware_stays():
+    class Own(RedirectMiddleware):
+        pass
+
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {RedirectMiddleware: None, Own: 600}})
+    give_kinds(settings)
+    base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
+    assert Redirects not in base
+    assert BoundedCompression in base
