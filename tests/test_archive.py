@@ -1,6 +1,7 @@
 import asyncio
 import errno
 import gzip
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tres_scrapy.config.config import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.crawl.reward import Verdict
 from tres_scrapy.export.archive import FIELDS, Archive
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.middlewares.warc import exchange_of
@@ -32,7 +34,12 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", "USER_AGENT": "tres", **settings})
         self.stats = MemoryStatsCollector(SimpleNamespace(settings=self.settings))
-        self.learner = SimpleNamespace(started="now", listeners=[])
+        self.leases = [
+            SimpleNamespace(url=f"http://a.test/{row}", exchange=None) for row in range(4)
+        ]
+        crawl = SimpleNamespace(lease_of=lambda row: self.leases[row])
+        output = Path(self.settings.get("TRES_OUTPUT", "output/food.jsonl"))
+        self.learner = SimpleNamespace(crawl=crawl, listeners=[], output=output)
         self.closed = []
         self.engine = SimpleNamespace(close_spider_async=self.close)
 
@@ -56,31 +63,25 @@ def opened(tmp_path):
     return open_
 
 
-def booking(row, kind=PAGE, *, relevant=False):
-    return SimpleNamespace(
-        experience=SimpleNamespace(row=row),
-        lease=SimpleNamespace(url=f"http://a.test/{row}"),
-        kind=kind,
-        relevant=relevant,
-    )
+def booking(crawler, row, kind=PAGE, *, relevant=False):
+    return SimpleNamespace(lease=crawler.leases[row], kind=kind, relevant=relevant)
 
 
 def visit(*, relevant):
-    judgement = SimpleNamespace(probability=0.75, relevant=relevant)
-    page = SimpleNamespace(language="")
-    judged = SimpleNamespace(judgement=judgement, page=page)
-    return SimpleNamespace(relevant=relevant, is_new=True, depth=0, path=["x"], judged=judged)
+    judgement = SimpleNamespace(probability=0.75)
+    judged = SimpleNamespace(judgement=judgement, page=SimpleNamespace(language=""))
+    return SimpleNamespace(verdict=Verdict(relevant), depth=0, path=["x"], judged=judged)
 
 
-def fill(archive):
+def fill(archive, crawler):
     """Archive a relevant page, an irrelevant one, a missing one, and robots.txt."""
     for row in (0, 1, 2, None):
         response = ANSWER.replace(url=f"http://a.test/{row}")
         asyncio.run(archive.add(row, exchange_of(Request(response.url), response)))
-    archive.booked(booking(0, relevant=True), visit(relevant=True))
-    archive.booked(booking(1), visit(relevant=False))
-    archive.booked(booking(2, "http_404"), None)
-    archive.booked(booking(3, "robots"), None)
+    archive.booked(booking(crawler, 0, relevant=True), visit(relevant=True))
+    archive.booked(booking(crawler, 1), visit(relevant=False))
+    archive.booked(booking(crawler, 2, "http_404"), None)
+    archive.booked(booking(crawler, 3, "robots"), None)
     archive.engine_stopped()
 
 
@@ -94,7 +95,7 @@ def rows_of(path):
 
 def test_everything_is_archived_at_once_and_noted_when_it_is_booked(opened, tmp_path):
     archive, crawler = opened("all")
-    fill(archive)
+    fill(archive, crawler)
     answers = [(kind, row) for row in ("0", "1", "2", "None") for kind in ("response", "request")]
     notes = [("metadata", row) for row in ("0", "1", "2", "3")]
     assert rows_of(tmp_path / "a.warc.gz") == [("warcinfo", ""), *answers, *notes]
@@ -103,8 +104,8 @@ def test_everything_is_archived_at_once_and_noted_when_it_is_booked(opened, tmp_
 
 
 def test_every_field_of_a_note_is_documented(opened, tmp_path):
-    archive, _ = opened("all")
-    fill(archive)
+    archive, crawler = opened("all")
+    fill(archive, crawler)
     with (tmp_path / "a.warc.gz").open("rb") as file:
         notes = [
             r.content_stream().read() for r in ArchiveIterator(file) if r.rec_type == "metadata"
@@ -114,11 +115,10 @@ def test_every_field_of_a_note_is_documented(opened, tmp_path):
 
 
 def test_what_is_relevant_is_archived_when_it_is_known_to_be(opened, tmp_path):
-    archive, _ = opened("relevant")
-    fill(archive)
+    archive, crawler = opened("relevant")
+    fill(archive, crawler)
     kinds = ["response", "request", "metadata"]
     assert rows_of(tmp_path / "a.warc.gz") == [("warcinfo", ""), *((kind, "0") for kind in kinds)]
-    assert not archive._open, "nothing is kept of what is booked"
 
 
 def test_exchange_is_what_was_received():
@@ -177,7 +177,7 @@ def test_archive_that_cannot_be_begun_is_one_clear_line(opened, tmp_path, name, 
 def test_archive_lies_beside_the_items_unless_it_is_told_otherwise(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for settings, path in (
-        ({}, "output/food-now.warc.gz"),
+        ({}, "output/food.warc.gz"),
         ({"TRES_OUTPUT": "soups.jsonl"}, "soups.warc.gz"),
         ({"TRES_OUTPUT": "soups"}, "soups.warc.gz"),
     ):
