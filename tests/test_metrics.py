@@ -32,7 +32,8 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", **settings})
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
-        self.learner = SimpleNamespace(crawl=Crawl(), judge_waiting=4)
+        judging = SimpleNamespace(waiting=4)
+        self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
 
     def get_extension(self, cls):
         return self.learner if cls is Learner else None
