@@ -10,16 +10,15 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from conftest import running
+from archived import answered
+from conftest import PROJECT, running
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
-from test_recorded import answered
 
 from tres_scrapy.bench import comparison_plot as plot
 from tres_scrapy.export.exchange import Note
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 
-PROJECT = Path(__file__).parents[1]
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
 
 

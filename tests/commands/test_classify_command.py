@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import PROJECT
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.pack import write_pack
 
-PROJECT = Path(__file__).parents[1]
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."
 GERMAN = "Der Käse und der Wein stehen auf dem Tisch, und es gibt auch etwas Brot mit Butter."
 PAGE = f"<html><head><title>The table</title></head><body><p>{FOOD}</p></body></html>"

@@ -189,7 +189,7 @@ def test_crawl_with_a_browser_that_does_not_start_says_so(scrapy):
     process = scrapy("crawl", "tres", *arguments, "-a", "browser=/bin/false", timeout=300)
     assert process.returncode == 1
     assert "-a render=auto: /bin/false does not start" in process.stderr
-    assert "'finish_reason': 'no_browser'" in process.stderr
+    assert process.stats["finish_reason"] == "no_browser"
     assert "Traceback" not in process.stderr
 
 
@@ -265,9 +265,9 @@ def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
     }
     assert items["http://moved.test/"]["final_url"] == "http://goal.test/"
     assert items["http://app.test/2"]["title"] == "pea soup recipe"
-    assert "'tres/pages': 4" in process.stderr
-    assert "'tres/failures/PrivateAddressError': 1" in process.stderr
-    assert "'tres/failures/render_too_large': 1" in process.stderr
+    assert process.stats["tres/pages"] == 4
+    assert process.stats["tres/failures/PrivateAddressError"] == 1
+    assert process.stats["tres/failures/render_too_large"] == 1
     times = Counter(pages.fetched())
     assert [times[url] for url in (start, "http://app.test/2", "http://app.test/app.js")] == [1] * 3
     assert not [url for url in times if "/hit" in url]

@@ -5,7 +5,7 @@ import gzip
 from collections import Counter
 
 import pytest
-from test_main_job import FOOD, OTHER, crawl, lines_of, link
+from soup import FOOD, OTHER, lines_of, link
 from warcio.archiveiterator import ArchiveIterator
 
 KILLED = """
@@ -43,9 +43,11 @@ def soups(pages):
     return pages
 
 
-def run(scrapy, tmp_path, soups, *arguments, **options):
-    arguments = ("-a", "seed=http://a.test/", "-s", "CONCURRENT_REQUESTS=1", *arguments)
-    return crawl(scrapy, tmp_path, *arguments, pages=soups, **options)
+@pytest.fixture
+def run(crawl, soups):
+    """Crawl the soups one by one."""
+    arguments = ("-a", "seed=http://a.test/", "-s", "CONCURRENT_REQUESTS=1")
+    return lambda *more, **options: crawl(*arguments, *more, pages=soups, **options)
 
 
 def archived(path):
@@ -61,11 +63,11 @@ def archived(path):
     return found
 
 
-def test_archive_of_everything_tells_the_whole_crawl(scrapy, tmp_path, soups):
+def test_archive_of_everything_tells_the_whole_crawl(run, tmp_path, soups):
     known = tmp_path / "known.txt"
     known.write_text("http://b.test/elsewhere\n")
     tables = ("-a", "csv=1", "-a", f"known={known}")
-    process, items = run(scrapy, tmp_path, soups, "-a", "warc=all", *tables)
+    process, items = run("-a", "warc=all", *tables)
     assert process.returncode == 0, process.stderr
     records = archived(tmp_path / "pages.warc.gz")
     answers = {url: (said, block) for kind, url, said, block in records if kind == "response"}
@@ -107,13 +109,13 @@ def test_archive_of_everything_tells_the_whole_crawl(scrapy, tmp_path, soups):
     assert b"secret" not in gzip.decompress((tmp_path / "pages.warc.gz").read_bytes())
 
 
-def test_killed_crawl_leaves_an_archive_that_is_gone_on_with(scrapy, tmp_path, soups):
+def test_killed_crawl_leaves_an_archive_that_is_gone_on_with(run, tmp_path, soups):
     job = ("-s", f"JOBDIR={tmp_path / 'job'}", "-a", "warc=all")
-    process, _ = run(scrapy, tmp_path, soups, *job, program=("-c", KILLED))
+    process, _ = run(*job, program=("-c", KILLED))
     assert process.returncode == -9
     torn = (tmp_path / "pages.warc.gz").read_bytes()
     assert torn.endswith(b"\x1f\x8b")
-    process, _ = run(scrapy, tmp_path, soups, *job)
+    process, _ = run(*job)
     assert process.returncode == 0, process.stderr
     records = archived(tmp_path / "pages.warc.gz")
     assert Counter(kind for kind, *_ in records)["warcinfo"] == 2
@@ -121,17 +123,17 @@ def test_killed_crawl_leaves_an_archive_that_is_gone_on_with(scrapy, tmp_path, s
     assert len(notes) == len(set(notes)) == 6, "nothing is missing or twice"
 
 
-def test_recorded_crawl_is_crawled_again_url_by_url(scrapy, tmp_path):
+def test_recorded_crawl_is_crawled_again_url_by_url(crawl, tmp_path):
     same = ("-a", "pages=60", "-a", "random_seed=5", "-s", "CONCURRENT_REQUESTS=1")
     logs = [tmp_path / name for name in ("first.jsonl", "again.jsonl")]
     process, first = crawl(
-        *(scrapy, tmp_path, *same, "-a", "web=synthetic", "-a", "warc=all"),
+        *(*same, "-a", "web=synthetic", "-a", "warc=all"),
         *("-s", f"TRES_WEB_LOG={logs[0]}"),
     )
     assert process.returncode == 0, process.stderr
     (tmp_path / "pages.jsonl").unlink()
     process, again = crawl(
-        *(scrapy, tmp_path, *same, "-a", "web=recorded", "-s", f"TRES_WEB_LOG={logs[1]}"),
+        *(*same, "-a", "web=recorded", "-s", f"TRES_WEB_LOG={logs[1]}"),
         *("-a", f"web_data={tmp_path / 'pages.warc.gz'}"),
     )
     assert process.returncode == 0, process.stderr

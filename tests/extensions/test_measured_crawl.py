@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 from conftest import running
-from test_metrics import asked, samples_of
+from scraped import asked, samples_of
 
 
 def test_running_crawl_is_scraped(tmp_path):

@@ -1,10 +1,9 @@
 import logging
-import urllib.request
 from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from scraped import asked, samples_of
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
@@ -52,20 +51,6 @@ def started():
     yield start
     for metrics in running:
         metrics.engine_stopped()
-
-
-def samples_of(text):
-    families = text_string_to_metric_families(text)
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
-def asked(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        return samples_of(answer.read().decode())
 
 
 def test_figures_are_told_over_http(started):

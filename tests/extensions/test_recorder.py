@@ -9,6 +9,7 @@ import pytest
 from conftest import running
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
+from soup import FOOD
 
 from tres_scrapy.commands.crawl import SAID_IN_ONE_LINE
 from tres_scrapy.config.config import Config
@@ -16,11 +17,6 @@ from tres_scrapy.extensions.recorder import Recorder, settings_of
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 
-FOOD = (
-    "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
-    "vegetables in butter, add cream, cheese and pepper, bake the bread, serve the dish hot with "
-    "wine. Ingredients: flour, sugar, garlic, olive oil, tomatoes, chicken, salt.</p>"
-)
 NAMES = ("leek", "pea", "bean", "beet", "kale", "corn", "chard", "cress")
 
 

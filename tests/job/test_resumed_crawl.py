@@ -8,15 +8,11 @@ from shutil import copytree
 
 import pytest
 from conftest import PROJECT, served
+from soup import FOOD
 
 from tres_scrapy.export.json_lines import mend
 from tres_scrapy.job.job_file import NAME
 
-FOOD = (
-    "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
-    "vegetables in butter, add cream, cheese and pepper, bake the bread, serve the dish hot with "
-    "wine. Ingredients: flour, sugar, garlic, olive oil, tomatoes, chicken, salt.</p>"
-)
 PAGES = 12
 NO_LONGER_WRITABLE = """
 import runpy
@@ -127,7 +123,7 @@ def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
     process = crawl("-a", "pages=2")
     assert process.returncode == 0, process.stderr
     assert "All 2 pages were fetched before: -a pages= asks for more" in process.stderr
-    assert "'tres/relevant_pages': 2" in process.stderr
+    assert process.stats["tres/relevant_pages"] == 2
     assert soups.fetched() == []
 
 

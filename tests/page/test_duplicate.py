@@ -3,9 +3,9 @@ import lzma
 import random
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import pytest
+from conftest import DATA
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from tres_scrapy.page.duplicate import (
 )
 from tres_scrapy.page.text import Page, read_page, tokenise
 
-PAGES = Path(__file__).parents[2] / "shared" / "data" / "pages.jsonl.xz"
+PAGES = DATA / "pages.jsonl.xz"
 WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
 
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from test_run_record import META, crawl_of, record
+from recorded_run import META, crawl_of, record
 
 from tres_scrapy.report.crawl_report import plotly_script, render, web_link, write_report
 from tres_scrapy.report.place import find_record, record_path

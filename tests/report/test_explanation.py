@@ -5,7 +5,7 @@ from argparse import Namespace
 from importlib import import_module
 
 import pytest
-from test_run_record import crawl_of, record
+from recorded_run import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.explanation import Explanation, plain

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from test_run_record import crawl_of, record
+from recorded_run import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split

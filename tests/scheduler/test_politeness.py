@@ -61,7 +61,7 @@ def crawl(scrapy, tmp_path, pages, *, redirect=None, fetched=13, before="", sett
     script.write_text(before + textwrap.dedent(command))
     process = scrapy(program=(str(script),), pages=pages)
     assert process.returncode == 0, process.stderr
-    assert f"'tres/pages': {fetched}" in process.stderr
+    assert process.stats["tres/pages"] == fetched
     times = {}
     for time, url in pages.requests:
         times.setdefault(urlsplit(url).hostname, []).append(time)

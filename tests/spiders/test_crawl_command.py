@@ -1,6 +1,5 @@
 """`scrapy crawl tres`, run as a user runs it."""
 
-import json
 import re
 import signal
 import subprocess
@@ -9,43 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import PROJECT, running
+from soup import FOOD, FRENCH, OTHER, lines_of, link
 
 from tres_scrapy.topic.pack import Pack
-
-FOOD = (
-    "<title>{0} soup recipe</title><p>A recipe for soup with {0}: chop the onions, simmer the "
-    "vegetables in butter, add cream, cheese and pepper, bake the bread, serve the dish hot with "
-    "wine. Ingredients: flour, sugar, garlic, olive oil, tomatoes, chicken, salt.</p>"
-)
-OTHER = (
-    "<title>{0} election</title><p>The parliament voted on {0}: ministers and the opposition "
-    "debated the budget, the court heard the case, and troops left the border.</p>"
-)
-
-
-FRENCH = (
-    "<title>La soupe</title><p>Émincez les oignons, faites-les revenir dans le beurre, ajoutez la "
-    "crème et le poivre, puis servez la soupe bien chaude avec du pain et un verre de vin.</p>"
-)
-
-
-def link(*urls):
-    return "".join(f'<p><a href="{url}">page {i}</a></p>' for i, url in enumerate(urls))
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def crawl(scrapy, tmp_path, *arguments, **options):
-    """Run the spider without delay; return the process and the lines of its JSONL file."""
-    output = tmp_path / "pages.jsonl"
-    process = scrapy(
-        *("crawl", "tres", "-a", "topic=food", "-a", f"output={output}"),
-        *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
-        **options,
-    )
-    return process, lines_of(output) if output.exists() else []
 
 
 def counted(process):
@@ -54,10 +19,10 @@ def counted(process):
     return [float(figure) for figure in re.search(pattern, process.stderr).groups()]
 
 
-def test_embedded_web_from_one_seed_to_jsonl(scrapy, tmp_path):
+def test_embedded_web_from_one_seed_to_jsonl(crawl, tmp_path):
     log = tmp_path / "web.jsonl"
     process, items = crawl(
-        scrapy, tmp_path, "-a", "pages=60", "-s", "TRES_WEB=synthetic", "-s", f"TRES_WEB_LOG={log}"
+        "-a", "pages=60", "-s", "TRES_WEB=synthetic", "-s", f"TRES_WEB_LOG={log}"
     )
     assert process.returncode == 0, process.stderr
     assert "Traceback" not in process.stderr
@@ -74,13 +39,11 @@ def test_embedded_web_from_one_seed_to_jsonl(scrapy, tmp_path):
         assert item["status"] == 200
 
 
-def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(scrapy, tmp_path):
+def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(crawl, tmp_path):
     orders = []
     for run in range(2):
         log = tmp_path / f"{run}.jsonl"
         process, _ = crawl(
-            scrapy,
-            tmp_path,
             *("-a", "pages=150", "-a", "random_seed=5", "-s", "TRES_WEB=synthetic"),
             *("-s", f"TRES_WEB_LOG={log}", "-s", "CONCURRENT_REQUESTS=1"),
         )
@@ -90,11 +53,11 @@ def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(scrapy, tm
     assert len(orders[0]) > 150
 
 
-def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
+def test_item_tells_where_a_page_came_from(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("http://a.test/old"))
     pages.add("http://a.test/old", status=302, Location="http://b.test/new")
     pages.add("http://b.test/new", FOOD.format("pea"))
-    process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0, process.stderr
     seed, page = items
     unknown = dict.fromkeys(("probability", "text", "fetched_at", "leaf"))
@@ -123,15 +86,15 @@ def test_item_tells_where_a_page_came_from(scrapy, tmp_path, pages):
     assert (seed["path"], seed["why"]) == (["http://a.test/"], "It is a seed.")
 
 
-def test_pages_in_another_language_are_said_to_be(scrapy, tmp_path, pages):
+def test_pages_in_another_language_are_said_to_be(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
     pages.add("http://a.test/2", FRENCH)
-    process, _ = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
-    assert "'tres/foreign/fr': 1" in process.stderr
+    process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
+    assert process.stats["tres/foreign/fr"] == 1
     assert "1 pages are in a language that the pack does not read (fr 1)" in process.stderr
 
 
-def test_robots_rules_hold_for_every_request_that_waits_for_them(scrapy, tmp_path, pages):
+def test_robots_rules_hold_for_every_request_that_waits_for_them(crawl, pages):
     """Scrapy 2.19 tells them to one of the requests that wait and lets the others go."""
     urls = [f"http://b.test/private/{i}" for i in range(12)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*urls))
@@ -139,8 +102,6 @@ def test_robots_rules_hold_for_every_request_that_waits_for_them(scrapy, tmp_pat
     for url in urls:
         pages.add(url, FOOD.format(url))
     process, _ = crawl(
-        scrapy,
-        tmp_path,
         *("-a", "seed=http://a.test/", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"),
         pages=pages,
     )
@@ -148,32 +109,30 @@ def test_robots_rules_hold_for_every_request_that_waits_for_them(scrapy, tmp_pat
     assert pages.fetched() == ["http://a.test/"]
 
 
-def test_running_out_of_links_ends_the_crawl_and_says_so(scrapy, tmp_path, pages):
+def test_running_out_of_links_ends_the_crawl_and_says_so(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/dead", "http://a.test/2"))
     pages.add("http://a.test/2", OTHER.format("tax") + link("http://a.test/"))
-    process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0
     assert "Ran out of links after 2 pages" in process.stderr
-    assert "'finish_reason': 'frontier_exhausted'" in process.stderr
-    assert "'tres/failures/http_404': 1" in process.stderr
+    assert process.stats["finish_reason"] == "frontier_exhausted"
+    assert process.stats["tres/failures/http_404"] == 1
     assert [item["url"] for item in items] == ["http://a.test/"]
     assert sorted(pages.fetched()) == ["http://a.test/", "http://a.test/2", "http://a.test/dead"]
 
 
-def test_max_per_domain_counts_fetched_pages(scrapy, tmp_path, pages):
+def test_max_per_domain_counts_fetched_pages(crawl, pages):
     urls = [f"http://www.a.test/{i}" for i in range(6)] + [f"http://b.test/{i}" for i in range(6)]
     pages.add("http://seed.test/", FOOD.format("leek") + link(*urls))
     for i, url in enumerate(urls):
         pages.add(url, FOOD.format(url), status=500 if i == 0 else 200)
-    process, _ = crawl(
-        scrapy, tmp_path, "-a", "seed=http://seed.test/", "-a", "max_per_domain=2", pages=pages
-    )
+    process, _ = crawl("-a", "seed=http://seed.test/", "-a", "max_per_domain=2", pages=pages)
     good = Counter(urlsplit(url).hostname for url in pages.fetched() if url != urls[0])
     assert process.returncode == 0, process.stderr
     assert good == {"seed.test": 1, "www.a.test": 2, "b.test": 2}
 
 
-def test_every_kind_of_failure_is_an_experience_and_no_page(scrapy, tmp_path, pages):
+def test_every_kind_of_failure_is_an_experience_and_no_page(crawl, pages):
     kinds = {
         "missing": {"status": 404},
         "error": {"status": 503},
@@ -187,11 +146,11 @@ def test_every_kind_of_failure_is_an_experience_and_no_page(scrapy, tmp_path, pa
     pages.add("http://a.test/pool", status=302, Location="http://a.test/loop")
     for kind, answer in kinds.items():
         pages.add(f"http://a.test/{kind}", **answer)
-    process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0, process.stderr
     assert "Traceback" not in process.stderr
     assert [item["url"] for item in items] == ["http://a.test/"]
-    assert "'tres/pages': 1" in process.stderr
+    assert process.stats["tres/pages"] == 1
     for name in (
         "http_404",
         "http_503",
@@ -200,27 +159,25 @@ def test_every_kind_of_failure_is_an_experience_and_no_page(scrapy, tmp_path, pa
         "redirect_closed",
         "robots",
     ):
-        assert f"'tres/failures/{name}': 1" in process.stderr
+        assert process.stats[f"tres/failures/{name}"] == 1
 
 
-def test_same_text_at_another_url_is_harvested_once(scrapy, tmp_path, pages):
+def test_same_text_at_another_url_is_harvested_once(crawl, pages):
     copies = [f"http://a.test/?sid={i}" for i in range(3)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*copies))
     for url in copies:
         pages.add(url, FOOD.format("pea"))
-    process, items = crawl(scrapy, tmp_path, "-a", "seed=http://a.test/", pages=pages)
+    process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert [item["title"] for item in items] == ["leek soup recipe", "pea soup recipe"]
-    assert "'tres/duplicates': 2" in process.stderr
-    assert "'tres/relevant_pages': 2" in process.stderr
+    assert process.stats["tres/duplicates"] == 2
+    assert process.stats["tres/relevant_pages"] == 2
 
 
-def test_jsonl_stands_beside_scrapys_own_feeds(scrapy, tmp_path, pages):
+def test_jsonl_stands_beside_scrapys_own_feeds(crawl, tmp_path, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
     pages.add("http://a.test/2", FOOD.format("pea"))
     feed = tmp_path / "feed.jsonl"
-    _, items = crawl(
-        scrapy, tmp_path, "-a", "seed=http://a.test/", "-O", f"{feed}:jsonlines", pages=pages
-    )
+    _, items = crawl("-a", "seed=http://a.test/", "-O", f"{feed}:jsonlines", pages=pages)
     assert lines_of(feed) == items
     assert len(items) == 2
 
@@ -268,9 +225,9 @@ def test_port_in_use_is_one_clear_line(scrapy, pages):
 
 
 @pytest.mark.parametrize("seed", ["http://a.test/missing", "http://no-such-host.invalid/"])
-def test_seed_without_a_page_fails_with_one_clear_line(scrapy, tmp_path, pages, seed):
+def test_seed_without_a_page_fails_with_one_clear_line(crawl, tmp_path, pages, seed):
     served = pages if "a.test" in seed else None
-    process, items = crawl(scrapy, tmp_path, "-a", f"seed={seed}", pages=served)
+    process, items = crawl("-a", f"seed={seed}", pages=served)
     assert process.returncode == 1
     assert "Traceback" not in process.stderr
     assert "No seed brought a page" in process.stderr
@@ -307,14 +264,14 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
         ("ache", "judges pages by the pack 'food-svm', which is not in models/"),
     ],
 )
-def test_policy_that_lacks_something_says_so_in_one_line(scrapy, tmp_path, policy, reason):
+def test_policy_that_lacks_something_says_so_in_one_line(crawl, tmp_path, policy, reason):
     models = tmp_path / "models"
     models.mkdir()
     packs = ["food", "vectors"] + ["food-svm"] * (policy == "seedfinder")
     for pack in packs:
         (models / pack).symlink_to(PROJECT / "models" / pack)
     process, items = crawl(
-        *(scrapy, tmp_path, "-a", f"policy={policy}", "-a", f"models={models}"),
+        *("-a", f"policy={policy}", "-a", f"models={models}"),
         *("-a", "seed=http://a.test/", "-s", "LOG_ENABLED=False"),
     )
     assert process.returncode == 1

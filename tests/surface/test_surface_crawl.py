@@ -1,19 +1,15 @@
 """`scrapy crawl surface`, run as a user runs it."""
 
-import json
 import re
 
 import pytest
+from soup import lines_of
 
 
 def surface(scrapy, *arguments, **options):
     return scrapy(
         *("crawl", "surface", "-a", "topic=food", "-s", "DOWNLOAD_DELAY=0"), *arguments, **options
     )
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def test_records_behind_a_search_box_join_the_frontier_and_are_judged(scrapy, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import PROJECT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,7 +127,7 @@ def test_a_phrase_with_other_signs_is_counted_in_words_of_letters() -> None:
 @pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
 def test_the_paper_starts_from_these_keywords(topic: str) -> None:
     """Table 2: #KS."""
-    path = Path(__file__).parents[1] / "models" / topic / "keywords.txt"
+    path = PROJECT / "models" / topic / "keywords.txt"
     keywords = KeywordSet.read(path)
     assert len(keywords.words) == {"food": 10, "sports": 62, "hardware": 11}[topic]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import DATA, PROJECT
 from safetensors.torch import load, save_file
 
 from tres_scrapy.page.file import sha256
@@ -24,8 +25,7 @@ from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError, write_pack
 from tres_scrapy.topic.vectors import WordVectors
 
-SHIPPED = Path(__file__).parents[1] / "models"
-DATA = Path(__file__).parents[2] / "shared" / "data"
+SHIPPED = PROJECT / "models"
 FOOD_CATEGORIES = {"Everyday_life.Food_and_agriculture", "Everyday_life.Drink"}
 OTHER_CATEGORIES = {"Countries", "Science.Biology.Birds", "Science.Chemistry.Chemical_elements"}
 

@@ -8,13 +8,12 @@ from typing import IO, Any
 
 import numpy as np
 import pytest
+from conftest import DATA, PROJECT
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from tres_scrapy.page.file import sha256
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors, train_vectors
-
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.fixture
@@ -193,7 +192,7 @@ def test_texts_that_repeat_too_few_words_train_nothing() -> None:
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the word pairs in shared/data")
 @pytest.mark.parametrize(("pairs", "least"), [("wordsim353.txt", 0.6), ("men3k.txt", 0.62)])
 def test_the_shipped_vectors_rank_word_pairs_as_people_do(pairs: str, least: float) -> None:
-    vectors = WordVectors.load(Path(__file__).parents[1] / "models" / "vectors" / "english.npz")
+    vectors = WordVectors.load(PROJECT / "models" / "vectors" / "english.npz")
     lines = (DATA / pairs).read_text(encoding="utf-8").lower().splitlines()
     rows = [line.split("\t") for line in lines]
     known = [(a, b, float(s)) for a, b, s in rows if a in vectors and b in vectors]

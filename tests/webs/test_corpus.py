@@ -5,11 +5,12 @@ import lzma
 from pathlib import Path
 
 import pytest
+from conftest import DATA
 from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.webs.corpus import CorpusWeb
 
-WIKI = Path(__file__).parents[2] / "shared" / "data" / "wiki.jsonl.xz"
+WIKI = DATA / "wiki.jsonl.xz"
 FOOD = ["Everyday_life.Food_and_agriculture"]
 ROWS = [
     {"id": "Cheese", "title": "Cheese", "categories": FOOD, "links": ["Milk", "Rome", "Gone"],

@@ -14,8 +14,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from archived import record
+from conftest import PROJECT
 from scrapy.exceptions import UsageError
-from test_warc import record
 
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.proxy import Proxy
@@ -23,7 +24,6 @@ from tres_scrapy.webs.web import HTML, Answer
 
 PAGE = Answer(200, b"<html>ok</html>", HTML, "page", True, "pure")
 SERVER = [sys.executable, "-m", "tres_scrapy.webs.server"]
-ROOT = Path(__file__).parents[1]
 
 
 class TinyWeb:
@@ -188,7 +188,7 @@ def test_an_empty_count_has_a_harvest_of_nothing() -> None:
 def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*SERVER, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        stderr=subprocess.PIPE, text=True, cwd=PROJECT,
     )  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
         port = json.loads(server.stdout.readline())["port"]
         second = subprocess.run(
             [*SERVER, "synthetic", "--port", str(port)],
-            capture_output=True, text=True, cwd=ROOT, check=False,
+            capture_output=True, text=True, cwd=PROJECT, check=False,
         )  # fmt: skip
         server.terminate()
     assert second.returncode == 1
@@ -253,7 +253,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
 )
 def test_a_bad_argument_is_one_clear_line(arguments: list[str], words: str) -> None:
     ended = subprocess.run(
-        [*SERVER, *arguments], capture_output=True, text=True, cwd=ROOT, check=False
+        [*SERVER, *arguments], capture_output=True, text=True, cwd=PROJECT, check=False
     )
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1

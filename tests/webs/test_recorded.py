@@ -4,22 +4,15 @@ import tracemalloc
 from io import BytesIO
 
 import pytest
-from test_warc import record
+from archived import HTML, SOUP, answered, record
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tres_scrapy.export.exchange import Exchange, Note
+from tres_scrapy.export.exchange import Note
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 from tres_scrapy.webs import recording as module
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recorded import RecordedWeb
-
-SOUP = b"<html><title>Leek soup</title><body>Simmer the leeks.</body></html>"
-HTML = [("Content-Type", "text/html; charset=utf-8")]
-
-
-def answered(url, body=SOUP, status=200, headers=HTML):
-    return Exchange(url, "GET", [], b"", status, headers, body)
 
 
 def verdict(url, **fields):

@@ -3,20 +3,10 @@ import tracemalloc
 import zlib
 
 import pytest
+from archived import record
 
 from tres_scrapy.webs import warc_file as module
 from tres_scrapy.webs.warc_file import Entry, Skip, read_block, scan
-
-
-def record(url, body=b"<p>soup</p>", *, length=None, extra="", head=None):
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" if head is None else head
-    block = head + body
-    length = len(block) if length is None else length
-    return (
-        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\n{extra}"
-        f"Content-Length: {length}\r\n\r\n"
-    ).encode() + block + b"\r\n\r\n"  # fmt: skip
-
 
 A, B, C = (record(f"http://{host}.test/") for host in "abc")
 
