@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing.spawn
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -27,7 +29,7 @@ settings.register_profile("fast", deadline=None, max_examples=25)
 PROJECT = Path(__file__).parents[1]
 DATA = PROJECT.parent / "shared" / "data"  # texts that are not ours to publish
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
-SLOW_FIXTURES = {"scrapy", "chromium", "browser"}
+SLOW_FIXTURES = {"chromium", "loaded_python", "scrapy"}
 _fast_test: pytest.Item | None = None
 
 
@@ -35,6 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
     is_fast = config.option.markexpr.strip() == "not slow"
     settings.load_profile("fast" if is_fast else "whole")
     sys.addaudithook(_refuse_processes)
+    spawn = multiprocessing.util.spawnv_passfds  # which no audit hook sees
+
+    def spawn_if_slow(*arguments: object) -> int:
+        _refuse_processes("os.posix_spawn", arguments)
+        return spawn(*arguments)
+
+    multiprocessing.util.spawnv_passfds = spawn_if_slow
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -153,10 +162,11 @@ def served() -> Iterator[Pages]:
 
 
 @contextmanager
-def running(*arguments, **options) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str]]:
     """Run `scrapy` beside a test, and no longer than it, however it ends."""
-    command = [interpreter().path, "-m", "scrapy", *map(str, arguments)]
-    with Process(command, **{"cwd": PROJECT, "text": True} | options) as process:
+    python, kind = (sys.executable, subprocess.Popen) if fresh else (interpreter().path, Process)
+    command = [python, "-m", "scrapy", *map(str, arguments)]
+    with kind(command, **{"cwd": PROJECT, "text": True} | options) as process:
         try:
             yield process
         finally:
@@ -222,3 +232,30 @@ def crawl(scrapy, tmp_path):
         return process, lines_of(output) if output.exists() else []
 
     return run
+
+
+@pytest.fixture
+def loaded_python(monkeypatch):
+    """Let processes that the code under test starts be forks of the loaded Python."""
+    path = interpreter().path
+    monkeypatch.setattr(sys, "executable", str(path))
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", os.fsencode(path))
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory):
+    """A crawl of 150 pages, its bookings and the path of its record."""
+    from recorded_run import crawl_of, record  # noqa: PLC0415 - it loads PyTorch
+
+    path = tmp_path_factory.mktemp("run") / "food.run"
+    crawl = crawl_of()
+    return SimpleNamespace(path=path, crawl=crawl, bookings=record(path, crawl))
+
+
+@pytest.fixture
+def read(recorded):
+    """The record, open."""
+    from tres_scrapy.report.record import Record  # noqa: PLC0415 - as above
+
+    with Record(recorded.path) as found:
+        yield found

@@ -61,12 +61,14 @@ def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
     assert tally.count.fetches == len(ANSWERS)
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_crawl_that_cannot_start_says_why() -> None:
     settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": "none"}
     with pytest.raises(CrawlError, match="unknown topic 'none'"):
         crawl_served(RUN, settings, lambda pages: None)
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_crawl_over_http_is_counted_by_the_web_and_told_as_it_goes() -> None:
     settings = {
         "TRES_WEB": "synthetic",

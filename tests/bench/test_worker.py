@@ -15,6 +15,8 @@ from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
 
+pytestmark = pytest.mark.usefixtures("loaded_python")
+
 
 @dataclass(frozen=True)
 class Opener:

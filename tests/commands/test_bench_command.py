@@ -27,6 +27,7 @@ def command(*arguments: object) -> None:
     execute(["scrapy", "tres-bench", *map(str, arguments)], settings)
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "without HTTP, by 2 versions of the code." in (tmp_path / "results.md").read_text()
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_run_that_fails_is_named_and_the_others_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +171,7 @@ def test_documents_that_cannot_be_read_are_named(
         command("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_recording_that_is_not_whole_is_said_to_be_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,6 +193,7 @@ def test_a_recording_that_is_not_whole_is_said_to_be_so(
     assert "no seed brought a page" in "".join(capsys.readouterr())
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +211,7 @@ def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
@@ -214,6 +219,7 @@ def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> Non
         *("tres-bench", *arguments, "--output", tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        fresh=True,
         start_new_session=True,
         # a shell has what it starts in the background ignore it
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, interpreter
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
@@ -229,13 +229,14 @@ def test_urls_are_fetched_politely(scrapy, pages, models: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(models: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(f"{json.dumps({'text': FOOD})}\n" * 200)
     read, write = os.pipe()
     os.close(read)
     arguments = ["tres-classify", "food", tmp_path / "a.jsonl", "--models", models]
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *map(str, arguments)],
+        [interpreter().path, "-m", "scrapy", *map(str, arguments)],
         cwd=PROJECT,
         stdout=write,
         stderr=subprocess.PIPE,
@@ -246,6 +247,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(models: Path, tmp_path: Path)
     assert done.stderr == b""
 
 
+@pytest.mark.slow
 def test_training_libraries_stay_away(models: Path) -> None:
     program = (
         "import sys; from scrapy.cmdline import execute\n"

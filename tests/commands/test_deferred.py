@@ -29,6 +29,7 @@ def test_entry_stands_for_its_command(name):
     assert entry._command.settings == {"LOG_LEVEL": "INFO"}
 
 
+@pytest.mark.slow
 def test_other_commands_do_not_wait_for_pytorch():
     classes = ", ".join(entry.partition(":")[2] for entry in COMMANDS.values())
     program = f"import sys; from tres_scrapy.commands.deferred import {classes}; " + "".join(

@@ -168,6 +168,7 @@ def test_handlers_are_the_browsers_only_if_pages_are_rendered():
     )
 
 
+@pytest.mark.slow
 def test_who_renders_nothing_loads_no_driver():
     program = (
         "import sys, tres_scrapy.addon, tres_scrapy.commands.crawl, tres_scrapy.spiders.tres;"
@@ -292,7 +293,7 @@ def test_browser_that_ends_is_started_again_and_a_job_goes_on_with_it(scrapy, tm
     command += ("-s", f"JOBDIR={job}", "-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS=1")
     proxy = {"http_proxy": f"http://127.0.0.1:{pages.port}"}
     with running(
-        *(*command, "-a", "pages=2"), env=os.environ | proxy, stderr=subprocess.PIPE
+        *(*command, "-a", "pages=2"), fresh=True, env=os.environ | proxy, stderr=subprocess.PIPE
     ) as crawl:
         while not pages.silent & set(pages.fetched()):
             assert crawl.poll() is None, crawl.stderr.read()

@@ -16,6 +16,8 @@ from tres_scrapy.job.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
 from tres_scrapy.live.token import TOKEN_HEADER, Gate
 
+pytestmark = pytest.mark.slow
+
 DATA = ("/state", "/figures", "/page?step=1", "/control", "/nothing", "/../page.py", "//")
 
 

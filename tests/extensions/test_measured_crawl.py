@@ -4,8 +4,11 @@ import re
 import signal
 import subprocess
 
-from conftest import running
+import pytest
+from conftest import running, stats_of
 from scraped import asked, samples_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_running_crawl_is_scraped(tmp_path):
@@ -34,5 +37,5 @@ def test_running_crawl_is_scraped(tmp_path):
     assert samples["tres_gradient_steps_total",] > 0
     assert samples["tres_archive_bytes",] > 0
     last = samples_of(file.read_text(encoding="utf-8"))
-    pages = int(re.search(r"'tres/pages': (\d+)", log)[1])
+    pages = stats_of(log)["tres/pages"]
     assert last["tres_pages_total",] == pages >= samples["tres_pages_total",]

@@ -15,7 +15,7 @@ from threading import Thread
 from types import SimpleNamespace
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, interpreter
 from scrapy.settings import Settings
 
 from tres_scrapy.crawl.crawl import Crawl
@@ -163,12 +163,13 @@ def test_live_line_is_for_terminals_unless_turned_off(monkeypatch, setting):
     assert (shown in screen.shown) == (setting != "0")
 
 
+@pytest.mark.slow
 def test_crawl_in_a_terminal_has_a_live_line_that_tears_no_log_line(tmp_path):
     options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
     options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "progress_interval=0.2")
     options += ("-s", "DOWNLOAD_DELAY=1.5")  # longer than from one drawing to the next
     with terminal(200) as screen:
-        command = [sys.executable, "-m", "scrapy", "crawl", "tres", *options]
+        command = [interpreter().path, "-m", "scrapy", "crawl", "tres", *options]
         process = subprocess.run(command, cwd=PROJECT, stderr=screen.file, timeout=120, check=False)
     assert process.returncode == 0, screen.shown
     assert re.search(r"\r[1-3]/3 pages · .*harvest [\d.]+ %.* · frontier ", screen.shown)

@@ -242,6 +242,7 @@ def test_damaged_job_is_told_in_one_line(crawl, two_pages, tmp_path, statement):
     assert process.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_kills_at_random_instants():
     """The benchmark, in small: its exit status is that of its losses."""
     command = [sys.executable, "benchmarks/kill.py", "--pages", "150", "--kills", "3"]

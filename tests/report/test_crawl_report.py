@@ -23,10 +23,8 @@ Command = import_module("tres_scrapy.commands.tres-report").Command
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "food.run"
-    record(path, crawl_of())
-    return path
+def path(recorded):
+    return recorded.path
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +136,7 @@ def test_only_what_is_of_the_web_is_a_link(url, link):
     assert web_link(url) == link
 
 
+@pytest.mark.slow
 def test_browser_draws_the_figures_and_runs_nothing_else(path, hostile, tmp_path):
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:

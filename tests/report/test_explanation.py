@@ -5,7 +5,6 @@ from argparse import Namespace
 from importlib import import_module
 
 import pytest
-from recorded_run import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.explanation import Explanation, plain
@@ -15,17 +14,9 @@ from tres_scrapy.report.record import Record
 Command = import_module("tres_scrapy.commands.tres-explain").Command
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "food.run"
-    record(path, crawl_of())
-    return path
-
-
 @pytest.fixture
-def read(path):
-    with Record(path) as found:
-        yield found
+def path(recorded):
+    return recorded.path
 
 
 @pytest.fixture

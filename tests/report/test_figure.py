@@ -11,16 +11,13 @@ from tres_scrapy.report.record import Node, Record
 
 
 @pytest.fixture(scope="module")
-def crawl(tmp_path_factory):
-    crawl = crawl_of()
-    crawl.path = tmp_path_factory.mktemp("run") / "food.run"
-    record(crawl.path, crawl)
-    return crawl
+def crawl(recorded):
+    return recorded.crawl
 
 
 @pytest.fixture(scope="module")
-def drawn(crawl):
-    with Record(crawl.path) as read:
+def drawn(recorded):
+    with Record(recorded.path) as read:
         return {picture.name: picture for picture in pictures(read)}
 
 

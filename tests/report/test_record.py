@@ -1,7 +1,6 @@
 """The writer and the reader of a record, one beside the other."""
 
 import sqlite3
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,19 +14,6 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError, open_to_write
 from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.report.rule import RuleBook
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    path = tmp_path_factory.mktemp("run") / "food.run"
-    crawl = crawl_of()
-    return SimpleNamespace(path=path, crawl=crawl, bookings=record(path, crawl))
-
-
-@pytest.fixture
-def read(recorded):
-    with Record(recorded.path) as found:
-        yield found
 
 
 def test_every_booking_is_there_as_it_was(recorded, read):

@@ -46,6 +46,7 @@ def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(crawl, tmp
         process, _ = crawl(
             *("-a", "pages=150", "-a", "random_seed=5", "-s", "TRES_WEB=synthetic"),
             *("-s", f"TRES_WEB_LOG={log}", "-s", "CONCURRENT_REQUESTS=1"),
+            fresh=run == 1,  # with hash seeds of its own
         )
         assert process.returncode == 0, process.stderr
         orders.append([line["url"] for line in lines_of(log)])
@@ -235,6 +236,7 @@ def test_seed_without_a_page_fails_with_one_clear_line(crawl, tmp_path, pages, s
     assert not (tmp_path / "pages.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_once_saves_and_reports(tmp_path):
     output = tmp_path / "pages.jsonl"
     arguments = ("-a", "topic=food", "-a", f"output={output}", "-s", "TRES_WEB=synthetic")

@@ -16,6 +16,8 @@ from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
 from tres_scrapy.topic.pack import Pack
 
+pytestmark = pytest.mark.usefixtures("loaded_python")
+
 FOOD = PROJECT / "models" / "food"
 LIMITS = ReadingLimits()
 PAGES = [

@@ -7,7 +7,6 @@ import json
 import signal
 import ssl
 import subprocess
-import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -15,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from archived import record
-from conftest import PROJECT
+from conftest import PROJECT, interpreter
+from preloaded import Process
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.webs.count import Count
@@ -23,7 +23,6 @@ from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import HTML, Answer
 
 PAGE = Answer(200, b"<html>ok</html>", HTML, "page", True, "pure")
-SERVER = [sys.executable, "-m", "tres_scrapy.webs.server"]
 
 
 class TinyWeb:
@@ -185,13 +184,18 @@ def test_an_empty_count_has_a_harvest_of_nothing() -> None:
     assert Count().summary()["harvest"] == 0.0
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*SERVER, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+def server(*arguments: str) -> list[str]:
+    return [str(interpreter().path), "-m", "tres_scrapy.webs.server", *arguments]
+
+
+def start(*arguments: str) -> Process:
+    return Process(
+        server(*arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, cwd=PROJECT,
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_server_reports_its_port_and_its_count(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with start("synthetic", "--topic", "food", "--seed", "1", "--log", str(log)) as server:
@@ -207,6 +211,7 @@ def test_a_server_reports_its_port_and_its_count(tmp_path: Path) -> None:
     assert json.loads(log.read_text(encoding="utf-8"))["url"] == first["seeds"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_with_its_count(number: signal.Signals) -> None:
     with start("synthetic") as server:
@@ -224,21 +229,23 @@ async def _fetch(port: int, url: str) -> None:
     await writer.wait_closed()
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
-    with start("synthetic") as server:
-        assert server.stdout is not None
-        port = json.loads(server.stdout.readline())["port"]
+    with start("synthetic") as first:
+        assert first.stdout is not None
+        port = json.loads(first.stdout.readline())["port"]
         second = subprocess.run(
-            [*SERVER, "synthetic", "--port", str(port)],
+            server("synthetic", "--port", str(port)),
             capture_output=True, text=True, cwd=PROJECT, check=False,
         )  # fmt: skip
-        server.terminate()
+        first.terminate()
     assert second.returncode == 1
     assert second.stderr.count("\n") == 1
     assert f"port {port}" in second.stderr
     assert "in use" in second.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -253,7 +260,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
 )
 def test_a_bad_argument_is_one_clear_line(arguments: list[str], words: str) -> None:
     ended = subprocess.run(
-        [*SERVER, *arguments], capture_output=True, text=True, cwd=PROJECT, check=False
+        server(*arguments), capture_output=True, text=True, cwd=PROJECT, check=False
     )
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1
@@ -344,6 +351,7 @@ def test_any_status_is_served_in_its_frame(status: int, monkeypatch: pytest.Monk
     talk(conversation)
 
 
+@pytest.mark.slow
 def test_a_server_of_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "a.warc").write_bytes(record("https://a.test/"))
     with start("recorded", "--data", str(tmp_path / "a.warc")) as server:
