@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -186,18 +187,21 @@ def _become(  # noqa: PLR0917
     own = [
         os.path.abspath(place) for place in environment.get("PYTHONPATH", "").split(":") if place
     ]
+    sys.path[:] = [*own, *places]
+    with suppress(ModuleNotFoundError):
+        import_module("sitecustomize")
     sys.modules["__main__"] = ModuleType("__main__")
     first, *rest = arguments
     if first == "-m":
-        sys.path[:] = [directory, *own, *places]
+        sys.path.insert(0, directory)
         sys.argv[:] = ["-m", *rest[1:]]
         runpy._run_module_as_main(rest[0])  # type: ignore[attr-defined]
     elif first == "-c":
-        sys.path[:] = ["", *own, *places]
+        sys.path.insert(0, "")
         sys.argv[:] = ["-c", *rest[1:]]
         exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)  # noqa: S102
     else:
-        sys.path[:] = [str(Path(first).absolute().parent), *own, *places]
+        sys.path.insert(0, str(Path(first).absolute().parent))
         sys.argv[:] = arguments
         code = compile(Path(first).read_bytes(), first, "exec")
         sys.modules["__main__"].__file__ = first

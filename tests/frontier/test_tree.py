@@ -62,7 +62,7 @@ def tree_over(vectors, **options):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     st.lists(
         st.one_of(

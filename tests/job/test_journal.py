@@ -141,7 +141,7 @@ def frontier_of(crawl):
 
 
 @pytest.mark.parametrize("policy", RESUMABLE)
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
 @example(events=list("LLBBLLLHLB"))

@@ -84,7 +84,7 @@ def test_every_link_leads_to_a_host_of_the_web_and_few_are_dead(walk: list[str])
 
 
 @given(st.integers(0, SITES - 1), st.integers(0, 200_000))
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_a_url_is_read_back_as_the_page_it_was_written_for(site: int, draw: int) -> None:
     number = draw % (int(WEB.sites.size[site]) + 4)
     url = url_of(site, number)
@@ -131,7 +131,7 @@ TARGETS = st.one_of(
 
 
 @given(st.integers(0, SITES - 1), TARGETS)
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_any_path_of_a_host_has_an_answer(site: int, target: str) -> None:
     answer = WEB.answer(f"http://{WEB.addresses.host(site)}/{target.lstrip('/')}")
     assert answer.status in (200, 302, 404, 500, 503)
