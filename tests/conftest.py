@@ -20,6 +20,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 from preloaded import Interpreter, Process
+from scrapy.cmdline import execute
+from scrapy.settings import Settings
 from soup import lines_of
 
 os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread costs more than it gives
@@ -171,6 +173,12 @@ def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str
             yield process
         finally:
             process.kill()
+
+
+def command(*arguments: object) -> None:
+    """Run a command of `scrapy` in this process; it ends by SystemExit."""
+    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands", "USER_AGENT": "tres"})
+    execute(["scrapy", *map(str, arguments)], settings)
 
 
 def stats_of(log: str) -> dict[str, object]:

@@ -11,9 +11,7 @@ from time import sleep
 
 import pytest
 from archived import answered
-from conftest import PROJECT, running
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
+from conftest import PROJECT, command, running
 
 from tres_scrapy.bench import comparison_plot as plot
 from tres_scrapy.export.exchange import Note
@@ -22,9 +20,7 @@ from tres_scrapy.export.warc_record import exchange_records, info_record, note_r
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
 
 
-def command(*arguments: object) -> None:
-    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands", "USER_AGENT": "tres"})
-    execute(["scrapy", "tres-bench", *map(str, arguments)], settings)
+bench = partial(command, "tres-bench")
 
 
 @pytest.mark.usefixtures("loaded_python")
@@ -34,7 +30,7 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     output = tmp_path / "bench"
     policies = ["--policies", "random", "breadth_first"]
     with pytest.raises(SystemExit, match="0"):
-        command(*policies, *SMALL, "--max", "none", "--output", output)
+        bench(*policies, *SMALL, "--max", "none", "--output", output)
     kept, damaged = sorted((output / "runs").glob("*.json"))
     before = [path.read_bytes() for path in (kept, damaged)]
     said = capsys.readouterr().out
@@ -43,9 +39,7 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
 
     damaged.write_bytes(before[1][:100])
     with pytest.raises(SystemExit, match="0"):
-        command(
-            "--policies", "random,breadth_first", *SMALL, "--max", "none,10", "--output", output
-        )
+        bench("--policies", "random,breadth_first", *SMALL, "--max", "none,10", "--output", output)
     out, err = capsys.readouterr()
     assert "1 of 4 runs are done already" in out
     assert "breadth_first MAX none" not in out
@@ -64,12 +58,12 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
 def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
-        command(*arguments, "--max", "none")
+        bench(*arguments, "--max", "none")
     (path,) = (tmp_path / "runs").glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "before"}))
     capsys.readouterr()
     with pytest.raises(SystemExit, match="0"):
-        command(*arguments, "--max", "none,10")
+        bench(*arguments, "--max", "none,10")
     assert (
         f"1 of them by other code; delete their files in {path.parent}" in capsys.readouterr().err
     )
@@ -87,7 +81,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
     (broken / "topic.toml").write_text("no pack = ")
     models = f"TRES_MODELS={tmp_path / 'models'}"
     with pytest.raises(SystemExit, match="1"):
-        command(
+        bench(
             "--policies",
             "tres_svm",
             "random",
@@ -135,23 +129,23 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_starts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: [^\n]*{reason}[^\n]*$"):
-        command(*arguments)
+        bench(*arguments)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
     (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
     with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
-        command("--policies", "random", *SMALL, "--output", tmp_path)
+        bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
 def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
     arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
     with pytest.raises(SystemExit, match="0"):
-        command(*arguments)
+        bench(*arguments)
     (tmp_path / "conditions.json").unlink()
     with pytest.raises(SystemExit, match=r"conditions.json is not there, but results are"):
-        command(*arguments)
+        bench(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +162,7 @@ def test_documents_that_cannot_be_read_are_named(
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content)
     with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: {name} [^\n]*$"):
-        command("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
+        bench("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
 
 
 @pytest.mark.usefixtures("loaded_python")
@@ -182,14 +176,14 @@ def test_a_recording_that_is_not_whole_is_said_to_be_so(
     (tmp_path / "a.warc").write_bytes(content[:-9])
     options = ("--web", "recorded", "--data", tmp_path / "a.warc", "--max", "none")
     with pytest.raises(SystemExit, match="0"):
-        command(*options, "--policies", "random", *SMALL, "--output", tmp_path / "bench")
+        bench(*options, "--policies", "random", *SMALL, "--output", tmp_path / "bench")
     out, err = capsys.readouterr()
     assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
     assert "recorded by a crawl on 'soup'" in err
     assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
     options += ("-s", "TRES_SEED=http://c.test/", "--output", tmp_path / "other")
     with pytest.raises(SystemExit, match="1"):
-        command(*options, "--policies", "random", *SMALL)
+        bench(*options, "--policies", "random", *SMALL)
     assert "no seed brought a page" in "".join(capsys.readouterr())
 
 
@@ -199,7 +193,7 @@ def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
 ) -> None:
     arguments = ("--policies", "random", *SMALL, "--max", "none", "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
-        command(*arguments)
+        bench(*arguments)
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
     def full(text: str) -> bytes:
@@ -207,7 +201,7 @@ def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
 
     monkeypatch.setattr(plot, "_svg", full)
     with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*No space"):
-        command(*arguments)
+        bench(*arguments)
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 

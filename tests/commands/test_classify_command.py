@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROJECT, interpreter
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
+from conftest import PROJECT, command, interpreter
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.pack import write_pack
@@ -49,10 +47,8 @@ def classify(
 
     def run(*arguments: str | Path, topic: str = "food", stdin: bytes = b"") -> Answer:
         monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin)))
-        settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands"})
-        command = ["scrapy", "tres-classify", topic, "--models", models, *arguments]
         with pytest.raises(SystemExit) as exited:
-            execute([str(each) for each in command], settings)
+            command("tres-classify", topic, "--models", models, *arguments)
         out, err = capsys.readouterr()
         if isinstance(exited.value.code, int):
             return exited.value.code, out, err

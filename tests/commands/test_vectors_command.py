@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 import lzma
+from functools import partial
 from pathlib import Path
 
 import pytest
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
+from conftest import command
 
 from tres_scrapy.topic.vectors import WordVectors
 
@@ -21,9 +21,7 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path / "texts.jsonl.xz"
 
 
-def command(*arguments: str | Path) -> None:
-    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands"})
-    execute(["scrapy", "tres-vectors", *map(str, arguments)], settings)
+vectors_command = partial(command, "tres-vectors")
 
 
 def test_vectors_of_texts_are_trained_and_written(
@@ -31,7 +29,7 @@ def test_vectors_of_texts_are_trained_and_written(
 ) -> None:
     output = tmp_path / "new" / "v.npz"
     with pytest.raises(SystemExit, match="0"):
-        command(texts, "--output", output, "--dimension", 6, "--epochs", 2, "--words", 9)
+        vectors_command(texts, "--output", output, "--dimension", 6, "--epochs", 2, "--words", 9)
     vectors = WordVectors.load(output)
     assert set(vectors.words) == set(WORDS)
     assert vectors.matrix.shape == (4, 6)
@@ -44,7 +42,9 @@ def test_vectors_of_texts_are_trained_and_written(
 def test_vectors_of_another_maker_are_converted(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("the 1 2\nmilk 3 4\nwine 5 6\n")
     with pytest.raises(SystemExit, match="0"):
-        command("--from", tmp_path / "glove.txt", "--output", tmp_path / "v.npz", "--words", 2)
+        vectors_command(
+            "--from", tmp_path / "glove.txt", "--output", tmp_path / "v.npz", "--words", 2
+        )
     assert WordVectors.load(tmp_path / "v.npz").words == ["the", "milk"]
 
 
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
     monkeypatch.chdir(tmp_path)
     Path("empty.jsonl").touch()
     with pytest.raises(SystemExit, match=rf"scrapy tres-vectors: .*{reason}[^\n]*$"):
-        command(*arguments)
+        vectors_command(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["empty.jsonl"]
 
 
@@ -73,5 +73,5 @@ def test_files_or_a_source_are_asked_for(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        command(*arguments, "--output", "v.npz")
+        vectors_command(*arguments, "--output", "v.npz")
     assert "text files, or --from" in capsys.readouterr().err

@@ -25,18 +25,13 @@ PUBLIC = "8.8.8.8"  # never connected to: each test gives another answer by then
 
 
 @pytest.fixture
-def crawl(scrapy, tmp_path):
+def crawl(crawl, tmp_path):
     """Crawl; return the process, which has no traceback."""
 
     def run(seed, *arguments, names=None, **options):
         script = tmp_path / "crawl.py"
         script.write_text(SCRIPT.format(names=names or {}))
-        process = scrapy(
-            *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'o.jsonl'}"),
-            *("-a", f"seed={seed}", "-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
-            program=(str(script),),
-            **options,
-        )
+        process, _ = crawl("-a", f"seed={seed}", *arguments, program=(str(script),), **options)
         assert "Traceback" not in process.stderr
         return process
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import PROJECT
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
+from conftest import PROJECT, command
 
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.bilstm import BiLstm
@@ -121,11 +119,6 @@ def test_vectors_outside_the_models_directory_are_refused(models: Path, tmp_path
     outside = shutil.copy(models / "vectors" / "small.npz", tmp_path)
     with pytest.raises(ValueError, match=r"beside the packs that name them"):
         train_pack(models / "food", KEYWORDS, documents(), Path(outside))
-
-
-def command(*arguments: str | Path) -> None:
-    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands"})
-    execute(["scrapy", *map(str, arguments)], settings)
 
 
 def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
