@@ -5,14 +5,11 @@ import logging
 import pytest
 from scrapy import Request
 from scrapy.http import Response
+from soup import FOOD
 
 from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
 
 SECRET = "s3cret"  # noqa: S105 - of nobody
-RECIPE = (
-    "<title>Soup</title><p>A recipe for soup: chop the onions, simmer the vegetables in butter, "
-    "add cream, cheese and pepper, bake the bread, serve the dish hot with wine and salt.</p>"
-)
 
 
 @pytest.mark.parametrize(
@@ -61,24 +58,21 @@ def test_a_log_record_loses_credentials_and_commands_to_a_terminal(said, told):
     assert record.getMessage() == f"{told}, 100 %"
 
 
-def test_credentials_reach_no_item_and_no_log(scrapy, tmp_path, pages):
+def test_credentials_reach_no_item_and_no_log(crawl, pages):
     place = f"me:{SECRET}@"
     pages.add("http://a.test/", f'<a href="http://{place}b.test/1">x</a> <a href="/2">x</a>')
-    pages.add("http://b.test/1", RECIPE)
+    pages.add("http://b.test/1", FOOD.format("leek"))
     pages.add("http://a.test/2", status=301, Location=f"http://{place}b.test/3")
     pages.add(
         "http://b.test/3", f'<meta http-equiv="refresh" content="0;url=http://{place}b.test/4">'
     )
-    pages.add("http://b.test/4", RECIPE.replace("soup", "omelette with fresh eggs"))
-    output = tmp_path / "o.jsonl"
-    process = scrapy(
-        *("crawl", "tres", "-a", "topic=food", "-a", f"seed=http://{place}a.test/"),
-        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=DEBUG"),
-        pages=pages,
+    pages.add("http://b.test/4", FOOD.format("pea"))
+    process, items = crawl(
+        *("-a", f"seed=http://{place}a.test/", "-s", "LOG_LEVEL=DEBUG"), pages=pages
     )
     assert process.returncode == 0, process.stderr
     assert {f"http://b.test/{i}" for i in (1, 3, 4)} < set(pages.fetched())
-    assert len(output.read_text().splitlines()) == 2
+    assert len(items) == 2
     assert "Redirecting (meta refresh) to <GET http://b.test/4>" in process.stderr
-    assert SECRET not in output.read_text() + process.stderr + process.stdout
+    assert SECRET not in str(items) + process.stderr + process.stdout
     assert SECRET not in str(pages.requests)
