@@ -13,6 +13,8 @@ from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.policies.rivals import ache
 
+pytestmark = pytest.mark.slow
+
 PAGES = 40
 ACHE_LEARNS = 15  # so that the crawl is long enough to be led by what it has learned
 NO_SLOW_HOSTS = """
