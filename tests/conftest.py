@@ -1,25 +1,83 @@
 from __future__ import annotations
 
+import multiprocessing.spawn
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import threading
+from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic
+from types import SimpleNamespace
 
 import pytest
-import torch
 from hypothesis import settings
+from preloaded import Interpreter, Process
+from scrapy.cmdline import execute
+from scrapy.settings import Settings
+from soup import lines_of
 
-torch.set_num_threads(1)  # the networks are small: a second thread costs more than it gives
-settings.register_profile("untimed", deadline=None)  # other work may slow any example
-settings.load_profile("untimed")
+os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread costs more than it gives
+settings.register_profile("whole", deadline=None)  # other work may slow any example
+settings.register_profile("fast", deadline=None, max_examples=25)
 
 PROJECT = Path(__file__).parents[1]
+DATA = PROJECT.parent / "shared" / "data"  # texts that are not ours to publish
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
+SLOW_FIXTURES = {"chromium", "loaded_python", "scrapy"}
+_fast_test: pytest.Item | None = None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    is_fast = config.option.markexpr.strip() == "not slow"
+    settings.load_profile("fast" if is_fast else "whole")
+    sys.addaudithook(_refuse_processes)
+    spawn = multiprocessing.util.spawnv_passfds  # which no audit hook sees
+
+    def spawn_if_slow(*arguments: object) -> int:
+        _refuse_processes("os.posix_spawn", arguments)
+        return spawn(*arguments)
+
+    multiprocessing.util.spawnv_passfds = spawn_if_slow
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    global _fast_test  # noqa: PLW0603 - an audit hook cannot be removed
+    _fast_test = None if item.get_closest_marker("slow") else item
+    try:
+        return (yield)
+    finally:
+        _fast_test = None
+
+
+def _refuse_processes(event: str, _: tuple[object, ...]) -> None:
+    if event in STARTS and _fast_test is not None:
+        raise RuntimeError(f"{_fast_test.name} starts a process: mark it with pytest.mark.slow")
+
+
+def pytest_sessionfinish() -> None:
+    if interpreter.cache_info().currsize:
+        interpreter().close()
+
+
+@cache
+def interpreter() -> Interpreter:
+    """Return the `python` that has loaded all large libraries, started at its first use."""
+    return Interpreter(Path(tempfile.mkdtemp(prefix="tres")))
 
 
 @dataclass
@@ -106,26 +164,56 @@ def served() -> Iterator[Pages]:
 
 
 @contextmanager
-def running(*arguments, **options) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str]]:
     """Run `scrapy` beside a test, and no longer than it, however it ends."""
-    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
-    with subprocess.Popen(command, cwd=PROJECT, text=True, **options) as process:
+    python, kind = (sys.executable, subprocess.Popen) if fresh else (interpreter().path, Process)
+    command = [python, "-m", "scrapy", *map(str, arguments)]
+    with kind(command, **{"cwd": PROJECT, "text": True} | options) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
+def command(*arguments: object) -> None:
+    """Run a command of `scrapy` in this process; it ends by SystemExit."""
+    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands", "USER_AGENT": "tres"})
+    execute(["scrapy", *map(str, arguments)], settings)
+
+
+def stats_of(log: str) -> dict[str, object]:
+    """Return the stats that a crawl logged at its end, times left out."""
+    dumped = log.rpartition("Dumping Scrapy stats:\n")[2].partition("}\n")[0]
+    found = re.findall(r"^[{ ]'(.+?)': (?!datetime)(.+?),?$", dumped, re.MULTILINE)
+    return {name: literal_eval(value) for name, value in found}
+
+
+class Ended(subprocess.CompletedProcess[str]):
+    """A process that has ended."""
+
+    @property
+    def stats(self) -> dict[str, object]:
+        return stats_of(self.stderr)
+
+
 @pytest.fixture(scope="session")
 def scrapy():
-    """Run `scrapy` in the project as a user would."""
+    """Run `scrapy` in the project as a user would, `fresh` in a Python that has loaded nothing."""
 
-    def run(*arguments, pages=None, project=PROJECT, program=("-m", "scrapy"), timeout=300):
+    def run(
+        *arguments,
+        pages=None,
+        project=PROJECT,
+        program=("-m", "scrapy"),
+        timeout=300,
+        fresh=False,
+    ):
         environment = dict(os.environ)
         if pages is not None:
             environment["http_proxy"] = f"http://127.0.0.1:{pages.port}"
-        return subprocess.run(
-            [sys.executable, *program, *map(str, arguments)],
+        python = sys.executable if fresh else interpreter().path
+        ended = subprocess.run(
+            [python, *program, *map(str, arguments)],
             cwd=project,
             env=environment,
             capture_output=True,
@@ -133,5 +221,49 @@ def scrapy():
             timeout=timeout,
             check=False,
         )
+        return Ended(ended.args, ended.returncode, ended.stdout, ended.stderr)
 
     return run
+
+
+@pytest.fixture
+def crawl(scrapy, tmp_path):
+    """Run `scrapy crawl tres` for food without delays; return the process and its items."""
+
+    def run(*arguments, **options):
+        output = tmp_path / "pages.jsonl"
+        process = scrapy(
+            *("crawl", "tres", "-a", "topic=food", "-a", f"output={output}"),
+            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
+            **options,
+        )
+        return process, lines_of(output) if output.exists() else []
+
+    return run
+
+
+@pytest.fixture
+def loaded_python(monkeypatch):
+    """Let processes that the code under test starts be forks of the loaded Python."""
+    path = interpreter().path
+    monkeypatch.setattr(sys, "executable", str(path))
+    monkeypatch.setattr(multiprocessing.spawn, "_python_exe", os.fsencode(path))
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory):
+    """A crawl of 150 pages, its bookings and the path of its record."""
+    from recorded_run import crawl_of, record  # noqa: PLC0415 - it loads PyTorch
+
+    path = tmp_path_factory.mktemp("run") / "food.run"
+    crawl = crawl_of()
+    return SimpleNamespace(path=path, crawl=crawl, bookings=record(path, crawl))
+
+
+@pytest.fixture
+def read(recorded):
+    """The record, open."""
+    from tres_scrapy.report.record import Record  # noqa: PLC0415 - as above
+
+    with Record(recorded.path) as found:
+        yield found

@@ -5,11 +5,10 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, interpreter
 
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.web import Answer
@@ -41,7 +40,7 @@ def served_pages(log):
 def crawl_synthetic_web(spider, tmp_path, kitchen):
     """Crawl by a spider and return the items, the true labels of what was served, and the log."""
     log, feed = tmp_path / f"{spider}.log", tmp_path / f"{spider}.jsonl"
-    command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--log", log]
+    command = [interpreter().path, "-m", "tres_scrapy.webs.server", "synthetic", "--log", log]
     with subprocess.Popen(
         command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as web:

@@ -66,6 +66,7 @@ def test_inputs_are_the_same_in_every_run(fuzz, tmp_path):
         assert len(set(drawn)) > 15
 
 
+@pytest.mark.slow
 def test_no_target_has_a_finding():
     command = [sys.executable, "benchmarks/fuzz.py", "--inputs", "5000"]
     run = subprocess.run(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections import Counter
@@ -11,8 +10,10 @@ from urllib.parse import urlsplit
 
 import hostile
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, stats_of
 from trap import TRAPS
+
+pytestmark = pytest.mark.slow
 
 MAX = 10  # pages of one domain
 TIMEOUT = 8  # seconds; the delay and this are all that differs from the settings as shipped
@@ -44,8 +45,7 @@ class Crawl:
     memory: int  # bytes, at most
 
     def stat(self, name):
-        found = re.search(rf"'{re.escape(name)}': (\d+)", self.log)
-        return int(found[1]) if found else 0
+        return stats_of(self.log).get(name, 0)
 
     def harvested(self, host):
         return [item["final_url"] for item in self.items if host in item["final_url"]]

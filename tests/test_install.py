@@ -11,6 +11,8 @@ from random import Random
 import pytest
 from conftest import PROJECT
 
+pytestmark = pytest.mark.slow
+
 MOST_BYTES = 40 * 10**6
 BUILD = "from setuptools.build_meta import build_wheel; build_wheel({!r})"
 RELEVANT = ["cheese", "milk", "cave", "rind", "curd", "whey", "goat", "cream", "butter", "bread"]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -14,7 +13,9 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, stats_of
+
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("scrapyd", reason="scrapyd is not installed: pip install '.[scrapyd]'")
 pytest.importorskip("scrapyd_client", reason="scrapyd-client is not installed")
@@ -169,7 +170,7 @@ def test_project_is_deployed_scheduled_cancelled_and_gone_on_with(server, projec
     kept = [item["url"] for item in server.items("long")]
     assert f"'item_scraped_count': {len(kept)}" in log
 
-    pages = int(re.findall(r"'tres/pages': (\d+)", log)[-1])
+    pages = stats_of(log)["tres/pages"]
     server.schedule("long", pages=pages + 10)  # the same job goes on
     server.wait(lambda: "'finish_reason': 'page_limit'" in server.log("long"))
     server.wait(lambda: not server.jobs("running"))

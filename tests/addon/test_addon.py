@@ -1,0 +1,132 @@
+"""Somebody else's project, made a focused crawler by one line in ADDONS."""
+
+import json
+
+import pytest
+from scrapy.core.scheduler import Scheduler
+from scrapy.extensions.spiderstate import SpiderState
+from scrapy.settings import Settings
+from scrapy.utils.conf import build_component_list
+
+from tres_scrapy import settings as ours
+from tres_scrapy.addon import LIMITS, TresAddon
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.scheduler import TreeFrontierScheduler
+
+SETTINGS = """
+SPIDER_MODULES = ["theirs.spiders"]
+ADDONS = {"tres_scrapy.addon.TresAddon": 100}
+ITEM_PIPELINES = {"theirs.pipelines.Shout": 300}
+TRES_TOPIC = "food"
+TRES_OUTPUT = "relevant.jsonl"
+"""
+SPIDER = """
+from scrapy import Spider
+
+
+class Theirs(Spider):
+    name = "theirs"
+    allowed_domains = ["a.test"]
+    start_urls = ["http://a.test/"]
+
+    def parse(self, response):
+        yield {"url": response.url, "from": response.meta.get("from")}
+        for href in response.css("a.follow::attr(href)").getall():
+            yield response.follow(href, self.parse_next, meta={"from": response.url})
+
+    def parse_next(self, response):
+        yield from self.parse(response)
+        if response.url.endswith("bad"):
+            raise ValueError("a bug of theirs")
+"""
+PIPELINE = """
+class Shout:
+    def process_item(self, item):
+        return item | {"shout": True}
+"""
+
+
+def project(tmp_path):
+    """Write the project's files."""
+    package = tmp_path / "theirs"
+    package.mkdir()
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = theirs.settings\n")
+    (package / "__init__.py").touch()
+    (package / "settings.py").write_text(SETTINGS)
+    (package / "spiders").mkdir()
+    (package / "spiders" / "__init__.py").write_text(SPIDER)
+    (package / "pipelines.py").write_text(PIPELINE)
+
+
+def follow(*hrefs):
+    return "".join(f'<a class="follow" href="{href}">bread</a> ' for href in hrefs)
+
+
+def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tmp_path, pages):
+    project(tmp_path)
+    pages.add("http://a.test/", '<a class="follow" href="/2">bread</a> <a href="/3">no</a>')
+    pages.add("http://a.test/2", '<a class="follow" href="/">home</a>')
+    process = scrapy("crawl", "theirs", "-O", "feed.json", project=tmp_path, pages=pages)
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr
+    assert json.loads((tmp_path / "feed.json").read_text()) == [
+        {"url": "http://a.test/", "from": None, "shout": True},
+        {"url": "http://a.test/2", "from": "http://a.test/", "shout": True},
+    ]
+    assert pages.fetched() == ["http://a.test/", "http://a.test/2"]
+    assert process.stats["tres/pages"] == 2
+    assert process.stats["finish_reason"] == "frontier_exhausted"
+
+
+def test_each_link_of_a_foreign_spider_is_fetched_once_by_its_own_callback(scrapy, tmp_path, pages):
+    project(tmp_path)
+    urls = [f"http://a.test/{i}" for i in range(40)]
+    pages.add("http://a.test/", follow(*urls, *urls, "/bad", "http://off.test/"))
+    for url in urls:
+        pages.add(url)
+    pages.add("http://a.test/bad", follow("/after"))
+    pages.add("http://a.test/after")
+    process = scrapy("crawl", "theirs", "-O", "feed.json", project=tmp_path, pages=pages)
+    assert process.returncode == 0, process.stderr
+    expected = ["http://a.test/", *urls, "http://a.test/after", "http://a.test/bad"]
+    assert sorted(pages.fetched()) == sorted(expected)
+    items = json.loads((tmp_path / "feed.json").read_text())
+    assert sorted(item["url"] for item in items) == sorted(expected)
+    assert all(item["from"] for item in items if item["url"] != "http://a.test/")
+    assert process.stats["tres/pages"] == 43
+    assert "KeyError" not in process.stderr
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_what_runs_code_of_others_is_off_unless_their_project_wants_it(wanted):
+    """SpiderState unpickles a file of JOBDIR; the other two listen for Python to execute."""
+    names = ("REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED")
+    settings = Settings(dict.fromkeys(names, True) | {"EXTENSIONS": {SpiderState: 0}})
+    settings = settings if wanted else Settings()
+    TresAddon().update_settings(settings)
+    assert [settings.getbool(name) for name in names] == [wanted, wanted]
+    extensions = settings.get_component_priority_dict_with_base("EXTENSIONS")
+    assert (SpiderState in build_component_list(extensions)) == wanted
+
+
+def test_limits_of_ours_hold_where_the_project_has_none_of_its_own():
+    settings = Settings()
+    TresAddon().update_settings(settings)
+    assert {name: settings[name] for name in LIMITS} == LIMITS
+    assert settings.getdict("DOWNLOAD_HANDLERS") == ours.DOWNLOAD_HANDLERS
+    own = {"DOWNLOAD_TIMEOUT": 7, "DOWNLOAD_HANDLERS": {"https": "theirs.Handler", "ftp": None}}
+    settings = Settings(own)
+    TresAddon().update_settings(settings)
+    assert settings["DOWNLOAD_TIMEOUT"] == 7
+    assert settings.getdict("DOWNLOAD_HANDLERS") == own["DOWNLOAD_HANDLERS"] | {
+        "http": ours.DOWNLOAD_HANDLERS["http"]
+    }
+
+
+@pytest.mark.parametrize("scheduler", [Scheduler, "scrapy.core.scheduler.Scheduler"])
+def test_scheduler_of_the_projects_own_is_refused(scheduler):
+    with pytest.raises(ConfigError, match=r"SCHEDULER .* is a scheduler itself; unset it"):
+        TresAddon().update_settings(Settings({"SCHEDULER": scheduler}))
+    settings = Settings({"SCHEDULER": TreeFrontierScheduler})
+    TresAddon().update_settings(settings)
+    assert settings["SCHEDULER"] is TreeFrontierScheduler

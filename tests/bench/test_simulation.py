@@ -1,0 +1,133 @@
+import json
+import os
+import sys
+from io import StringIO
+
+import pytest
+
+from tres_scrapy import settings
+from tres_scrapy.bench import simulation as module
+from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.config.config import Config
+from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.policies.rivals import ache
+
+pytestmark = pytest.mark.slow
+
+PAGES = 40
+ACHE_LEARNS = 15  # so that the crawl is long enough to be led by what it has learned
+NO_SLOW_HOSTS = """
+from tres_scrapy.webs.synthetic import SyntheticWeb
+SyntheticWeb._delay = lambda self, site: 0.0
+"""
+CRAWL_EACH = (
+    f"""
+from tres_scrapy.policies.rivals import ache
+ache.LEARNING_LIMIT = {ACHE_LEARNS}
+"""
+    + """
+import sys
+from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.utils.defer import deferred_f_from_coro_f
+from scrapy.utils.project import get_project_settings
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from twisted.internet.task import react
+
+@deferred_f_from_coro_f
+async def main(_):
+    pages, directory, *policies = sys.argv[1:]
+    for policy in policies:
+        settings = get_project_settings()
+        settings.set("CONCURRENT_REQUESTS", 1)
+        settings.set("TRES_WEB_LOG", f"{directory}/{policy}.jsonl")
+        runner = AsyncCrawlerRunner(settings)
+        crawler = runner.create_crawler("tres")
+        await runner.crawl(
+            crawler, topic="food", pages=pages, policy=policy, random_seed="3", web="synthetic",
+            web_seed="3", max_per_domain="10", output=f"{directory}/{policy}-items.jsonl",
+        )
+        count, relevant = (crawler.stats.get_value(f"tres/web/{n}") for n in ("pages", "relevant"))
+        print(f"{policy} {count} pages, {relevant} relevant")
+
+react(main)
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    """The worlds of food's synthetic web 3, by the pack that judges in them."""
+    return {}
+
+
+def config_of(policy, **options):
+    options = {"web": "synthetic", "web_seed": 3, "topic": "food", "pages": PAGES} | options
+    return Config(policy=policy, random_seed=3, **options)
+
+
+def simulation_of(worlds, policy, **options):
+    config = config_of(policy, **options)
+    if config.pack not in worlds:
+        worlds[config.pack] = World(config, user_agent=settings.USER_AGENT)
+    simulation = Simulation(worlds[config.pack], config)
+    simulation.count.log = StringIO()
+    return simulation
+
+
+def fetched(log):
+    """The URLs of a web's log in order, without robots.txt and without retries."""
+    rows = [json.loads(line) for line in log.splitlines()]
+    return [row["url"] for row in rows if row["kind"] != "robots" and not row["duplicate"]]
+
+
+def test_order_is_that_of_crawls_with_one_request_at_a_time(scrapy, worlds, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
+    monkeypatch.setattr(ache, "LEARNING_LIMIT", ACHE_LEARNS)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    crawls = scrapy(PAGES, tmp_path, *POLICIES, program=("-c", CRAWL_EACH))
+    assert crawls.returncode == 0, crawls.stderr[-2000:]
+    for policy in POLICIES:
+        simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))
+        result = simulation.run()
+        log = (tmp_path / f"{policy}.jsonl").read_text()
+        assert fetched(simulation.count.log.getvalue()) == fetched(log), policy
+        assert result.pages == PAGES
+        count = f"{policy} {result.pages} pages, {result.relevant} relevant"
+        assert count in crawls.stdout.splitlines()
+
+
+def test_order_does_not_depend_on_what_other_crawls_have_read_before(worlds):
+    cold = simulation_of({}, "tres", pages=150)
+    cold.run()
+    for policy in ("random", "best_first"):
+        simulation_of(worlds, policy, pages=60).run()
+    warm = simulation_of(worlds, "tres", pages=150)
+    warm.run()
+    assert warm.order == cold.order
+
+
+def test_series_ends_with_the_count_and_rises(worlds):
+    result = simulation_of(worlds, "tres").run()
+    series = result.series
+    assert series.pages == list(range(1, PAGES + 1))
+    assert series.relevant[-1] == result.relevant
+    assert series.domains == sorted(series.domains)
+    assert series.leaves[-1] >= 1
+    assert all(each > 0 for each in series.decision_ms)
+
+
+@pytest.mark.parametrize("marks", [3, 1])
+def test_series_ends_with_the_last_page_though_it_is_no_mark(worlds, monkeypatch, marks):
+    monkeypatch.setattr(module, "MARKS", marks)
+    every = (PAGES - 1) // marks
+    series = simulation_of(worlds, "random", pages=PAGES - 1).run().series
+    assert series.pages == [*range(every, PAGES - 1, every), PAGES - 1]
+    assert len(series.relevant) == len(series.decision_ms) == len(series.pages)
+
+
+def test_progress_adds_up_to_the_pages(worlds):
+    told = []
+    result = simulation_of(worlds, "random").run(told.append)
+    assert sum(told) == result.pages == PAGES

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import signal
+import subprocess
+from functools import partial
+from pathlib import Path
+from time import sleep
+
+import pytest
+from archived import answered
+from conftest import PROJECT, command, running
+
+from tres_scrapy.bench import comparison_plot as plot
+from tres_scrapy.export.exchange import Note
+from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+
+SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
+
+
+bench = partial(command, "tres-bench")
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "bench"
+    policies = ["--policies", "random", "breadth_first"]
+    with pytest.raises(SystemExit, match="0"):
+        bench(*policies, *SMALL, "--max", "none", "--output", output)
+    kept, damaged = sorted((output / "runs").glob("*.json"))
+    before = [path.read_bytes() for path in (kept, damaged)]
+    said = capsys.readouterr().out
+    assert "random        MAX none  food      seed 1: harvest" in said
+    assert f"2 runs, see {output / 'results.md'}" in said
+
+    damaged.write_bytes(before[1][:100])
+    with pytest.raises(SystemExit, match="0"):
+        bench("--policies", "random,breadth_first", *SMALL, "--max", "none,10", "--output", output)
+    out, err = capsys.readouterr()
+    assert "1 of 4 runs are done already" in out
+    assert "breadth_first MAX none" not in out
+    assert f"{damaged} is damaged" in err
+    assert kept.read_bytes() == before[0]
+    assert "other code" not in err
+    counts = [
+        {name: json.loads(text)[name] for name in ("relevant", "domains", "fetches")}
+        for text in (before[1], damaged.read_bytes())
+    ]
+    assert counts[0] == counts[1]
+    page = (output / "results.md").read_text()
+    assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
+
+
+def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        bench(*arguments, "--max", "none")
+    (path,) = (tmp_path / "runs").glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "before"}))
+    capsys.readouterr()
+    with pytest.raises(SystemExit, match="0"):
+        bench(*arguments, "--max", "none,10")
+    assert (
+        f"1 of them by other code; delete their files in {path.parent}" in capsys.readouterr().err
+    )
+    assert "without HTTP, by 2 versions of the code." in (tmp_path / "results.md").read_text()
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_a_run_that_fails_is_named_and_the_others_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "models" / "food-svm"
+    broken.mkdir(parents=True)
+    for pack in ("food", "vectors"):
+        (tmp_path / "models" / pack).symlink_to(PROJECT / "models" / pack)
+    (broken / "topic.toml").write_text("no pack = ")
+    models = f"TRES_MODELS={tmp_path / 'models'}"
+    with pytest.raises(SystemExit, match="1"):
+        bench(
+            "--policies",
+            "tres_svm",
+            "random",
+            *SMALL,
+            "--max",
+            "none",
+            "-s",
+            models,
+            "--output",
+            tmp_path,
+        )
+    said = capsys.readouterr()
+    (failure,) = said.err.splitlines()
+    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: PackError: ")
+    assert "1 run, see" in said.out
+    assert "| Random | " in (tmp_path / "results.md").read_text()
+    trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()
+    assert "Traceback" in trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--policies", "treerandom"], "--policies 'treerandom' .* did you mean tree_random"),
+        (["--max", "2_5"], "--max '2_5' must be at least 1 and must not rise"),
+        (["--seeds", "x"], "--seeds 'x' must be a whole number"),
+        (["--pages", "0"], "--pages '0' must be a whole number from 1 up"),
+        (["--jobs", "0"], "--jobs '0' must be a whole number from 1 up"),
+        (["--topics", "fod"], "unknown topic 'fod'"),
+        (["--topics", "food-svm", "--policies", "tres"], "'food-svm' has no synthetic web"),
+        (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
+        (["--web", "deep"], "--web 'deep' must be one of synthetic, corpus, recorded"),
+        (["--web", "corpus"], "--data FILE"),
+        (["--web", "recorded"], "--data FILE"),
+        (["--web", "recorded", "--data", "missing.warc"], "no WARC file at 'missing.warc'"),
+        (["--web", "corpus", "--data", "missing.jsonl"], "missing.jsonl"),
+        (["-s", "TRES_GAMMA=2"], "TRES_GAMMA"),
+        (["-s", "TRES_GAMA=0"], "did you mean TRES_GAMMA"),
+        (["-s", "TRES_POLICY=tres"], "TRES_POLICY is not for a benchmark: use --policies"),
+        (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing without --http"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: [^\n]*{reason}[^\n]*$"):
+        bench(*arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
+    (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
+    with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
+        bench("--policies", "random", *SMALL, "--output", tmp_path)
+
+
+def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
+    arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
+    with pytest.raises(SystemExit, match="0"):
+        bench(*arguments)
+    (tmp_path / "conditions.json").unlink()
+    with pytest.raises(SystemExit, match=r"conditions.json is not there, but results are"):
+        bench(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("whole.jsonl", b"\xbe"),
+        ("no.jsonl.xz", b"no xz"),
+        ("cut.jsonl.xz", lzma.compress(b"{}\n" * 99)[:-20]),
+    ],
+)
+def test_documents_that_cannot_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: {name} [^\n]*$"):
+        bench("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_a_recording_that_is_not_whole_is_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = exchange_records(answered("http://a.test/"))
+    info = info_record("a.warc", {"topic": "soup", "seeds": "http://a.test/"})
+    verdict = note_record(Note("http://a.test/", {"relevant": "true"}))
+    content = b"".join([*info, *page, *verdict, *exchange_records(answered("http://b.test/"))])
+    (tmp_path / "a.warc").write_bytes(content[:-9])
+    options = ("--web", "recorded", "--data", tmp_path / "a.warc", "--max", "none")
+    with pytest.raises(SystemExit, match="0"):
+        bench(*options, "--policies", "random", *SMALL, "--output", tmp_path / "bench")
+    out, err = capsys.readouterr()
+    assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
+    assert "recorded by a crawl on 'soup'" in err
+    assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
+    options += ("-s", "TRES_SEED=http://c.test/", "--output", tmp_path / "other")
+    with pytest.raises(SystemExit, match="1"):
+        bench(*options, "--policies", "random", *SMALL)
+    assert "no seed brought a page" in "".join(capsys.readouterr())
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ("--policies", "random", *SMALL, "--max", "none", "--output", tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        bench(*arguments)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def full(text: str) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(plot, "_svg", full)
+    with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*No space"):
+        bench(*arguments)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
+    seeds = [str(seed) for seed in range(60)]
+    arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
+    with running(
+        *("tres-bench", *arguments, "--output", tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        fresh=True,
+        start_new_session=True,
+        # a shell has what it starts in the background ignore it
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
+            sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of the command
+        _, err = process.communicate(timeout=300)  # waits for all who hold the pipes
+    assert process.returncode == 130
+    done = len(list(tmp_path.glob("runs/*.json")))
+    assert 0 < done < len(seeds)
+    assert err == (
+        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; the same command goes on\n"
+    )
+    assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + done

@@ -1,0 +1,140 @@
+"""Faults around a crawl: it goes on, or it stops with one line of reason and goes on later."""
+
+import json
+import os
+import re
+import sys
+
+import pytest
+from conftest import PROJECT
+from soup import FOOD
+
+NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
+HOSTS = [f"http://{name}.test/" for name in NAMES]
+NO_MORE_FILES = """
+import atexit, resource, runpy
+from tres_scrapy.extensions.learner import Learner
+note_answer = Learner.note_answer
+def exhaust(self):
+    note_answer(self)
+    if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        # What torch does at exit may read files: its complaint would not be the crawl's.
+        atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
+Learner.note_answer = exhaust
+runpy.run_module("scrapy", run_name="__main__")
+"""
+ONE_BAD_PAGE = """
+import os
+from tres_scrapy.topic import judge
+read_page = judge.read_page
+def fail(html, url, *limits, **options):
+    if "leek" in url:
+        {0}
+    return read_page(html, url, *limits, **options)
+judge.read_page = fail
+"""
+
+
+@pytest.fixture
+def soups(pages):
+    """A seed that links to soups on other hosts; each answer ends its connection."""
+    links = "".join(f'<a href="{url}">soup</a> ' for url in HOSTS)
+    pages.add("http://seed.test/", FOOD.format("rice") + links, Connection="close")
+    pages.add("http://seed.test/robots.txt", status=404, Connection="close")
+    for name, url in zip(NAMES, HOSTS, strict=True):
+        pages.add(url, FOOD.format(f"{name} " * 20), Connection="close")
+        pages.add(f"{url}robots.txt", status=404, Connection="close")
+    return pages
+
+
+@pytest.fixture
+def crawl(scrapy, soups, tmp_path):
+    """Crawl the soups in a JOBDIR; return the process and the URLs of all items so far."""
+
+    def run(*arguments, **options):
+        output = tmp_path / "items.jsonl"
+        process = scrapy(
+            *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://seed.test/"),
+            *("-s", f"JOBDIR={tmp_path / 'job'}", "-a", f"output={output}"),
+            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-a", "max_unreachable=3"),
+            *arguments,
+            pages=soups,
+            **options,
+        )
+        assert "Traceback" not in process.stderr
+        lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+        return process, sorted(json.loads(line)["url"] for line in lines)
+
+    return run
+
+
+def stopped_for_want_of_a_network(process):
+    assert process.returncode == 1
+    assert process.stderr.count("None of the last 3 hosts could be reached") == 1
+    assert process.stats["finish_reason"] == "unreachable"
+
+
+def test_network_that_goes_stops_the_crawl_and_loses_nothing(crawl, soups):
+    soups.lasts = 2  # robots.txt and the seed
+    process, items = crawl()
+    stopped_for_want_of_a_network(process)
+    assert items == ["http://seed.test/"]
+    soups.lasts = None
+    process, items = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items == sorted(["http://seed.test/", *HOSTS])
+
+
+def test_running_out_of_files_stops_the_crawl_and_loses_nothing(crawl):
+    process, items = crawl("-s", "CONCURRENT_REQUESTS=1", program=("-c", NO_MORE_FILES))
+    stopped_for_want_of_a_network(process)
+    process, items = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items == sorted(["http://seed.test/", *HOSTS])
+
+
+def test_hosts_that_are_gone_do_not_stop_a_crawl_that_reaches_others(crawl, soups):
+    for url in HOSTS[:2]:
+        soups.answers[url] = (599, {}, b"")
+    process, items = crawl("-a", "max_unreachable=1")
+    assert process.returncode == 0, process.stderr
+    assert items == sorted(["http://seed.test/", *HOSTS[2:]])
+
+
+@pytest.mark.parametrize(
+    "fault", ["raise ValueError('a bad page')", "raise MemoryError", "os.kill(os.getpid(), 11)"]
+)
+def test_page_that_cannot_be_judged_costs_itself_only(crawl, tmp_path, monkeypatch, fault):
+    (tmp_path / "sitecustomize.py").write_text(ONE_BAD_PAGE.format(fault), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    process, items = crawl()
+    assert process.returncode == 0, process.stderr
+    assert process.stats["tres/failures/judge_error"] == 1
+    assert items == sorted(["http://seed.test/", *(url for url in HOSTS if "leek" not in url)])
+
+
+def test_each_row_of_the_table_of_faults_names_tests_that_are_there():
+    faults = (PROJECT / "docs" / "resume.md").read_text(encoding="utf-8").partition("## Faults")[2]
+    rows = [row for row in faults.splitlines() if row.startswith("| ")][1:]
+    assert len(rows) > 10
+    for row in rows:
+        files = re.findall(r"`(test_\w+\.py)`((?:[:,] `[a-z]\w+…?`)*)", row.rpartition(" | ")[2])
+        assert files, row
+        for file, named in files:
+            (path,) = (PROJECT / "tests").rglob(file)
+            source = path.read_text(encoding="utf-8")
+            for name in re.findall(r"`(\w+)…?`", named):
+                assert f"def test_{name}" in source, f"{file}: {name}"
+
+
+def test_each_trap_of_the_table_names_a_test_that_is_there():
+    traps = (PROJECT / "docs" / "hostile.md").read_text(encoding="utf-8")
+    files = [PROJECT / "tests" / name for name in ("test_hostile.py", "page/test_text.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    rows = [row for row in traps.splitlines() if row.startswith("| ")][1:]
+    names = [name for row in rows for name in re.findall(r"`(\w+)` \|$", row)]
+    assert len(names) > 20
+    for name in names:
+        assert f"def test_{name}(" in source

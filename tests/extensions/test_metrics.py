@@ -1,0 +1,132 @@
+import logging
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from scraped import asked, samples_of
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.export import metrics as module
+from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
+from tres_scrapy.export.metrics import Metrics
+from tres_scrapy.extensions.learner import Learner
+
+FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
+
+
+class Crawl:
+    """A crawl that has got somewhere."""
+
+    pages, leased, failures = 7, 1, Counter(http_404=2)
+
+    def figures(self):
+        return dict(FIGURES)
+
+
+class Crawler:
+    """What metrics ask of a crawler."""
+
+    def __init__(self, **settings):
+        self.settings = Settings({"TRES_TOPIC": "food", **settings})
+        self.signals = SimpleNamespace(connect=lambda *_, **__: None)
+        judging = SimpleNamespace(waiting=4)
+        self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
+
+    def get_extension(self, cls):
+        return self.learner if cls is Learner else None
+
+
+@pytest.fixture
+def started():
+    """Start metrics on a free port and take one snapshot."""
+    running = []
+
+    def start(**settings):
+        metrics = Metrics.from_crawler(Crawler(**settings))
+        running.append(metrics)
+        metrics._tick()
+        return metrics
+
+    yield start
+    for metrics in running:
+        metrics.engine_stopped()
+
+
+def test_figures_are_told_over_http(started):
+    samples = asked(started(TRES_METRICS_PORT=0).port)
+    assert samples["tres_pages_total",] == 7
+    assert samples["tres_failures_total", "http_404"] == 2
+    assert samples["tres_choices_total",] == 10
+    assert samples["tres_fetches_in_progress",] == 1
+    assert samples["tres_judge_queue_pages",] == 4
+    assert samples["tres_crawl_info", "tres", "food"] == 1
+    assert samples["process_resident_memory_bytes",] > 0
+    assert ("tres_tree_leaves",) not in samples, "this crawl has no tree"
+
+
+def test_every_metric_has_a_name_in_the_manner_of_prometheus():
+    assert len({metric.name for metric in ALL}) == len(ALL)
+    for metric in ALL:
+        assert metric.name.endswith("_total") == (metric.kind == COUNTER)
+        assert metric.meaning.endswith(".")
+
+
+def test_every_figure_that_is_a_metric_is_told():
+    collector = CrawlCollector({}, lambda: 0.0)
+    collector.snapshot = {metric.figure: 1.0 for metric in METRICS}
+    told = {sample.name for family in collector.collect() for sample in family.samples}
+    assert {metric.name for metric in METRICS} <= told
+
+
+def test_stalled_reactor_is_seen_while_it_stalls(started, monkeypatch):
+    metrics = started(TRES_METRICS_PORT=0)
+    now = metrics._before
+    monkeypatch.setattr(module, "monotonic", lambda: now + 8)
+    monkeypatch.setattr(metrics, "_loop", SimpleNamespace(stop=lambda: None))
+    assert asked(metrics.port)["tres_reactor_lag_seconds",] == 7
+    metrics._tick()
+    assert metrics.lag() == 7
+    now += 8
+    monkeypatch.setattr(module, "monotonic", lambda: now + 1)
+    metrics._tick()
+    assert metrics.lag() == 0
+
+
+def test_file_has_the_same_metrics_from_the_start_to_the_end(started, tmp_path):
+    path = tmp_path / "new" / "tres.prom"
+    metrics = started(TRES_METRICS_FILE=str(path))
+    assert samples_of(path.read_text())["tres_reactor_lag_seconds",] == 0
+    later = {**FIGURES, "pages": 9}
+    metrics._crawler.learner.crawl.figures = lambda: later
+    metrics.engine_stopped()
+    assert samples_of(path.read_text())["tres_pages_total",] == 9
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_port_is_free_again_afterwards(started):
+    first = started(TRES_METRICS_PORT=0)
+    with pytest.raises(ConfigError, match=f"TRES_METRICS_PORT: cannot listen on .*{first.port}"):
+        Metrics.from_crawler(Crawler(TRES_METRICS_PORT=first.port))
+    first.engine_stopped()
+    again = Metrics.from_crawler(Crawler(TRES_METRICS_PORT=first.port))
+    again.engine_stopped()
+
+
+def test_file_that_cannot_be_written_is_one_clear_line_or_a_warning(started, tmp_path, caplog):
+    (tmp_path / "a").touch()
+    with pytest.raises(ConfigError, match="TRES_METRICS_FILE cannot be written"):
+        Metrics.from_crawler(Crawler(TRES_METRICS_FILE=str(tmp_path / "a" / "b.prom")))
+    metrics = started(TRES_METRICS_FILE=str(tmp_path / "c" / "d.prom"))
+    (tmp_path / "c" / "d.prom").unlink()
+    (tmp_path / "c").rmdir()
+    (tmp_path / "c").touch()
+    with caplog.at_level(logging.WARNING):
+        metrics.engine_stopped()
+    assert "The metrics cannot be written" in caplog.text
+
+
+def test_without_a_setting_there_are_none():
+    with pytest.raises(NotConfigured):
+        Metrics.from_crawler(Crawler())

@@ -1,0 +1,140 @@
+"""The record that a crawl leaves, run as a user runs it."""
+
+import sqlite3
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+from conftest import running
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
+from soup import FOOD
+
+from tres_scrapy.commands.crawl import SAID_IN_ONE_LINE
+from tres_scrapy.config.config import Config
+from tres_scrapy.extensions.recorder import Recorder, settings_of
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+
+NAMES = ("leek", "pea", "bean", "beet", "kale", "corn", "chard", "cress")
+
+
+@pytest.fixture
+def soups(pages):
+    """A web of relevant pages, each with a link to the next."""
+    for i, name in enumerate(NAMES):
+        link = f'<a href="http://h{i + 1}.test/">more soup {i}</a>'
+        pages.add(f"http://h{i}.test/", FOOD.format(name) + link)
+    return pages
+
+
+def command(tmp_path, *arguments):
+    return (
+        *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'pages.jsonl'}"),
+        *("-a", "seed=http://h0.test/", "-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0"),
+        *arguments,
+    )
+
+
+def record_of(folder):
+    (path,) = folder.glob("*.run")
+    return path
+
+
+def test_record_lies_beside_the_output_and_tells_the_crawl(scrapy, tmp_path, soups):
+    process = scrapy(*command(tmp_path, "-a", "max_per_domain=5"), pages=soups)
+    assert process.returncode == 0, process.stderr
+    path = record_of(tmp_path)
+    assert path.name == "pages.run"
+    assert "8 of 8 pages" in (tmp_path / "pages.html").read_text(encoding="utf-8")
+    with Record(path) as read:
+        meta, found = read.meta(), read.since(0, 100)
+        assert (meta["topic"], meta["policy"], meta["output"]) == ("food", "tres", "pages.jsonl")
+        assert meta["reason"] == "frontier_exhausted"
+        assert read.settings()["TRES_MAX_PER_DOMAIN"] == "5"
+        assert [page.url for page in found] == [f"http://h{i}.test/" for i in range(9)]
+        assert [page.outcome for page in found] == ["relevant"] * 8 + ["http_404"]
+        assert [page.title for page in found[:2]] == ["leek soup recipe", "pea soup recipe"]
+        assert found[1].anchor == "more soup 0"
+        assert found[0].probability > 0.5
+        assert [hop.url for hop in read.trail(found[3])] == [page.url for page in found[:4]]
+
+
+def test_killed_crawl_leaves_a_record_that_can_be_read_and_gone_on_with(scrapy, tmp_path):
+    command = (
+        *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'pages.jsonl'}"),
+        *("-a", "web=synthetic", "-s", f"JOBDIR={tmp_path / 'job'}", "-a"),
+    )
+    path = tmp_path / "job" / "tres.run"
+    with running(*command, "pages=10000", stderr=subprocess.DEVNULL) as killed:
+        while len(seen(path)) < 20:
+            assert killed.poll() is None
+            time.sleep(0.2)
+    before = seen(path)
+    # more than can be missing of the last second
+    again = scrapy(*command, f"pages={len(before) + 60}")
+    assert again.returncode == 0, again.stderr
+    after = seen(path)
+    assert after[: len(before)] == before
+    assert len(before) < len(after) == len(set(after))
+    with Record(path) as read:
+        assert read.curve()[-1].pages == sum(page.kind == "page" for page in read.since(0, 1000))
+    assert path.with_suffix(".html").exists()
+
+
+def seen(path):
+    try:
+        with Record(path) as read:
+            return [page.url for page in read.since(0, 1000)]
+    except RecordError:  # it is being made
+        return []
+
+
+def crawler_of(**settings):
+    return SimpleNamespace(settings=Settings({"TRES_TOPIC": "food", **settings}))
+
+
+def test_no_record_where_none_is_wanted():
+    with pytest.raises(NotConfigured):
+        Recorder.from_crawler(crawler_of(TRES_RECORD="0"))
+
+
+def test_record_that_cannot_be_written_any_more_is_one_line_and_the_crawl_goes_on(caplog):
+    def flush(time, **options):
+        raise sqlite3.OperationalError("disk is full")
+
+    recorder = Recorder(crawler_of(), config_of(TOPIC="food"))
+    closed = []
+    recorder._writer = SimpleNamespace(flush=flush, abandon=lambda: closed.append(True))
+    recorder._flush()
+    assert closed
+    recorder.booked(None, None)
+    recorder._flush()
+    recorder.engine_stopped()
+    assert caplog.text.count("disk is full") == 1
+
+
+def test_link_in_jobdir_is_one_line_and_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "tres.run").symlink_to(tmp_path / "mine")
+    with pytest.raises(RecordError, match=r"tres\.run is not a plain file"):
+        Recorder.from_crawler(crawler_of(JOBDIR=str(tmp_path)))
+    assert RecordError in SAID_IN_ONE_LINE
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def config_of(**settings):
+    return Config.from_settings(
+        Settings({f"TRES_{name}": value for name, value in settings.items()})
+    )
+
+
+def test_settings_are_told_but_no_key_of_a_search_engine():
+    engine = "https://me:pw@search.test/find?key=secret&q={query}"
+    settings = Settings({"TRES_SEARCH_URL": engine, "TRES_SEED": "http://a.test/,http://b.test/"})
+    told = settings_of(Config.from_settings(settings), settings)
+    assert told["TRES_SEARCH_URL"] == "https://search.test/find"
+    assert told["TRES_SEED"] == "http://a.test/, http://b.test/"
+    assert told["DOWNLOAD_DELAY"] == "0"
+    assert "TRES_PAGES" not in told

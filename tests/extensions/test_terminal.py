@@ -1,0 +1,179 @@
+"""The live line of progress, in a pseudo-terminal as a user has it."""
+
+import fcntl
+import logging
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import contextmanager
+from functools import partial
+from threading import Thread
+from types import SimpleNamespace
+
+import pytest
+from conftest import PROJECT, interpreter
+from scrapy.settings import Settings
+
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.extensions import progress as module
+from tres_scrapy.extensions.progress import Progress
+from tres_scrapy.extensions.terminal import TerminalLine, fitted
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.rivals.uniform import RandomPolicy
+
+LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
+
+
+class Terminal:
+    """A pseudo-terminal: `file` is for a program, `shown` all that has come of it."""
+
+    def __init__(self, columns):
+        self._outer, inner = pty.openpty()
+        self.file = os.fdopen(inner, "w")
+        self.resize(columns)
+        self.shown = ""
+        self._reader = Thread(target=self._read)
+        self._reader.start()
+
+    def resize(self, columns):
+        fcntl.ioctl(
+            self.file, termios.TIOCSWINSZ, struct.pack("HHHH", columns and 40, columns, 0, 0)
+        )
+
+    def close(self):
+        self.file.close()
+        self._reader.join()
+        os.close(self._outer)
+
+    def _read(self):
+        read = bytearray()
+        while True:
+            try:
+                part = os.read(self._outer, 65536)
+            except OSError:  # the end, in the manner of pseudo-terminals
+                part = b""
+            if not part:
+                break
+            read += part
+        self.shown = read.decode()
+
+    @property
+    def lines(self):
+        """What stands on the screen: a carriage return goes back to be written over."""
+        lines = []
+        for raw in self.shown.replace("\r\n", "\n").split("\n"):
+            line = ""
+            for part in raw.split("\r"):
+                line = part + line[len(part) :]
+            lines.append(line.rstrip())
+        return lines
+
+
+class Loop:
+    """A looping call without a reactor: it calls once."""
+
+    def __init__(self, function, *args):
+        self._call = partial(function, *args)
+
+    def start(self, interval, now):
+        self._call()
+
+    def stop(self):
+        pass
+
+
+@contextmanager
+def terminal(columns):
+    terminal = Terminal(columns)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [(80, "10 pages · harvest 5 % · domains 3"), (30, "10 pages · harvest 5 %"), (5, "10 pages")],
+)
+def test_what_does_not_fit_is_left_out_from_the_end(columns, shown):
+    assert fitted(["10 pages", "", "harvest 5 %", "domains 3"], columns) == shown
+
+
+def test_log_lines_pass_above_the_line_whole():
+    logger = logging.getLogger()
+    with terminal(80) as screen:
+        handler = logging.StreamHandler(screen.file)
+        logger.addHandler(handler)
+        line = TerminalLine(screen.file)
+        assert line.shares_log
+        for number in range(3):
+            line.show(f"{number} pages of the live line")
+            logger.warning("short %d", number)
+        line.close()
+        logger.warning("the end")
+        logger.removeHandler(handler)
+    assert screen.lines == ["short 0", "short 1", "short 2", "the end", ""]
+
+
+def test_line_is_as_wide_as_the_terminal_is_now():
+    with terminal(40) as screen:
+        line = TerminalLine(screen.file)
+        assert not line.shares_log
+        line.show("10 pages", "harvest rate 5 %", "frontier 12,345")
+        screen.resize(80)
+        line.show("11 pages", "harvest rate 5 %", "frontier 12,345")
+        line.close()
+    assert "10 pages · harvest rate 5 %" in screen.shown
+    assert "10 pages · harvest rate 5 % · frontier" not in screen.shown
+    assert "11 pages · harvest rate 5 % · frontier 12,345" in screen.shown
+
+
+def test_terminal_that_does_not_know_its_width_has_a_line_too():
+    with terminal(0) as screen:
+        line = TerminalLine(screen.file)
+        line.show("10 pages", "harvest rate 5 %", "x" * 80)
+        line.close()
+    assert "\r10 pages · harvest rate 5 %" in screen.shown
+    assert "x" not in screen.shown
+
+
+@pytest.mark.parametrize("setting", [None, "0", "1"])
+def test_live_line_is_for_terminals_unless_turned_off(monkeypatch, setting):
+    store = SampleStore(DomainLedger())
+    learner = SimpleNamespace(crawl=Crawl(store, RandomPolicy(store, Setup())))
+    crawler = SimpleNamespace(
+        settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_PROGRESS_LINE": setting}),
+        signals=SimpleNamespace(connect=lambda *args, **kwargs: None),
+        get_extension=lambda kind: learner,
+        engine=SimpleNamespace(paused=True),
+    )
+    with terminal(80) as screen:
+        monkeypatch.setattr(sys, "stderr", screen.file)
+        monkeypatch.setattr(module, "create_looping_call", Loop)
+        progress = Progress.from_crawler(crawler)
+        progress.spider_opened(None)
+        progress.spider_closed(None)
+    shown = "paused · 0 pages · harvest 0.0 %"
+    assert (shown in screen.shown) == (setting != "0")
+
+
+@pytest.mark.slow
+def test_crawl_in_a_terminal_has_a_live_line_that_tears_no_log_line(tmp_path):
+    options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
+    options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "progress_interval=0.2")
+    options += ("-s", "DOWNLOAD_DELAY=1.5")  # longer than from one drawing to the next
+    with terminal(200) as screen:
+        command = [interpreter().path, "-m", "scrapy", "crawl", "tres", *options]
+        process = subprocess.run(command, cwd=PROJECT, stderr=screen.file, timeout=120, check=False)
+    assert process.returncode == 0, screen.shown
+    assert re.search(r"\r[1-3]/3 pages · .*harvest [\d.]+ %.* · frontier ", screen.shown)
+    reports = [line for line in screen.lines if "pages, harvest rate" in line]
+    assert len(reports) == 1, "only the last is logged"
+    assert LOG_LINE.match(reports[0])
+    assert not [line for line in screen.lines if "·" in line], "nothing is left of it"

@@ -1,0 +1,514 @@
+"""A crawl that is broken off and recovered from its journal is the crawl it was."""
+
+import sqlite3
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tres_scrapy.config.config import ConfigError
+from tres_scrapy.crawl.crawl import PAGE, Crawl
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.job import recovery
+from tres_scrapy.job.job_file import NAME, JobError
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.recovery import bookings, items, marks, recover
+from tres_scrapy.policies.registry import POLICIES, make_policy
+
+RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
+SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
+
+
+def new_crawl(policy="tres", limit=None):
+    limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
+    store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
+    return Crawl(store, make_policy(policy, store, SETUP), limit)
+
+
+def seed(crawl):
+    crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
+
+
+class Web:
+    """A web of twenty hosts where every third page is relevant, every seventh none.
+
+    Every other of those leads on, as a sitemap does.
+    """
+
+    def __init__(self, crawl, journal):
+        self.crawl, self.journal = crawl, journal
+        self.leased = []
+        self.state = crawl.policy.state()
+
+    def lease(self):
+        decision = self.crawl.next()
+        if decision is not None:
+            self.journal.lease(self.crawl, decision)
+            self.leased.append(decision.row)
+            self.state = self.crawl.policy.state()
+
+    def hold(self):
+        """Let a fetch fail in a way that is believed with the next booking, after a choice."""
+        if len(self.leased) < 2:
+            return
+        booking = self.crawl.book_failure(self.leased.pop(0), Failure("http_500"))
+        self.journal.hold(self.crawl, booking)
+        self.lease()
+        self.book()
+
+    def book(self):
+        if not self.leased:
+            return
+        row = self.leased.pop(0)
+        url = self.crawl.store.url(row)
+        number = int(url.rpartition("/")[2])
+        links = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
+        actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
+        if number % 14 == 6:
+            kind = "robots" if number % 4 == 2 else "http_404"
+            booking, note = self.crawl.book_failure(row, Failure(kind)), ()
+        elif number % 14 == 13:
+            booking, note = (
+                self.crawl.book_failure(row, Failure("not_html"), links, [""] * 4, actions),
+                (),
+            )
+        else:
+            if number % 10 == 9:
+                self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
+            if number % 5 == 4:
+                self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
+            reward = float(number % 3 == 0)
+            self.crawl.counts["duplicates"] += number % 3 == 1
+            booking = self.crawl.book_page(row, reward, links, ["an\0chor"] * 4, actions)
+            note = str(number).encode(), str(row)
+        self.journal.book(self.crawl, booking, *note)
+        self.state = self.crawl.policy.state()
+
+
+def state_of(crawl):
+    """All that a crawl knows, dead samples and the places of rows within leaves left out."""
+    store, policy = crawl.store, crawl.policy
+    rows = np.arange(len(store))
+    pending = store.pending_rows()
+    alive = pending[store.standing(pending) != Standing.DEAD]
+    known = {
+        "urls": [store.url(row) for row in rows.tolist()],
+        "trails": [store.trail(row) for row in rows.tolist()],
+        "anchors": list(store.anchors),
+        "features": store.features(rows).tolist(),
+        "alive": alive.tolist(),
+        "closed": [store.is_closed(url) for url in store.urls],
+        "ledger": visits_of(store.ledger),
+        "links": links_of(store.ledger),
+        "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
+        "rules": list(policy.rules),
+        "state": policy.state(),
+    }
+    if hasattr(policy, "tree"):
+        tree = policy.tree
+        known["experiences"] = [tree.rewards(leaf).tolist() for leaf in range(len(tree))]
+        x = tree._experiences["x"]
+        known["x"] = [x[leaf.experiences].tolist() for leaf in tree.leaves]
+    if hasattr(policy, "_learner"):
+        learner = policy._learner
+        known["replay"] = learner._replay._records.tobytes(), learner._replay._added
+        known["incomplete"] = learner._incomplete
+        known["design"] = learner._confidence._design.round(6).tolist()
+        known["steps"] = learner.steps
+    return known
+
+
+def visits_of(ledger):
+    told = ("visits", "pages", "relevant", "failures", "inlinks", "relevant_inlinks")
+    columns = (ledger._records[name] for name in told)
+    counts = dict(zip(ledger.names, np.stack(list(columns), axis=1).tolist(), strict=True))
+    return {name: count for name, count in counts.items() if any(count)}
+
+
+def links_of(ledger):
+    return sorted((ledger.names[link >> 32], ledger.names[link % 2**32]) for link in ledger._links)
+
+
+def frontier_of(crawl):
+    """The samples that the policy can choose among."""
+    pool = crawl.policy.tree.pool if hasattr(crawl.policy, "tree") else crawl.policy._pool
+    rows = np.concatenate([pool.rows(leaf) for leaf in range(len(pool._segments))])
+    return sorted(row for row in rows.tolist() if crawl.store.standing(np.array([row]))[0])
+
+
+@pytest.mark.parametrize("policy", RESUMABLE)
+@settings(max_examples=settings.default.max_examples // 4)
+@given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
+@example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
+@example(events=list("LLBBLLLHLB"))
+def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, events):
+    """L leases, B books, H holds a booking, K kills: a new crawl knows what the old one knew."""
+    directory = tmp_path_factory.mktemp("job")
+    journal, crawl = Journal.open(directory, {}), new_crawl(policy)
+    seed(crawl)
+    web = Web(crawl, journal)
+    web.lease()
+    for event in [*events, "K"]:
+        if event == "L":
+            web.lease()
+        elif event == "B":
+            web.book()
+        elif event == "H":
+            web.hold()
+        else:
+            journal.connection.close()  # as the end of the process would
+            journal, resumed = Journal.open(directory, {}), new_crawl(policy)
+            recover(journal, resumed)
+            for row in web.leased:  # what was under way is to be fetched again, and others like it
+                alike = crawl.store._samples["url"] == crawl.store.url_id(row)
+                crawl.store._samples["state"][alike] = State.PENDING
+                crawl.store.ledger.lease(crawl.store.domain(row), -1)
+                crawl.store._closed["closed"][crawl.store.url_id(row)] = False
+            expected = state_of(crawl) | {"state": web.state}
+            assert state_of(resumed) == expected
+            assert set(frontier_of(resumed)) == set(expected["alive"]) - set(web.leased)
+            again = web.leased
+            crawl, web = resumed, Web(resumed, journal)
+            for _ in again:
+                web.lease()
+            assert sorted(web.leased) == sorted(again)
+    journal.close()
+
+
+def order_of(directory, kills=()):
+    """The URLs that a crawl chooses; one that is killed keeps the places of rows in the leaves."""
+    journal, crawl = Journal.open(directory, {}), new_crawl()
+    seed(crawl)
+    web, order = Web(crawl, journal), []
+    web.lease()
+    while web.leased:
+        order.append(crawl.store.url(web.leased[0]))
+        if len(order) in kills:
+            journal.connection.close()
+            journal, resumed = Journal.open(directory, {}), new_crawl()
+            recover(journal, resumed)
+            pool = resumed.policy.tree.pool = crawl.policy.tree.pool
+            rows = [pool.rows(leaf) for leaf in range(len(crawl.policy.tree))]
+            gone = np.setdiff1d(resumed.store.pending_rows(), np.concatenate([*rows, web.leased]))
+            resumed.store.drop(gone)
+            crawl, web = resumed, Web(resumed, journal)
+            web.lease()
+        web.book()
+        web.lease()
+    journal.close()
+    return order
+
+
+def test_a_killed_crawl_differs_by_the_leaves_of_its_samples_alone(tmp_path, monkeypatch):
+    """Networks, replay and random state are as they were: the same leaves give the same URLs."""
+    monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
+    whole = order_of(tmp_path / "whole")
+    assert len(whole) > 40
+    assert order_of(tmp_path / "killed", kills={2, 7, 8, 20, 33}) == whole
+
+
+def a_job(directory, steps=30):
+    journal, crawl = Journal.open(directory, {"topic": "food"}), new_crawl()
+    seed(crawl)
+    web = Web(crawl, journal)
+    for _ in range(steps):
+        web.lease()
+        web.book()
+    return journal, crawl
+
+
+def test_items_stay_until_they_are_exported(tmp_path):
+    journal, _ = a_job(tmp_path, steps=4)
+    kept = items(journal)
+    assert len(kept) > 1
+    first = min(kept)
+    journal.export(first)
+    journal.close()
+    journal = Journal.open(tmp_path, {"topic": "food"})
+    assert items(journal) == {row: item for row, item in kept.items() if row != first}
+    journal.close()
+
+
+def test_marks_come_back_in_their_order(tmp_path):
+    journal, crawl = a_job(tmp_path)
+    assert len(marks(journal)) == crawl.pages
+    journal.close()
+
+
+def test_bookings_come_back_in_their_order(tmp_path):
+    journal, crawl = a_job(tmp_path)
+    found = bookings(journal, crawl)
+    pages = [booking for booking in found if booking.kind == PAGE]
+    assert (len(pages), sum(booking.relevant for booking in pages)) == (crawl.pages, crawl.relevant)
+    assert len(found) == journal.steps == crawl.pages + sum(crawl.failures.values())
+    assert crawl.store.is_seed(found[0].experience.row)
+    assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
+    assert found[0].experience.x.shape == (8,)
+    journal.close()
+
+
+def test_rows_of_a_lease_that_was_rolled_back_are_written_with_the_next(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=5)
+    journal.connection.execute("PRAGMA query_only = ON")
+    decision = crawl.next()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        journal.lease(crawl, decision)
+    journal.connection.execute("PRAGMA query_only = OFF")
+    journal.lease(crawl, decision)
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    assert resumed.store.urls == crawl.store.urls
+    assert resumed.next().row == decision.row
+    journal.close()
+
+
+def test_full_disk_leaves_what_was_written(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=5)
+    pages = journal.connection.execute("PRAGMA page_count").fetchone()[0]
+    journal.connection.execute(f"PRAGMA max_page_count = {pages}")
+    web, written = Web(crawl, journal), []
+
+    def go_on():
+        for _ in range(200):
+            written.append(journal.steps)
+            web.lease()
+            web.book()
+
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        go_on()
+    journal.connection.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    assert journal.steps == resumed.pages + resumed.failures.total() == written[-1]
+    journal.close()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_that_can_be_resumed_are_known(policy):
+    setup = Setup(labels=lambda urls: [], similarity=lambda texts: [], search="http://s/?{query}")
+    store = SampleStore(DomainLedger())
+    resumable = isinstance(make_policy(policy, store, setup), Resumable)
+    assert resumable == (policy in [*RESUMABLE, "tres_svm"])
+
+
+def damaged(statement):
+    def damage(directory):
+        a_job(directory)[0].close()
+        with sqlite3.connect(directory / NAME) as connection:
+            connection.execute(statement)
+        connection.close()
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE batch SET samples = x'00' WHERE number = 1",
+        "UPDATE batch SET anchors = '[]' WHERE number = 2",
+        "UPDATE batch SET urls = '[1, 2]'",
+        "UPDATE batch SET urls = 'none'",
+        "UPDATE batch SET urls = replace(urls, 'http:', 'file:')",
+        "DELETE FROM batch WHERE number = 3",
+        "UPDATE step SET row = 10000",
+        "UPDATE step SET row = -1",
+        "UPDATE step SET row = 'a'",
+        "UPDATE step SET url = -5",
+        "UPDATE step SET host = 99999",
+        "UPDATE step SET x = x'0000'",
+        "UPDATE step SET first = 100000, outlinks = 5",
+        "UPDATE step SET outlinks = -3",
+        "UPDATE step SET sampled = -7",
+        "UPDATE step SET sampled = 9223372036854775807",
+        "UPDATE rule SET leaf = 400",
+        "UPDATE rule SET feature = 8",
+        "UPDATE state SET value = x'00' WHERE name = 'agent'",
+        "UPDATE state SET value = zeroblob(length(value)) WHERE name = 'random'",
+        "UPDATE state SET value = '{}' WHERE name = 'counts'",
+        "DELETE FROM state",
+        "UPDATE state SET value = '{\"duplicates\": \"many\"}' WHERE name = 'counts of the crawl'",
+        "UPDATE state SET value = '[]' WHERE name = 'counts of the crawl'",
+        "UPDATE state SET value = 7 WHERE name = 'counts of the crawl'",
+        "INSERT OR REPLACE INTO lease VALUES (100000, 0, 0, 0)",
+        "INSERT OR REPLACE INTO lease VALUES (9, 1e300, 0, 0)",
+        "INSERT OR REPLACE INTO lease VALUES (9, 0, 'high', 0)",
+        "UPDATE batch SET urls = replace(urls, '.test/', '.test/\u00e9')",
+        "UPDATE batch SET hosts = replace(hosts, 'h0', '\\ud800')",
+        "UPDATE batch SET anchors = replace(hex(zeroblob(30000)), '00', '[')",
+        "UPDATE batch SET samples = CAST(x'0000c07f' || substr(samples, 5) AS BLOB)",
+        "UPDATE step SET row = 0.5 WHERE number > 3",
+        "UPDATE step SET row = (SELECT row FROM step WHERE number = 2) WHERE number = 4",
+        "DELETE FROM step WHERE number = 2",
+        "UPDATE step SET kind = hex(zeroblob(2000000)) WHERE kind = 'http_404'",
+        "UPDATE step SET kind = char(10) WHERE kind = 'http_404'",
+        "UPDATE step SET reward = 1e999",
+        "UPDATE step SET x = CAST(x'0000807f' || substr(x, 5) AS BLOB)",
+        "UPDATE rule SET leaf = 1e300",
+        "UPDATE rule SET threshold = zeroblob(2000000)",
+        "UPDATE state SET value = 2000000000 WHERE name = 'agent'",
+        "UPDATE state SET value = CAST(substr(value, 1, length(value) - 4) || x'000080bf' AS BLOB)"
+        " WHERE name = 'agent'",
+        "UPDATE state SET value = CAST(x'0000c07f' || substr(value, 5) AS BLOB)"
+        " WHERE name = 'agent'",
+    ],
+)
+def test_damage_is_told_in_one_line(tmp_path, statement):
+    damaged(statement)(tmp_path)
+    journal = Journal.open(tmp_path, {})
+    with pytest.raises(JobError, match="damaged") as error:
+        recover(journal, new_crawl())
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE meta SET value = hex(zeroblob(2000000)) WHERE name = 'topic'",
+        "UPDATE meta SET value = CAST(x'ff0a' AS TEXT) WHERE name = 'topic'",
+        "UPDATE meta SET value = '/../../elsewhere' WHERE name = 'started'",
+        "UPDATE meta SET value = 5 WHERE name = 'started'",
+    ],
+)
+def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
+    damaged(statement)(tmp_path)
+    with pytest.raises(JobError) as error:
+        Journal.open(tmp_path, {"topic": "food"})
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 300 + len(str(tmp_path))
+
+
+def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
+    damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
+    journal = Journal.open(tmp_path, {})
+    with pytest.raises(TypeError, match="no bytes"):
+        marks(journal)
+    journal.close()
+
+
+def test_link_to_where_a_redirect_led_outlives_a_kill(tmp_path):
+    """The redirect may lead elsewhere, or nowhere, when its URL is fetched again."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls, target = ["http://h0.test/0", "http://h1.test/1"], "http://h2.test/target"
+    crawl.add_seeds(urls, ["", ""], np.zeros((2, 3), dtype=np.float32))
+    web = Web(crawl, journal)
+    web.lease()
+    web.lease()
+    redirected, page = web.leased
+    assert crawl.redirect(redirected, target)
+    booking = crawl.book_page(page, 1.0, [target], [""], np.zeros((1, 3), dtype=np.float32))
+    journal.book(crawl, booking)
+    journal.connection.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    again = resumed.next().row
+    assert resumed.store.url(again) == urls[0]
+    resumed.book_failure(again, Failure("http_503"))
+    assert resumed.store.url(resumed.next().row) == target
+    journal.close()
+
+
+def test_seed_whose_domain_is_full_is_dropped_once(tmp_path):
+    """It was counted out of the frontier at the recovery, and again when its turn came."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls = [f"http://h0.test/{number}" for number in (0, 3, 5, 8, 10)]
+    crawl.add_seeds(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32))
+    web = Web(crawl, journal)
+    for _ in range(3):  # MAX
+        web.lease()
+        web.book()
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    assert not resumed.store.seeds().tolist()
+    pending = len(resumed.store.pending_rows())
+    assert pending
+    for _ in range(3):
+        assert resumed.next() is not None
+    assert resumed.store.pending == len(resumed.store.pending_rows()) == pending - 3
+    journal.close()
+
+
+def test_sample_whose_own_request_is_lost_is_dropped_even_if_it_was_leased(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=6)
+    leased = crawl.next()
+    journal.lease(crawl, leased)
+    kept = crawl.store.pending_rows()[:3].tolist()
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed, own=kept)
+    assert set(resumed.store.pending_rows().tolist()) <= set(kept)
+    rows = [decision.row for decision in iter(resumed.next, None)]
+    assert leased.row not in rows
+    assert set(rows) <= set(kept)
+    journal.close()
+
+
+def test_seeds_and_notes_that_no_fetch_comes_with_are_written_at_once(tmp_path):
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    seed(crawl)
+    journal.seed(crawl)
+    for value in ("5", "5_2"):
+        journal.note("max", value)
+    journal.connection.close()  # the kill
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, crawl)
+    assert (journal.noted("max"), journal.noted("min")) == ("5_2", None)
+    assert crawl.store.url(crawl.next().row) == "http://h0.test/0"
+    journal.close()
+
+
+def job_of(directory, cap):
+    """A job of a crawl that is started with a MAX; its crawl brought back."""
+    job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
+    crawl = new_crawl(limit=None)
+    crawl.store.ledger.cap = cap
+    job.recover(crawl)
+    return job, crawl
+
+
+def test_max_that_was_changed_holds_until_another_is_asked_for(tmp_path):
+    """Each of these is a start of the crawl: with which MAX, and which one holds."""
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    assert job.note_cap(Cap(4, 4))
+    job.engine_stopped()
+    for asked, holds in ((2, 4), (2, 4), (5, 5), (2, 2)):
+        job, crawl = job_of(tmp_path, Cap(asked, asked))
+        assert crawl.store.ledger.cap == Cap(holds, holds)
+        job.engine_stopped()
+
+
+def test_changed_max_may_be_none_and_one_that_falls_needs_pages(tmp_path):
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    job.note_cap(None)
+    assert job_of_another_start(job, tmp_path).store.ledger.cap is None
+    job, _ = job_of(tmp_path, Cap(2, 2))
+    job.note_cap(Cap(5, 2))
+    with pytest.raises(ConfigError, match=r"^JOBDIR: MAX 5_2 falls with the pages done: add -a"):
+        job_of_another_start(job, tmp_path)
+
+
+def job_of_another_start(job, directory):
+    job.engine_stopped()
+    job, crawl = job_of(directory, Cap(2, 2))
+    job.engine_stopped()
+    return crawl
+
+
+@pytest.mark.parametrize("text", ["", "5", '["2"]', '["2", "x"]', '["2", 7]', "{}"])
+def test_damaged_max_is_told_in_one_line(tmp_path, text):
+    journal = Journal.open(tmp_path, {}, now())
+    journal.note("max_per_domain", text)
+    journal.close()
+    with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged: "):
+        job_of(tmp_path, Cap(2, 2))

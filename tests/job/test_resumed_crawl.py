@@ -1,0 +1,270 @@
+"""Crawls in a JOBDIR: broken off, killed, gone on with."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from shutil import copytree
+
+import pytest
+from conftest import PROJECT, served
+from soup import FOOD
+
+from tres_scrapy.job.job_file import NAME
+from tres_scrapy.page.file import drop_torn_line
+
+PAGES = 12
+NO_LONGER_WRITABLE = """
+import runpy
+from tres_scrapy.job.journal import Journal
+book = Journal.book
+def fail(self, *arguments):
+    if self.steps == 4:
+        self.connection.execute("PRAGMA query_only = ON")
+    return book(self, *arguments)
+Journal.book = fail
+runpy.run_module("scrapy", run_name="__main__")
+"""
+FULL_DISK = """
+import resource, runpy, signal
+from tres_scrapy.export.json_lines import JsonLinesPipeline
+process_item = JsonLinesPipeline.process_item
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+def fill(self, item):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if self._written == 2:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self._file.tell() + 9, limits[1]))
+    process_item(self, item)
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    return item
+JsonLinesPipeline.process_item = fill
+runpy.run_module("scrapy", run_name="__main__")
+"""
+KILLED_BEFORE_THE_ITEM = """
+import os, runpy
+from tres_scrapy.export.json_lines import JsonLinesPipeline
+process_item = JsonLinesPipeline.process_item
+def die(self, item):
+    if self._written == 2:
+        self._file.write('{"url": "torn')
+        self._file.flush()
+        os.kill(os.getpid(), 9)
+    return process_item(self, item)
+JsonLinesPipeline.process_item = die
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def linked(pages):
+    """A web of relevant pages, each with a link to the next."""
+    for i in range(PAGES):
+        link = f'<a href="http://h{i + 1}.test/">more soup</a>'
+        pages.add(f"http://h{i}.test/", FOOD.format(f"leek{'abcdefghijklmnop'[i]}") + link)
+    return pages
+
+
+@pytest.fixture
+def soups(pages):
+    return linked(pages)
+
+
+def arguments_in(directory):
+    """What crawls the soups in a JOBDIR in `directory`."""
+    return [
+        *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://h0.test/"),
+        *("-s", f"JOBDIR={directory / 'job'}", "-a", f"output={directory / 'items.jsonl'}"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-s", "CONCURRENT_REQUESTS=1"),
+    ]
+
+
+@pytest.fixture
+def crawl(scrapy, soups, tmp_path):
+    """Crawl the soups in a JOBDIR."""
+
+    def run(*arguments, **options):
+        return scrapy(*arguments_in(tmp_path), *arguments, pages=soups, **options)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def two_pages(scrapy, tmp_path_factory):
+    """The directory of a job that has fetched two pages."""
+    directory = tmp_path_factory.mktemp("two")
+    with served() as web:
+        process = scrapy(*arguments_in(directory), "-a", "pages=2", pages=linked(web))
+    assert process.returncode == 0, process.stderr
+    return directory / "job"
+
+
+def items_of(tmp_path):
+    lines = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["url"] for line in lines]
+
+
+def all_soups(count=PAGES):
+    return [f"http://h{i}.test/" for i in range(count)]
+
+
+def test_crawl_goes_on_where_it_ended(crawl, soups, tmp_path):
+    first = crawl("-a", "pages=4")
+    assert first.returncode == 0, first.stderr
+    assert items_of(tmp_path) == all_soups(4)
+    second = crawl()
+    assert second.returncode == 0, second.stderr
+    assert "Going on after 4 pages" in second.stderr
+    assert items_of(tmp_path) == all_soups()
+    assert soups.fetched() == [*all_soups(), f"http://h{PAGES}.test/"]
+    assert "Traceback" not in first.stderr + second.stderr
+
+
+def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
+    copytree(two_pages, tmp_path / "job")
+    process = crawl("-a", "pages=2")
+    assert process.returncode == 0, process.stderr
+    assert "All 2 pages were fetched before: -a pages= asks for more" in process.stderr
+    assert process.stats["tres/relevant_pages"] == 2
+    assert soups.fetched() == []
+
+
+def test_output_without_a_name_is_one_file_for_the_whole_job(crawl, tmp_path):
+    for limit in ("pages=2", "pages=3"):
+        output = tmp_path / "output"
+        process = crawl("-a", limit, "-a", "output=")
+        assert process.returncode == 0, process.stderr
+    names = {line.rpartition(" ")[2] for line in process.stderr.splitlines() if "Wrote" in line}
+    (name,) = names
+    output = PROJECT / name
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 3
+    output.unlink()
+
+
+def test_item_that_was_not_written_before_the_kill_is_written_after_it(crawl, soups, tmp_path):
+    killed = crawl(program=("-c", KILLED_BEFORE_THE_ITEM))
+    assert killed.returncode == -9
+    assert items_after_repair(tmp_path) == all_soups(2)
+    process = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups()
+    assert soups.fetched() == [*all_soups(), f"http://h{PAGES}.test/"]
+
+
+def items_after_repair(tmp_path):
+    text = (tmp_path / "items.jsonl").read_text(encoding="utf-8")
+    assert text.endswith('{"url": "torn')
+    return [json.loads(line)["url"] for line in text.splitlines()[:-1]]
+
+
+def test_item_that_was_written_just_before_the_kill_is_not_written_again(crawl, tmp_path):
+    crawl("-a", "pages=3")
+    with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if its export were not noted
+        line = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()[1]
+        (row,) = connection.execute("SELECT row FROM step WHERE number = 2").fetchone()
+        connection.execute("INSERT INTO item VALUES (?, ?)", (row, line))
+    connection.close()
+    process = crawl("-a", "pages=4")
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups(4)
+    with sqlite3.connect(tmp_path / "job" / NAME) as connection:
+        assert connection.execute("SELECT count(*) FROM item").fetchone() == (0,)
+    connection.close()
+
+
+def test_job_that_cannot_be_written_any_more_stops_with_one_line_and_goes_on_later(
+    crawl, soups, tmp_path
+):
+    failed = crawl(program=("-c", NO_LONGER_WRITABLE))
+    assert failed.returncode == 1, failed.stderr
+    assert failed.stderr.count("JOBDIR cannot be written") == 1, failed.stderr
+    assert "'finish_reason': 'job_failed'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert items_of(tmp_path) == all_soups(4)
+    process = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups()
+
+
+def test_items_that_cannot_be_written_stop_the_crawl_and_come_later(crawl, tmp_path):
+    failed = crawl(program=("-c", FULL_DISK))
+    assert failed.returncode == 1, failed.stderr
+    assert failed.stderr.count("items.jsonl cannot be written") == 1, failed.stderr
+    assert "'finish_reason': 'output_failed'" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    process = crawl()
+    assert process.returncode == 0, process.stderr
+    assert items_of(tmp_path) == all_soups()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("-a", "topic=sports"), "a crawl with topic 'food', not 'sports'"),
+        (("-a", "policy=random"), "a crawl with policy 'tres', not 'random'"),
+    ],
+)
+def test_crawl_of_something_else_in_the_same_directory_is_refused(
+    crawl, two_pages, tmp_path, arguments, reason
+):
+    copytree(two_pages, tmp_path / "job")
+    process = crawl(*arguments, "-s", "LOG_ENABLED=False")
+    assert process.returncode == 1
+    assert reason in process.stderr
+    assert process.stderr.count("\n") == 1
+
+
+def test_policy_that_cannot_be_resumed_says_so(crawl, tmp_path):
+    process = crawl("-a", "policy=breadth_first", "-s", "LOG_ENABLED=False")
+    assert process.returncode == 1
+    assert "the policy 'breadth_first' cannot be resumed" in process.stderr
+    assert process.stderr.count("\n") == 1
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE step SET mark = x'00'",
+        "INSERT INTO item VALUES (1, '{\"url\": 1}')",
+        "INSERT INTO item VALUES (1, '[')",
+        'INSERT INTO item VALUES (1, \'{"url": "\\ud800"}\')',
+        "INSERT INTO request VALUES (1, '{}')",
+        "UPDATE step SET host = 77",
+    ],
+)
+def test_damaged_job_is_told_in_one_line(crawl, two_pages, tmp_path, statement):
+    copytree(two_pages, tmp_path / "job")
+    with sqlite3.connect(tmp_path / "job" / NAME) as connection:
+        connection.execute(statement)
+    connection.close()
+    process = crawl("-s", "LOG_ENABLED=False")
+    assert process.returncode == 1
+    assert "the crawl in JOBDIR is damaged" in process.stderr
+    assert process.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_by_kills_at_random_instants():
+    """The benchmark, in small: its exit status is that of its losses."""
+    command = [sys.executable, "benchmarks/kill.py", "--pages", "150", "--kills", "3"]
+    process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert "'discovered and lost': 0" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("", ""),
+        ('{"url": 1}\n', '{"url": 1}\n'),
+        ('{"url": 1}\n{"url": 2', '{"url": 1}\n'),
+        ('{"url": 2', ""),
+        ('{"url": 1}\n{"u', '{"url": 1}\n'),
+        ('{"uri": 1}', '{"uri": 1}'),
+        ("not ours", "not ours"),
+    ],
+)
+def test_torn_last_line_of_ours_is_taken_off(tmp_path, text, repaired):
+    path = tmp_path / "items.jsonl"
+    path.write_text(text)
+    drop_torn_line(path)
+    assert path.read_text() == repaired

@@ -1,0 +1,98 @@
+"""The live page in a real browser: what is clicked happens, and the page shows it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from live import live_crawl
+
+pytestmark = pytest.mark.slow
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+PATIENCE = 300_000  # milliseconds
+
+
+@pytest.fixture
+def page():
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed: no page can be looked at")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.errors, page.asked = [], []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        yield page
+        browser.close()
+
+
+def number(page, name):
+    return int(page.locator(f'[data-name="{name}"] .value').inner_text().replace(",", ""))
+
+
+def has(page, selector, text):
+    page.locator(selector, has_text=re.compile(text)).first.wait_for()
+
+
+def ask(page, form, value):
+    page.locator(f"#{form} input").fill(value)
+    page.locator(f"#{form} button").click()
+
+
+def test_page_shows_the_crawl_and_its_buttons_steer_it(page, tmp_path):
+    with live_crawl(tmp_path) as live:
+        assert page.goto(live.page).status == 403
+        has(page, "body", "^Open the address that the crawl's log tells")
+        page.goto(live.url, wait_until="commit")
+        has(page, "#status", "^running$")
+        page.evaluate("sessionStorage.clear()")  # as in another tab, which has the cookie only
+        page.reload(wait_until="commit")
+        has(page, "#notice", "^This tab does not know the token")
+        assert page.locator("#pause").is_disabled()
+        page.goto(live.url, wait_until="commit")
+        has(page, "#status", "^running$")
+        assert page.url == live.page, "the token has left the address"
+        assert live.token not in page.content()
+        has(page, '[data-figure="harvest"]', "Harvest rate")
+        page.locator('[data-figure="harvest"] svg .trace').first.wait_for(state="attached")
+
+        page.locator("#pause").click()
+        has(page, "#status", "^paused$")
+        has(page, '[data-name="Pages a second"] .more', "^0 under way$")
+        pages, asked = number(page, "Pages"), len(live.web.requests)
+
+        page.locator("#recent .head").first.click()
+        has(page, ".detail h3", "Its features when it was chosen")
+        assert page.locator(".detail meter").count() == 8
+        assert "<img src=x onerror=" in page.locator("#recent .title").first.inner_text()
+        assert page.locator("#recent img").count() == 0
+        page.locator("#recent .head").first.click()
+
+        ask(page, "seed", "javascript:alert(1)")
+        has(page, "#said.error", r"^A seed must hold http\(s\) URLs")
+        ask(page, "seed", "http://h2999.test/x")
+        has(page, "#said:not(.error)", "^Next: http://h2999.test/x")
+        ask(page, "max", "2_5")
+        has(page, "#said.error", "^MAX '2_5' must be at least 1 and must not rise")
+        ask(page, "max", "2")
+        has(page, '[data-name="Relevant domains"] .more', "^MAX: 2$")
+        assert (number(page, "Pages"), len(live.web.requests)) == (pages, asked)
+
+        page.locator("#pause", has_text="Resume").click()
+        has(page, "#status", "^running$")
+        live.until(lambda: number(page, "Pages") > pages + 5, "the page does not go on")
+        live.until_asked_for("http://h2999.test/", asked)
+
+        page.locator("#stop").click()
+        page.locator("#stop", has_text="sure").click()
+        has(page, "#status", "^(ending|ended)$")
+        assert live.ended() == 0, live.text
+        has(page, "#status", "^ended$")
+        assert not page.errors
+        assert all(url.startswith((live.page, "data:,")) for url in page.asked)

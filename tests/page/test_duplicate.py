@@ -1,0 +1,165 @@
+import json
+import lzma
+import random
+from collections import defaultdict
+from itertools import combinations
+
+import pytest
+from conftest import DATA
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.page.duplicate import (
+    LANES,
+    MAX_DIFFERENCE,
+    MAX_DIFFERENCE_AT_ADDRESS,
+    Duplicates,
+    fingerprint,
+)
+from tres_scrapy.page.text import Page, read_page, tokenise
+
+PAGES = DATA / "pages.jsonl.xz"
+WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnrst"]
+
+
+def page(text, url="http://a.test/", title="Bread", canonical=""):
+    return Page(url, title, text, (), canonical=canonical)
+
+
+def prose(seed, length=300):
+    return random.Random(seed).choices(WORDS, k=length)
+
+
+def is_copy(first, second):
+    pages = Duplicates()
+    assert pages.add(fingerprint(first))
+    return not pages.add(fingerprint(second))
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "same"),
+    [
+        ("Bread", "flour and water", True),
+        ("bread", "Flour,  and water - 17.", True),
+        ("Bread", "flour and wine", False),
+        ("Cake", "flour and water", False),
+    ],
+)
+def test_pages_with_the_same_words_are_copies_however_few(title, text, same):
+    other = page(text, "http://a.test/?sid=2", title)
+    assert is_copy(page("flour and water", "http://a.test/?sid=1"), other) is same
+
+
+def test_pages_without_words_are_copies():
+    assert is_copy(page("", title=""), page("17", "http://b.test/", title=""))
+
+
+@pytest.mark.parametrize("length", [300, 1_000, 20_000])
+def test_a_changed_date_counter_and_token_make_no_new_page(length):
+    words = prose(1, length)
+    changed = [*words[:50], "may", "rqxzv", *words[52:200], "seen", *words[201:]]
+    assert is_copy(page(" ".join(words)), page(" ".join(changed), "http://a.test/?at=2"))
+
+
+def test_another_sidebar_makes_no_new_page():
+    words = prose(1, 1_000)
+    first, second = (page(" ".join(words + prose(seed, 15)), f"/{seed}") for seed in (2, 3))
+    assert is_copy(first, second)
+
+
+def test_two_recipes_in_one_template_are_two_pages():
+    template = prose(1)
+    first, second = (page(" ".join(template + prose(seed, 75)), f"/{seed}") for seed in (2, 3))
+    assert not is_copy(first, second)
+
+
+@pytest.mark.parametrize(("own", "same"), [(60, True), (600, False)])
+def test_a_canonical_url_is_believed_where_half_of_the_text_agrees(own, same):
+    """Page 19 of a blog names the first as its canonical URL, and is another page."""
+    first, second = (
+        page(" ".join(prose(1) + prose(seed, own)), f"http://a.test/{seed}", canonical="/one")
+        for seed in (2, 3)
+    )
+    assert is_copy(first, second) is same
+
+
+def test_a_page_at_the_canonical_url_of_another_is_compared_with_it():
+    first = page(" ".join(prose(1) + prose(2, 60)), "http://a.test/?x", canonical="http://a.test/")
+    assert is_copy(first, page(" ".join(prose(1) + prose(3, 60)), "http://a.test/"))
+
+
+def test_many_pages_are_told_apart():
+    pages = Duplicates()
+    marks = [fingerprint(page(" ".join(prose(seed, 50)), f"/{seed}")) for seed in range(1_500)]
+    assert all(pages.add(mark) for mark in marks)
+    assert not any(pages.add(mark) for mark in marks)
+
+
+flips = st.lists(st.integers(0, LANES - 1), max_size=70)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([0, 2**LANES - 1]), flips)))
+def test_copies_are_those_of_a_slow_reference(told):
+    pages, kept = Duplicates(), []
+    for address, sketch, flipped in told:
+        for lane in flipped:
+            sketch ^= 1 << lane  # noqa: PLW2901
+        is_new = not any(
+            (sketch ^ other).bit_count()
+            <= (MAX_DIFFERENCE_AT_ADDRESS if address == place else MAX_DIFFERENCE)
+            for place, other in kept
+        )
+        if is_new:
+            kept.append((address, sketch))
+        assert pages.add(address.encode() * 8 + sketch.to_bytes(LANES // 8)) is is_new
+
+
+@pytest.fixture(scope="module")
+def sites():
+    """Real pages by host, of hosts with several."""
+    if not PAGES.exists():
+        pytest.skip("needs shared/data/pages.jsonl.xz")
+    found = defaultdict(list)
+    with lzma.open(PAGES, "rt", encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            if record["host"]:
+                found[record["host"]].append(record)
+    several = [records[:6] for records in found.values() if len(records) > 1]
+    return [
+        [
+            read_page(record["html"], f"http://{i}.test/{j}", language=False)
+            for j, record in enumerate(records)
+        ]
+        for i, records in enumerate(several)
+    ]
+
+
+def shingles(page):
+    words = tokenise(f"{page.title} {page.text}")
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def test_real_pages_of_one_host_are_copies_only_where_they_share_most_of_their_text(sites):
+    pairs = [pair for pages in sites for pair in combinations(pages, 2)]
+    shares = []
+    for first, second in pairs:
+        if is_copy(first, second):
+            a, b = shingles(first), shingles(second)
+            shares.append(len(a & b) / len(a | b) if a | b else 1.0)
+    assert len(pairs) > 1_000
+    assert len(shares) > 5
+    assert min(shares) > 0.85
+
+
+def test_real_pages_stay_copies_when_three_words_change(sites):
+    draw = random.Random(0)
+    long = [page for pages in sites for page in pages if len(tokenise(page.text)) > 400]
+    copies = 0
+    for original in long:
+        words = tokenise(original.text)
+        changed = list(words)
+        for place in draw.sample(range(len(words)), 3):
+            changed[place] = draw.choice(WORDS)
+        copies += is_copy(page(" ".join(words)), page(" ".join(changed), "http://b.test/"))
+    assert len(long) > 100
+    assert copies > 0.97 * len(long)

@@ -1,0 +1,228 @@
+"""A `python` that has loaded the large libraries already: each run is a fork of one process.
+
+Most of the time of a short crawl goes into imports. `serve` loads the libraries, ours excepted, and
+waits; the program that `Interpreter` writes looks like `python` to whoever starts it, hands its
+arguments, environment, directory and open files to the server, passes signals on, and ends as the
+fork ends. Hash seeds and the allocator are those of the server: what is about them runs afresh.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import json
+import os
+import resource
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+LIBRARIES = (
+    *(
+        "numpy.random",
+        "torch._dynamo",
+        "safetensors.torch",
+        "tqdm",
+        "jinja2",
+        "sqlite3",
+        "lxml.html",
+    ),
+    *(
+        "fastwarc",
+        "warcio",
+        "selectolax.lexbor",
+        "py3langid",
+        "tldextract",
+        "prometheus_client.core",
+    ),
+    *("aiohttp.web", "protego", "scrapy.cmdline", "scrapy.core.downloader.handlers.http11"),
+    *("scrapy.downloadermiddlewares.httpcache", "scrapy.downloadermiddlewares.cookies"),
+    *("scrapy.extensions.feedexport", "scrapy.robotstxt", "scrapy.shell", "scrapy.statscollectors"),
+    *("scrapy.utils.test", "twisted.web.server", "twisted.internet.endpoints"),
+)
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+CLIENT = """#!{python} -IS
+import array, json, os, resource, signal, socket, sys
+arguments = sys.argv[1:]
+if not arguments or arguments[0].startswith("-") and arguments[0] not in ("-m", "-c"):
+    os.execv({python!r}, [{python!r}, *arguments])
+files = [int(name) for name in os.listdir("/proc/self/fd")]
+files = [file for file in files if os.path.exists(f"/proc/self/fd/{{file}}")]
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+limits = [resource.getrlimit(limit) for limit in {limits}]
+told = [arguments, os.getcwd(), dict(os.environ), limits, os.umask(0), files]
+message = json.dumps(told).encode("utf-8", "surrogateescape")
+rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files)
+server.sendmsg([len(message).to_bytes(8)], [rights])
+server.sendall(message)
+pid = int.from_bytes(server.recv(8))
+for file in files:
+    os.close(file)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, _: os.kill(pid, number))
+signal.signal(signal.SIGUSR1, lambda number, _: os.kill(pid, signal.SIGKILL))
+status = os.waitstatus_to_exitcode(int.from_bytes(server.recv(8)))
+if status < 0:
+    if status != -signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    os.kill(os.getpid(), -status)
+os._exit(status)
+"""
+
+
+class Process(subprocess.Popen):
+    """A run of the interpreter; to kill it is to kill the fork and to wait until it is dead."""
+
+    def send_signal(self, sig: int) -> None:
+        super().send_signal(signal.SIGUSR1 if sig == signal.SIGKILL else sig)
+
+
+class Interpreter:
+    """The server, and the path of the program that stands for `python`."""
+
+    def __init__(self, directory: Path) -> None:
+        address = str(directory / "socket")
+        self.path = directory / "python"
+        self.path.write_text(CLIENT.format(python=sys.executable, address=address, limits=LIMITS))
+        self.path.chmod(0o755)
+        command = [sys.executable, __file__, address, str(self.path)]
+        environment = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
+        pipe = subprocess.PIPE
+        self._server = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+        assert self._server.stdout is not None
+        assert self._server.stdout.readline() == b"ready\n"
+
+    def close(self) -> None:
+        self._server.communicate()
+
+
+def serve(address: str, python: str) -> None:
+    """Fork for whoever connects until standard input ends."""
+    places = sys.path[1:]
+    for name in LIBRARIES:
+        import_module(name)
+    assert "twisted.internet.reactor" not in sys.modules, "the crawl chooses its reactor"
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(128)
+    print("ready", flush=True)
+    while listener in select.select([sys.stdin, listener], [], [])[0]:
+        client, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            _attend(client, python, places)
+            return
+        client.close()
+
+
+def _attend(client: socket.socket, python: str, places: list[str]) -> None:
+    """Fork once more, and end the fork with its client."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    room = socket.CMSG_SPACE(1024 * 4)
+    size, ((_, _, packed),), *_ = client.recvmsg(8, room)
+    passed = array.array("i")
+    passed.frombytes(packed)
+    message = b""
+    while len(message) < int.from_bytes(size):
+        message += client.recv(2**20)
+    child = os.fork()
+    if not child:
+        client.close()
+        told = json.loads(message.decode("utf-8", "surrogateescape"))
+        _become(python, places, list(passed), *told)
+        return
+    for file in passed:
+        os.close(file)
+    client.sendall(child.to_bytes(8))
+    ended = os.pidfd_open(child)
+    if ended not in select.select([ended, client], [], [])[0]:  # whoever asked has gone
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    try:
+        client.sendall(status.to_bytes(8))
+    finally:
+        os._exit(0)
+
+
+def _become(  # noqa: PLR0917
+    python: str,
+    places: list[str],
+    passed: list[int],
+    arguments: list[str],
+    directory: str,
+    environment: dict[str, str],
+    limits: list[tuple[int, int]],
+    umask: int,
+    files: list[int],
+) -> None:
+    """Run what the arguments name, as `python` would."""
+    high = max(1000, *passed, *files) + 1
+    for number, file in enumerate(passed):  # first out of the way of what they become
+        os.dup2(file, high + number)
+    os.closerange(0, high)
+    for number, file in enumerate(files):
+        os.dup2(high + number, file)
+    os.closerange(high, high + len(files))
+    for limit, pair in zip(LIMITS, limits, strict=True):
+        resource.setrlimit(limit, tuple(pair))
+    os.umask(umask)
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.executable = python
+    import_module("multiprocessing").set_executable(python)
+    _open_streams()
+    own = [
+        os.path.abspath(place) for place in environment.get("PYTHONPATH", "").split(":") if place
+    ]
+    sys.path[:] = [*own, *places]
+    with suppress(ModuleNotFoundError):
+        import_module("sitecustomize")
+    sys.modules["__main__"] = ModuleType("__main__")
+    first, *rest = arguments
+    if first == "-m":
+        sys.path.insert(0, directory)
+        sys.argv[:] = ["-m", *rest[1:]]
+        runpy._run_module_as_main(rest[0])  # type: ignore[attr-defined]
+    elif first == "-c":
+        sys.path.insert(0, "")
+        sys.argv[:] = ["-c", *rest[1:]]
+        exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)  # noqa: S102
+    else:
+        sys.path.insert(0, str(Path(first).absolute().parent))
+        sys.argv[:] = arguments
+        code = compile(Path(first).read_bytes(), first, "exec")
+        sys.modules["__main__"].__file__ = first
+        exec(code, sys.modules["__main__"].__dict__)  # noqa: S102
+
+
+def _open_streams() -> None:
+    ways = (
+        ("stdin", "r", "strict"),
+        ("stdout", "w", "strict"),
+        ("stderr", "w", "backslashreplace"),
+    )
+    for number, (name, mode, errors) in enumerate(ways):
+        try:
+            lines = 1 if name == "stderr" or os.isatty(number) else -1
+            stream = open(number, mode, lines, "utf-8", errors, closefd=False)  # noqa: SIM115
+        except OSError:
+            stream = None
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

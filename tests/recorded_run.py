@@ -1,0 +1,49 @@
+"""A small crawl in memory, and the record of it."""
+
+import numpy as np
+
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.report.record_writer import Writer
+
+META = {"topic": "food", "policy": "tres"}
+
+
+def crawl_of(policy="tres", pages=150):
+    store = SampleStore(DomainLedger())
+    setup = Setup(0, learning=LearningOptions(exploration_steps=20, warm_up_steps=0))
+    crawl = Crawl(store, make_policy(policy, store, setup), pages)
+    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    return crawl
+
+
+def steps(crawl, seed=0):
+    """Lead a crawl to its end, a booking at a time: pages, now and then a failure."""
+    random = np.random.default_rng(seed)
+    while (decision := crawl.next()) is not None:
+        row = decision.row
+        if row % 17 == 5:
+            yield crawl.book_failure(row, Failure("http_404"))
+            continue
+        if row % 17 == 6:
+            crawl.redirect(row, f"http://moved.test/{row}")
+        urls = [f"http://{random.integers(40)}.test/{row}/{i}" for i in range(6)]
+        actions = random.random((6, 3)).astype(np.float32)
+        reward = float(crawl.store.features(np.array([row]))[0, 5] > 0.6)
+        yield crawl.book_page(row, reward, urls, [f"to {url}" for url in urls], actions)
+
+
+def record(path, crawl, every=10):
+    """Keep the record of a crawl to its end; return its bookings."""
+    writer, bookings = Writer.open(path, crawl, META, {"A": "1"}, 100.0), []
+    for number, booking in enumerate(steps(crawl)):
+        bookings.append(booking)
+        writer.note(booking, 100.0 + number, title=f"title {number}", probability=0.75)
+        if number % every == 0:
+            writer.flush(100.0 + number)
+    writer.close(500.0, "page_limit")
+    return bookings

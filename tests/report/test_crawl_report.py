@@ -1,0 +1,225 @@
+"""The report of a run, and where its record is found."""
+
+import json
+import re
+import shutil
+import subprocess
+from argparse import Namespace
+from html.parser import HTMLParser
+from importlib import import_module
+
+import numpy as np
+import pytest
+from recorded_run import META, crawl_of, record
+
+from tres_scrapy.report.crawl_report import plotly_script, render, web_link, write_report
+from tres_scrapy.report.place import find_record, record_path
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_writer import Writer
+
+HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
+Command = import_module("tres_scrapy.commands.tres-report").Command
+
+
+@pytest.fixture(scope="module")
+def path(recorded):
+    return recorded.path
+
+
+@pytest.fixture(scope="module")
+def page(path):
+    """The report, its longest script left out."""
+    with Record(path) as read:
+        return render(read).replace(plotly_script(), "")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """The report of a crawl of a web that means ill."""
+    path = tmp_path_factory.mktemp("run") / "food.run"
+    crawl = crawl_of("random", pages=None)
+    writer = Writer.open(path, crawl, META | {"topic": HOSTILE}, {"A": HOSTILE}, 100.0)
+    urls = ["http://a.test/?<script>alert(1)</script>", "http://b.test/'\"onclick=alert(1)"]
+    while (decision := crawl.next()) is not None:
+        actions = np.zeros((len(urls), 3), dtype=np.float32)
+        booking = crawl.book_page(decision.row, 0.0, urls, [HOSTILE] * 2, actions)
+        writer.note(booking, 100.0, title=HOSTILE)
+        urls = []
+        actions = actions[:0]
+    writer.flush(101.0)
+    writer._connection.execute("UPDATE page SET url = 'javascript:alert(1)' WHERE step = 1")
+    writer._connection.execute("UPDATE page SET domain = ?, kind = kind || '<b>'", (HOSTILE,))
+    writer._connection.execute("UPDATE page SET kind = 'page'  WHERE step < 3")
+    writer.close(102.0, HOSTILE)
+    with Record(path) as read:
+        write_report(read, path.with_suffix(".html"))
+    return path.with_suffix(".html")
+
+
+def test_page_tells_when_a_crawl_that_was_gone_on_with_began(tmp_path):
+    path, crawl = tmp_path / "a.run", crawl_of(pages=20)
+    record(path, crawl)
+    for start in (100_000.0, 200_000.0):
+        Writer.open(path, crawl, META, {}, start).close(start + 1, "page_limit")
+        with Record(path) as read:
+            write_report(read, path.with_suffix(".html"))
+        page = path.with_suffix(".html").read_text(encoding="utf-8")
+        times = "once" if start == 100_000.0 else "2 times"
+        assert f"Begun 1970-01-01 00:01:40 UTC, gone on with {times}." in page
+
+
+def test_page_tells_figures_pages_and_settings(path, page):
+    with Record(path) as read:
+        last, pages = read.curve()[-1], read.last(3)
+    assert f"{last.relevant:,} of {last.pages:,} pages" in page
+    assert "All pages that were asked for are fetched." in page
+    for fetched in pages:
+        assert fetched.title in page
+        assert f'href="{fetched.final_url or fetched.url}"' in page
+    assert "<dt>A</dt><dd><bdi>1</bdi></dd>" in page
+    assert "Begun 1970-01-01 00:01:40 UTC. " in page
+    drawn = set(re.findall(r'data-figure="(\w+)"', page))
+    figures = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S)[1])
+    assert drawn == set(figures)
+
+
+def test_page_asks_nothing_of_the_network(page):
+    assert "default-src 'none'" in page
+    without_links = re.sub(r"<a [^>]*>", "", page)
+    assert not re.search(r'(src|href)="(?!data:)', without_links.split("<script")[0])
+    assert "import(" not in page
+
+
+def test_page_weighs_less_than_six_megabytes(path, tmp_path):
+    with Record(path) as read:
+        write_report(read, tmp_path / "a.html")
+    assert (tmp_path / "a.html").stat().st_size < 6e6
+    assert [file.name for file in tmp_path.iterdir()] == ["a.html"]
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_what_the_web_says_is_text(hostile):
+    page = hostile.read_text(encoding="utf-8").replace(plotly_script(), "")
+    elements = Elements(page).found
+    assert [tag for tag, _ in elements].count("script") == 3
+    assert "img" not in {tag for tag, _ in elements}
+    assert not [name for _, attrs in elements for name in attrs if name.startswith("on")]
+    links = [attrs["href"] for tag, attrs in elements if tag == "a"]
+    assert links
+    assert all(link.startswith("http://") for link in links)
+    assert "javascript:alert(1)" in page, "it is shown, not linked"
+
+
+@pytest.mark.parametrize(
+    ("url", "link"),
+    [
+        ("https://a.test/", "https://a.test/"),
+        ("http://a.test/", "http://a.test/"),
+        ("javascript:alert(1)", ""),
+        ("data:text/html,x", ""),
+        (" http://a.test/", ""),
+    ],
+)
+def test_only_what_is_of_the_web_is_a_link(url, link):
+    assert web_link(url) == link
+
+
+@pytest.mark.slow
+def test_browser_draws_the_figures_and_runs_nothing_else(path, hostile, tmp_path):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium here")
+    with Record(path) as read:
+        write_report(read, tmp_path / "good.html")
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
+    for file, count in ((tmp_path / "good.html", 12), (hostile, 4)):
+        dom = subprocess.run(
+            [
+                *(chromium, *flags.split(), "--disable-background-networking"),
+                *("--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"),
+                *("--window-size=1200,9000", "--virtual-time-budget=20000", "--dump-dom"),
+                file.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=True,
+        ).stdout
+        assert dom.count('<svg class="main-svg"') >= count
+        assert "<title>owned" not in dom
+        assert "Refused" not in dom
+
+
+@pytest.mark.parametrize("policy", ["random", "best_first"])
+def test_policy_without_a_tree_has_a_report(tmp_path, policy):
+    record(tmp_path / "a.run", crawl_of(policy, pages=20))
+    with Record(tmp_path / "a.run") as read:
+        page = render(read)
+    assert "What Q depends on" not in page
+    assert "The last 22 fetches" in page or "The last 2" in page
+
+
+def test_record_of_nothing_has_a_report(tmp_path):
+    crawl = crawl_of(pages=0)
+    record(tmp_path / "a.run", crawl)
+    with Record(tmp_path / "a.run") as read:
+        assert "No page was fetched." in render(read)
+
+
+def test_record_lies_beside_its_output_or_in_jobdir(tmp_path):
+    output = tmp_path / "food.jsonl"
+    assert record_path(output, None, "NOW", "food") == tmp_path / "food.run"
+    assert record_path(output, str(tmp_path), "NOW", "food") == tmp_path / "tres.run"
+    (tmp_path / "food.run").touch()
+    assert record_path(output, None, "NOW", "food") == tmp_path / "food-NOW.run"
+    assert str(record_path(tmp_path, None, "NOW", "food")) == "output/food-NOW.run"
+
+
+def test_record_is_found_by_itself_its_job_and_its_output(path, tmp_path):
+    job = tmp_path / "job"
+    job.mkdir()
+    shutil.copy(path, job / "tres.run")
+    assert find_record(path) == path
+    assert find_record(job) == job / "tres.run"
+    output = tmp_path / "pages.jsonl"
+    output.touch()
+    for name in ("pages.run", "pages-1.run", "pages-2.run"):
+        writer = Writer.open(tmp_path / name, crawl_of(), META | {"output": "pages.jsonl"}, {}, 1.0)
+        writer.close(2.0, "")
+    (tmp_path / "pages-3.run").write_text("another's")
+    assert find_record(output) == tmp_path / "pages-2.run"
+    for nothing in (tmp_path, tmp_path / "pages-3.run.txt", tmp_path / "missing"):
+        with pytest.raises(RecordError):
+            Record(find_record(nothing))
+
+
+def test_command_writes_the_report_beside_the_record_or_where_it_is_told(path, tmp_path, capsys):
+    copy = tmp_path / "a.run"
+    shutil.copy(path, copy)
+    Command().run([str(copy)], Namespace(output=None))
+    Command().run([str(copy)], Namespace(output=tmp_path / "b.html"))
+    written = [tmp_path / name for name in ("a.html", "b.html")]
+    assert capsys.readouterr().out.split() == [str(file) for file in written]
+    assert written[0].read_bytes() == written[1].read_bytes()
+
+
+def test_command_says_in_one_line_what_is_wrong(tmp_path):
+    text = tmp_path / "a.run"
+    text.write_text("no record")
+    for place in (text, tmp_path / "missing", tmp_path):
+        with pytest.raises(SystemExit) as error:
+            Command().run([str(place)], Namespace(output=None))
+        assert str(error.value).startswith("scrapy tres-report: ")
+        assert "\n" not in str(error.value)

@@ -1,0 +1,110 @@
+import json
+import shutil
+import sqlite3
+from argparse import Namespace
+from importlib import import_module
+
+import pytest
+
+from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.report.explanation import Explanation, plain
+from tres_scrapy.report.reason import GREEDY
+from tres_scrapy.report.record import Record
+
+Command = import_module("tres_scrapy.commands.tres-explain").Command
+
+
+@pytest.fixture
+def path(recorded):
+    return recorded.path
+
+
+@pytest.fixture
+def greedy(read):
+    return next(page for page in read.last(1000) if page.chosen == GREEDY and page.parent)
+
+
+def test_it_tells_path_leaf_features_q_and_rivals(read, greedy):
+    said = str(Explanation(read, greedy.url))
+    words = " ".join(said.split())
+    assert f"Step {greedy.step}: " in said
+    assert f"Its Q, {greedy.q_value:.3f}, was the highest" in words
+    assert f"Leaf: {read.rule(greedy.leaf, greedy.splits)}." in words
+    for number, hop in enumerate(read.trail(greedy)):
+        assert f"{number:4} {hop.url}" in said
+    for name, value in greedy.x.items():
+        assert f"{name:18} {value:6.3f}" in said
+    for rival in read.rivals(greedy.step):
+        assert f"{rival.q_value:6.3f}   {rival.url}" in said
+        assert read.rule(rival.leaf, greedy.splits) in words
+    assert max(map(len, said.splitlines())) <= 110
+
+
+def test_json_has_all_of_it(read, greedy):
+    found = json.loads(Explanation(read, greedy.url).as_json())
+    assert (found["url"], found["q_value"], found["leaf"]) == (
+        *(greedy.url, greedy.q_value, greedy.leaf),
+    )
+    assert found["rule"] == read.rule(greedy.leaf, greedy.splits)
+    assert found["why"] == read.why(greedy)
+    assert found["x"] == greedy.x
+    assert [hop["url"] for hop in found["path"]] == [hop.url for hop in read.trail(greedy)]
+    assert [rival["q_value"] for rival in found["rivals"]] == [
+        rival.q_value for rival in read.rivals(greedy.step)
+    ]
+    assert all(rival["rule"] for rival in found["rivals"])
+
+
+def test_seed_and_failure_are_explained_too(read):
+    seed, failure = read.since(0, 1)[0], next(p for p in read.last(1000) if p.kind == "http_404")
+    assert "Why: It is a seed." in str(Explanation(read, seed.url))
+    assert "no page: http 404" in str(Explanation(read, failure.url))
+
+
+def test_page_whose_way_is_not_recorded_says_so(path, tmp_path, greedy):
+    copy = tmp_path / "a.run"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as connection:
+        connection.execute("DELETE FROM page WHERE parent IS NULL")
+    connection.close()
+    with Record(copy) as read:
+        assert "Path, as far as it is recorded:" in str(Explanation(read, greedy.url))
+
+
+def test_unknown_url_names_the_nearest(read, greedy):
+    with pytest.raises(LookupError, match=r"was not fetched in this crawl; .* was"):
+        Explanation(read, f"{greedy.url}x")
+
+
+def test_link_whose_domain_is_better_known_by_now_is_said_to_have_moved(path, tmp_path):
+    copy = tmp_path / "a.run"
+    shutil.copy(path, copy)
+    with sqlite3.connect(copy) as connection:  # no share is as high
+        domain = FEATURES.index("domain_relevance")
+        change = "UPDATE split SET feature = ?, threshold = 2 WHERE number = 0"
+        connection.execute(change, (domain,))
+    connection.close()
+    with Record(copy) as read:
+        for page in read.last(100):
+            was_low = "less than 200" in read.rule(page.leaf, page.splits)
+            said = " ".join(str(Explanation(read, page.url)).split())
+            assert read.has_moved(page) is ("has moved since" in said) is (not was_low)
+
+
+def test_text_of_the_web_commands_no_terminal():
+    assert plain("a\x1b[2Jb\nc\u202e") == "a [2Jb c "
+
+
+def test_command_prints_words_or_json(path, greedy, capsys):
+    Command().run([str(path), f"{greedy.url}#part"], Namespace(json=False))
+    assert greedy.url in capsys.readouterr().out
+    Command().run([str(path), greedy.url], Namespace(json=True))
+    assert json.loads(capsys.readouterr().out)["step"] == greedy.step
+
+
+@pytest.mark.parametrize("url", ["http://nowhere.test/", "no url"])
+def test_command_says_in_one_line_what_is_wrong(path, url):
+    with pytest.raises(SystemExit) as error:
+        Command().run([str(path), url], Namespace(json=False))
+    assert str(error.value).startswith("scrapy tres-explain: ")
+    assert "\n" not in str(error.value)

@@ -1,0 +1,109 @@
+"""Waiting, in the real engine."""
+
+import textwrap
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+import pytest
+
+DELAY = 1.0  # a gap half as long would not be the scheduling of a busy machine
+LINKS = "".join(
+    f'<p><a href="http://{host}.test/{i}">x</a></p>' for host in "abc" for i in range(4)
+)
+# Without its heartbeat the engine comes back only when somebody wakes it: a scheduler that
+# forgot to would hang, and the test's own limit would end it.
+SCRIPT = """
+from scrapy.cmdline import execute
+from scrapy.core.engine import ExecutionEngine
+
+ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 1e6
+execute(["scrapy", "crawl", "tres", "-a", "topic=food", "-a", "seed=http://a.test/",
+         "-a", "output={output}", "-s", "DOWNLOAD_DELAY={delay}", {settings}])
+"""
+
+
+# What is sent long after it was taken from its queue must not let the next come too soon.
+SENT_LATE = """
+import asyncio
+from scrapy.core.downloader import Downloader
+download = Downloader._download
+async def late(self, slot, request):
+    if request.url.endswith("/1"):
+        await asyncio.sleep(0.75)
+    return await download(self, slot, request)
+Downloader._download = late
+"""
+CLOCK_IS_SET = """
+import time
+real, set_by = time.time, [0]
+time.time = lambda: real() + set_by[0]
+from tres_scrapy.extensions.learner import Learner
+note_answer = Learner.note_answer
+def set_clock(self):
+    note_answer(self)
+    set_by[0] += {days} * 86400
+Learner.note_answer = set_clock
+"""
+
+
+def crawl(scrapy, tmp_path, pages, *, redirect=None, fetched=13, before="", settings=""):
+    """Crawl three hosts with a delay; return the gaps between the fetches of each."""
+    pages.add("http://a.test/", LINKS)
+    for host in "abc":
+        for i in range(4):
+            pages.add(f"http://{host}.test/{i}", "<p>text</p>")
+    if redirect is not None:
+        pages.add(redirect[0], status=302, Location=redirect[1])
+        fetched -= 1
+    script = tmp_path / "crawl.py"
+    output = tmp_path / "o.jsonl"
+    command = SCRIPT.format(delay=DELAY, output=output, settings=settings)
+    script.write_text(before + textwrap.dedent(command))
+    process = scrapy(program=(str(script),), pages=pages)
+    assert process.returncode == 0, process.stderr
+    assert process.stats["tres/pages"] == fetched
+    times = {}
+    for time, url in pages.requests:
+        times.setdefault(urlsplit(url).hostname, []).append(time)
+    return {
+        host: [later - earlier for earlier, later in pairwise(seen)] for host, seen in times.items()
+    }
+
+
+def test_engine_is_woken_and_no_host_is_hit_faster_than_its_delay(scrapy, tmp_path, pages):
+    gaps = crawl(scrapy, tmp_path, pages, before=SENT_LATE)
+    assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
+
+
+@pytest.mark.parametrize("settings", ["", '"-s", "AUTOTHROTTLE_ENABLED=1"'])
+def test_crawl_delay_of_robots_txt_is_obeyed(scrapy, tmp_path, pages, settings):
+    pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 2")
+    start = '"-s", "AUTOTHROTTLE_START_DELAY=0.1"'
+    gaps = crawl(scrapy, tmp_path, pages, settings=f"{settings}, {start}" if settings else "")
+    assert min(gaps["b.test"]) > 1.5
+
+
+def test_redirect_to_another_host_is_as_polite_as_any_fetch(scrapy, tmp_path, pages):
+    pages.add("http://c.test/robots.txt", "User-agent: *\nCrawl-delay: 2")
+    gaps = crawl(scrapy, tmp_path, pages, redirect=("http://b.test/0", "http://c.test/0"))
+    assert min(gaps["c.test"]) > 1.5
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_nobody_waits_for_a_clock_that_is_set(scrapy, tmp_path, pages, days):
+    """Twisted waits by the time of day: a transfer that hangs would be given up a day late."""
+    pages.silent |= {f"http://{host}.test/{i}" for host in "abc" for i in (0, 3)}
+    gaps = crawl(
+        *(scrapy, tmp_path, pages),
+        fetched=7,
+        before=CLOCK_IS_SET.format(days=days),
+        settings='"-s", "DOWNLOAD_TIMEOUT=2", "-s", "RETRY_TIMES=0"',
+    )
+    assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
+
+
+def test_host_that_asks_for_days_is_left_alone(scrapy, tmp_path, pages):
+    pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 86400")
+    gaps = crawl(scrapy, tmp_path, pages, fetched=9)
+    assert set(gaps) == {"a.test", "b.test", "c.test"}
+    assert gaps["b.test"] == []

@@ -1,0 +1,81 @@
+"""`scrapy crawl surface`, run as a user runs it."""
+
+import re
+
+import pytest
+from soup import lines_of
+
+
+def surface(scrapy, *arguments, **options):
+    return scrapy(
+        *("crawl", "surface", "-a", "topic=food", "-s", "DOWNLOAD_DELAY=0"), *arguments, **options
+    )
+
+
+def test_records_behind_a_search_box_join_the_frontier_and_are_judged(scrapy, tmp_path):
+    output, log = tmp_path / "pages.jsonl", tmp_path / "web.jsonl"
+    process = surface(
+        scrapy,
+        *("-a", "web=deep", "-a", "pages=60", "-a", "surface_queries=8", "-a", f"output={output}"),
+        *("-a", f"web_log={log}"),
+        timeout=600,
+    )
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr
+    assert "library.test: asking library.test/find (found by form)" in process.stderr
+    asked = [line for line in lines_of(log) if line["kind"] == "search"]
+    returned = {number for line in asked for number in line["returned"]}
+    fetched = {line["record"] for line in lines_of(log) if "record" in line}
+    assert returned
+    assert fetched
+    assert fetched <= returned, "records are linked from nowhere else"
+    items = lines_of(output)
+    assert any("/record/" in item["url"] for item in items)
+    for item in items:
+        assert item["path"][0] == "http://library.test/"
+
+
+def test_links_of_records_alone_are_listed(scrapy, tmp_path):
+    records, log = tmp_path / "records.jsonl", tmp_path / "web.jsonl"
+    process = surface(
+        scrapy,
+        *("-a", "web=deep", "-a", "surface_follow=0", "-a", "surface_queries=6"),
+        *("-a", f"web_log={log}", "-a", f"output={tmp_path / 'pages.jsonl'}", "-O", records),
+        *("-a", "seed=http://archive.test/,http://registry.test/,http://vault.test/"),
+        timeout=600,
+    )
+    assert process.returncode == 0, process.stderr
+    assert "registry.test is searched by POST only: -a surface_post=1 allows it" in process.stderr
+    assert "vault.test: robots.txt forbids its search box" in process.stderr
+    assert re.search(r"archive.test: left after 6 queries .*\(query_budget\)", process.stderr)
+    listed = {int(item["url"].split("/record/")[1].split("-")[0]) for item in lines_of(records)}
+    asked = [line for line in lines_of(log) if line["kind"] == "search"]
+    assert listed == {number for line in asked for number in line["returned"]}
+    assert all("archive.test" in line["url"] for line in asked)
+    assert not any("record" in line for line in lines_of(log))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-s", "JOBDIR=job"], "JOBDIR: a surface crawl cannot be gone on with"),
+        (
+            ["-a", "surface_selector=best"],
+            "must be one of recapture, yield-ratio, paper, gf, zipf, random",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(scrapy, arguments, said):
+    process = surface(scrapy, "-a", "seed=http://library.test/", *arguments)
+    assert process.returncode == 1
+    assert said in process.stderr.splitlines()[-1]
+    assert "Traceback" not in process.stderr
+
+
+def test_a_site_without_a_search_box_is_a_failure(scrapy, pages, tmp_path):
+    pages.add("http://a.test/", "<title>Soup</title><p>Soup with onions, butter and bread.</p>")
+    process = surface(
+        scrapy, "-a", "seed=http://a.test/", "-a", f"output={tmp_path / 'o.jsonl'}", pages=pages
+    )
+    assert process.returncode == 1
+    assert "a.test has no search box that can be recognised" in process.stderr

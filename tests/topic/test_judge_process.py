@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+from conftest import PROJECT
+
+from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.topic.judge import Judge, Source, judge_pages
+from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
+from tres_scrapy.topic.pack import Pack
+
+pytestmark = pytest.mark.usefixtures("loaded_python")
+
+FOOD = PROJECT / "models" / "food"
+LIMITS = ReadingLimits()
+PAGES = [
+    Source(f"<title>{word} soup</title><p>{word} butter</p><a href=/{word}>{word}</a>", url)
+    for word, url in (("pea", "http://a.test/"), ("engine", "http://b.test/"))
+]
+
+
+class Odd(Task):
+    """Does in the process what a page says."""
+
+    def load(self):
+        if self.threads == 0:
+            sys.exit(3)
+        return self.judge
+
+    def judge(self, sources):
+        for html, _ in sources:
+            if html == "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            if html == "sleep":
+                time.sleep(60)
+            if html == "raise":
+                raise ValueError("no such page")
+            if html == "print":
+                print("something")
+        return [html.upper() for html, _ in sources]
+
+
+def odd(**options):
+    worker = Worker(Odd(FOOD, LIMITS), **options)
+    worker.wait()
+    return closing(worker)
+
+
+def asked(worker, *texts):
+    return worker([Source(text, "http://a.test/") for text in texts])
+
+
+def test_verdicts_are_those_of_the_model_in_this_process():
+    pack = Pack.load(FOOD)
+    with closing(Worker(Task(FOOD, LIMITS))) as worker:
+        worker.wait()
+        theirs = worker(PAGES)
+    for (page, judgement, mark, is_missing), own in zip(
+        theirs, judge_pages(pack, LIMITS, PAGES), strict=True
+    ):
+        assert (page, mark, is_missing) == (own.page, own.mark, own.is_missing)
+        assert judgement.probability == own.judgement.probability
+        np.testing.assert_array_equal(judgement.actions, own.judgement.actions)
+
+
+def test_page_that_ends_the_process_costs_no_other_page_its_verdict():
+    with odd() as worker, closing(Judge(None, worker)) as judge:
+        futures = [judge.submit(text, "http://a.test/") for text in ("a", "crash", "b", "c")]
+        with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
+            futures.pop(1).result(30)
+        assert [future.result(30) for future in futures] == ["A", "B", "C"]
+
+
+def test_page_that_takes_too_long_is_given_up():
+    with odd(patience=0.3) as worker:
+        with pytest.raises(PageError, match=r"took more than 0\.3 s"):
+            asked(worker, "sleep")
+        assert asked(worker, "a") == ["A"]
+
+
+def test_error_of_a_page_is_told_and_ends_nothing():
+    with odd() as worker:
+        with pytest.raises(PageError, match=r"^ValueError: no such page$"):
+            asked(worker, "raise")
+        assert asked(worker, "print", "a") == ["PRINT", "A"]
+
+
+def test_no_more_of_a_page_is_sent_than_is_read():
+    with closing(Worker(Odd(FOOD, ReadingLimits(html=3)))) as worker:
+        worker.wait()
+        assert asked(worker, "abcdef") == ["ABC"]
+
+
+def test_process_that_does_not_start_is_told_in_one_line():
+    with closing(Worker(Odd(FOOD, LIMITS, threads=0))) as worker:
+        with pytest.raises(WorkerError, match=r"does not start \(exit status 3\)"):
+            worker.wait()
+        with pytest.raises(WorkerError):
+            asked(worker, "a")
+
+
+def test_process_ends_with_the_crawler():
+    crawler = f"""if True:
+        import os
+        from pathlib import Path
+        from tres_scrapy.page.text import ReadingLimits
+        from tres_scrapy.topic.judge_process import Task, Worker
+        Worker(Task(Path({str(FOOD)!r}), ReadingLimits())).wait()
+        os.kill(os.getpid(), 9)
+    """
+    # the end of standard error is that of all who hold it, the worker too
+    done = subprocess.run(
+        [sys.executable, "-c", crawler], cwd=PROJECT, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert done.stderr == b""

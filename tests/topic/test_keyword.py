@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import PROJECT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tres_scrapy.page.text import tokenise
+from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
+from tres_scrapy.topic.vectors import WordVectors
+
+PARTS = ["aa", "bb", "cc"]
+FOOD = KeywordSet(["cheese", "Wine", "meat"], ["Slow food", "jell-o"])
+
+
+@pytest.mark.parametrize(
+    "text", ["The best CHEESE.", "wine", "on slow, FOOD culture", "Jell-O salad", "meat/fish"]
+)
+def test_a_text_with_a_keyword_or_phrase_is_found(text: str) -> None:
+    assert FOOD.in_text(text)
+
+
+@pytest.mark.parametrize("text", ["", "cheeses", "swine", "slow cooked food", "yellow foods", "12"])
+def test_a_text_without_whole_keywords_is_not_found(text: str) -> None:
+    assert not FOOD.in_text(text)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://wine.example.org/",
+        "https://example.org/shop/cheese-board.html",
+        "https://www.bestcheeseshop.com/",
+        "https://example.org/CH%45ESE",
+        "https://example.org/slow_food",
+    ],
+)
+def test_a_keyword_in_host_or_path_is_found(url: str) -> None:
+    assert FOOD.in_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/?q=cheese",
+        "https://countymeath.ie/swines",
+        "https://example.org/#cheese",
+        "http://[bad/cheese",
+    ],
+)
+def test_a_keyword_elsewhere_or_a_short_one_inside_a_word_is_not_found(url: str) -> None:
+    assert not FOOD.in_url(url)
+
+
+def test_lines_are_words_or_phrases() -> None:
+    keywords = KeywordSet.parse(["Cheese", "", " slow food ", "jell-o", "cheese"])
+    assert keywords.words == {"cheese"}
+    assert keywords.phrases == ("slow food", "jell-o")
+
+
+@pytest.mark.parametrize("line", ["---", "2024", "_"])
+def test_a_line_without_letters_is_refused_by_name(line: str) -> None:
+    with pytest.raises(ValueError, match=f"keyword '{line}' must hold letters"):
+        KeywordSet.parse(["cheese", line])
+
+
+def test_no_lines_are_no_keywords() -> None:
+    with pytest.raises(ValueError, match="no keyword"):
+        KeywordSet.parse(["", "# cheese"])
+
+
+def test_a_phrase_without_letters_stands_in_no_text() -> None:
+    keywords = KeywordSet(["cheese"], ["---"])
+    assert not keywords.in_text("")
+    assert not keywords.in_text("--- 2024")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_file_of_keywords_may_hold_comments_and_a_byte_order_mark(
+    tmp_path: Path, encoding: str
+) -> None:
+    lines = "K\u00e4se\n\n  # of the menu\nslow food\n"
+    (tmp_path / "keywords.txt").write_text(lines, encoding=encoding)
+    keywords = KeywordSet.read(tmp_path / "keywords.txt")
+    assert (keywords.words, keywords.phrases) == ({"k\u00e4se"}, ("slow food",))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("K\u00e4se".encode("utf-16"), "decode"), (b"cheese\n---\n", "'---'"), (b"", "no keyword")],
+)
+def test_a_file_that_holds_no_keywords_is_refused_by_name(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    (tmp_path / "keywords.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=f"'keywords.txt': .*{reason}"):
+        KeywordSet.read(tmp_path / "keywords.txt")
+
+
+@given(
+    st.lists(st.sampled_from(PARTS)),
+    st.sets(st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map(" ".join), min_size=1),
+)
+def test_found_and_count_look_at_every_place(words: list[str], entries: set[str]) -> None:
+    """P1 3.4: n_kw counts words and phrases, also a keyword within a phrase."""
+    keywords = KeywordSet.parse(entries)
+    places = range(len(words))
+    spans = [words[a:b] for a in places for b in range(a + 1, min(a + 3, len(words)) + 1)]
+    found = [" ".join(span) for span in spans if " ".join(span) in entries]
+    assert keywords.found(words) == Counter(found)
+    assert keywords.count(words) == len(found)
+    assert keywords.has_phrase(words) == any(" " in name for name in found)
+
+
+def test_a_phrase_with_other_signs_is_counted_in_words_of_letters() -> None:
+    words = tokenise("Jell-O and slow, slow FOOD")
+    assert FOOD.found(words) == {"jell-o": 1, "slow food": 1}
+    assert FOOD.count(words) == 2
+    assert not FOOD.has_phrase(words[1:4])
+
+
+@pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
+def test_the_paper_starts_from_these_keywords(topic: str) -> None:
+    """Table 2: #KS."""
+    path = PROJECT / "models" / topic / "keywords.txt"
+    keywords = KeywordSet.read(path)
+    assert len(keywords.words) == {"food": 10, "sports": 62, "hardware": 11}[topic]
+
+
+@given(st.integers(0, 10_000))
+def test_expansion_is_algorithm_1(seed: int) -> None:
+    """P 2.3: b is the mean cosine of ordered keyword pairs, K' the words at b or above."""
+    rng = np.random.default_rng(seed)
+    words = [f"{a}{b}" for a in "bcdfg" for b in "klmnp"]
+    vectors = WordVectors(words, rng.normal(1, 1, size=(25, 5)).astype(np.float32))
+    unit = dict(zip(words, vectors.unit(words).astype(np.float64), strict=True))
+    keywords = words[:4]
+    expanded, b = expand(keywords, [*words[2:], "unknown"], vectors)
+    pairs = permutations(keywords, 2)
+    assert b == pytest.approx(np.mean([unit[k] @ unit[m] for k, m in pairs]), abs=1e-6)
+    means = {word: np.mean([unit[word] @ unit[k] for k in keywords]) for word in words[4:]}
+    assert all((word in expanded) == (mean >= b) for word, mean in means.items())
+    assert expanded.isdisjoint(keywords)
+
+
+def test_a_word_of_five_texts_is_frequent_however_often_one_repeats_it() -> None:
+    texts = [["wine", "milk"], ["wine"], ["wine"], ["wine"], ["milk"] * 9 + ["wine"]]
+    assert distinctive_words(texts) == ["wine"]
+
+
+def test_a_distinctive_word_has_four_times_the_share_in_relevant_texts() -> None:
+    relevant = [["wine", "using", "milk"]] * 8 + [[]] * 2
+    others = [["milk", "using"]] * 4 + [["using"]] + [[]] * 15
+    assert distinctive_words(relevant, others) == ["milk", "wine"]
+
+
+def test_stop_words_and_unknown_keywords_take_no_part() -> None:
+    vectors = WordVectors(["the", "wine", "beer"], np.ones((3, 2), np.float32))
+    expanded, b = expand(["wine", "beer", "missing"], ["the", "wine"], vectors)
+    assert expanded == set()
+    assert b == pytest.approx(1)
+
+
+def test_expansion_takes_two_known_keywords() -> None:
+    vectors = WordVectors(["wine"], np.ones((1, 2), np.float32))
+    with pytest.raises(ValueError, match=r"\['wine'\] are known"):
+        expand(["wine", "missing"], ["wine"], vectors)

@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import lzma
+import os
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import DATA, PROJECT
+from safetensors.torch import load, save_file
+
+from tres_scrapy.page.file import sha256
+from tres_scrapy.page.text import Link, Page
+from tres_scrapy.topic import pack as pack_module
+from tres_scrapy.topic.bag import BagOfWords
+from tres_scrapy.topic.bilstm import BLANK_LOGIT, BiLstm, Network
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.pack import Pack, PackError, write_pack
+from tres_scrapy.topic.vectors import WordVectors
+
+SHIPPED = PROJECT / "models"
+FOOD_CATEGORIES = {"Everyday_life.Food_and_agriculture", "Everyday_life.Drink"}
+OTHER_CATEGORIES = {"Countries", "Science.Biology.Birds", "Science.Chemistry.Chemical_elements"}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A pack with random weights, written as training writes it."""
+    models = tmp_path / "models"
+    (models / "vectors").mkdir(parents=True)
+    words = ["cheese", "wine", "disk", "cable"]
+    matrix = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    vectors = WordVectors(words, matrix)
+    vectors.save(models / "vectors" / "small.npz")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        classifier = BiLstm(Network(5, hidden=4, dense=3), vectors)
+    write_pack(models / "food", facts(models) | model(classifier), classifier)
+    return models / "food"
+
+
+def model(classifier: BiLstm | BagOfWords) -> dict[str, Any]:
+    scaling = {"slope": 2.0, "intercept": -0.5}
+    return {"classifier": {"kind": classifier.kind} | scaling | classifier.sizes()}
+
+
+def facts(models: Path) -> dict[str, Any]:
+    vectors = models / "vectors" / "small.npz"
+    return {
+        "name": "food",
+        "language": "en",
+        "threshold": 0.5,
+        "keywords": {"given": ["cheese"], "phrases": ["slow food"], "expanded": ["wine"]},
+        "vectors": {"file": "../vectors/small.npz", "sha256": sha256(vectors)},
+    }
+
+
+def page(*anchors: str, text: str = "cheese cable") -> Page:
+    links = tuple(Link(f"https://example.org/{n}", anchor) for n, anchor in enumerate(anchors))
+    return Page("https://example.org/", "wine", text, links)
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_written_pack_is_loaded(directory: Path) -> None:
+    pack = Pack.load(directory)
+    assert (pack.name, pack.threshold, pack.language) == ("food", 0.5, "en")
+    assert pack.keywords.words == {"cheese", "wine"}
+    assert pack.keywords.phrases == ("slow food",)
+
+
+def test_the_facts_are_toml_whatever_their_names(tmp_path: Path) -> None:
+    written = {
+        "a": 'say "\u00e9\\"\x7f\n',
+        "\x7f": ["\x7f"],
+        "b": {"x y.z": {"c": [1, 2]}, "d": True, "e": 0.5},
+    }
+    classifier = BagOfWords("svm", ["a"], np.ones((2, 1), dtype=np.float32), 0.0)
+    write_pack(tmp_path, written | {"classifier": {"hidden": 1}}, classifier)
+    read = tomllib.loads((tmp_path / "topic.toml").read_text(encoding="utf-8"))
+    file, digest = (read["classifier"].pop(name) for name in ("file", "sha256"))
+    assert digest == sha256(tmp_path / file)
+    assert read == written | {"classifier": {"hidden": 1}}
+
+
+def test_a_name_without_a_utf8_form_is_written_as_far_as_it_has_one(tmp_path: Path) -> None:
+    classifier = BagOfWords("svm", ["a"], np.ones((2, 1), dtype=np.float32), 0.0)
+    write_pack(tmp_path, {"classifier": {}, "caf\udce9": 1}, classifier)
+    assert tomllib.loads((tmp_path / "topic.toml").read_text(encoding="utf-8"))["caf?"] == 1
+
+
+@pytest.mark.parametrize("wrong", [np.nan, None, {1}, [{"a": 1}]])
+def test_facts_that_cannot_be_written_leave_the_old_pack(directory: Path, wrong: object) -> None:
+    before = {path: path.read_bytes() for path in directory.iterdir()}
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    with pytest.raises((ValueError, TypeError)):
+        write_pack(directory, facts(directory.parent) | model(linear) | {"wrong": wrong}, linear)
+    assert {path: path.read_bytes() for path in directory.iterdir()} == before
+
+
+def test_a_pack_is_not_written_through_a_link_of_a_stranger(directory: Path) -> None:
+    victim = directory.parents[1] / "victim"
+    victim.write_text("mine")
+    for name in ("topic.toml", "topic.toml.part"):
+        (directory / name).unlink(missing_ok=True)
+        (directory / name).symlink_to(victim)
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    write_pack(directory, facts(directory.parent) | model(linear), linear)
+    assert victim.read_text() == "mine"
+    assert Pack.load(directory).classifier.kind == "tfidf"
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_kill_at_any_step_leaves_the_old_pack_or_the_new_one(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    left = iter(range(steps))
+
+    def until_killed(change: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: object, **options: object) -> Any:
+            if next(left, None) is None:
+                raise Killed
+            return change(*arguments, **options)
+
+        return run
+
+    with monkeypatch.context() as patched, contextlib.suppress(Killed):
+        for name in ("replace", "unlink"):
+            patched.setattr(Path, name, until_killed(getattr(Path, name)))
+        write_pack(directory, facts(directory.parent) | model(linear), linear)
+    assert Pack.load(directory).classifier.kind == ("bilstm" if steps < 5 else "tfidf")
+    write_pack(directory, facts(directory.parent) | model(linear), linear)
+    assert len(list(directory.glob("*.safetensors"))) == 1
+
+
+def test_the_weights_may_have_any_name(directory: Path) -> None:
+    (weights,) = directory.glob("*.safetensors")
+    weights.rename(directory / "classifier.safetensors")
+    replace(directory / "topic.toml", weights.name, "classifier.safetensors")
+    assert Pack.load(directory).classifier.kind == "bilstm"
+
+
+def test_probabilities_are_calibrated_logits(directory: Path) -> None:
+    pack = Pack.load(directory)
+    texts = [Text(["cheese", "disk"]), Text([])]
+    expected = 1 / (1 + np.exp(0.5 - 2 * pack.classifier.logits(texts)))
+    assert pack.probabilities(texts) == pytest.approx(expected)
+
+
+def test_a_linear_model_is_a_pack_too(directory: Path) -> None:
+    linear = BagOfWords("tfidf", ["wine", "disk"], np.eye(2, dtype=np.float32) + 1, -1.0)
+    write_pack(directory, facts(directory.parent) | model(linear), linear)
+    pack = Pack.load(directory)
+    assert pack.classifier.kind == "tfidf"
+    assert pack.classifier.logits([Text(["wine"])]).tolist() == [0.0]
+
+
+def test_title_and_text_are_judged_together(directory: Path) -> None:
+    pack = Pack.load(directory)
+    both, text_only = pack.judge(
+        [page(), Page("https://example.org/", "", "wine cheese cable", ())]
+    )
+    assert both.probability == pytest.approx(text_only.probability)
+
+
+def test_pages_are_judged_alike_alone_and_together(directory: Path) -> None:
+    pages = [page("disk", "wine cheese"), page(text="disk disk"), page("", "disk")]
+    together = Pack.load(directory).judge(pages)
+    for one, judgement in zip(pages, together, strict=True):
+        (alone,) = Pack.load(directory).judge([one])
+        assert judgement.probability == pytest.approx(alone.probability, abs=1e-6)
+        assert judgement.actions == pytest.approx(alone.actions, abs=1e-6)
+        assert judgement.actions.shape == (len(one.links), 3)
+
+
+def test_no_pages_have_no_judgements(directory: Path) -> None:
+    assert Pack.load(directory).judge([]) == []
+
+
+def test_action_features_are_keyword_in_url_in_anchor_and_probability(directory: Path) -> None:
+    """P 2.4.1: features 4, 5 and 6."""
+    pack = Pack.load(directory)
+    urls = ["https://example.org/wine", "https://example.org/", "https://cheese.example.org/"]
+    features = pack.action_features(urls, ["disk", "Slow food", ""])
+    assert features.dtype == np.float32
+    assert features[:, :2].tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert 0 < features[0, 2] < 1
+
+
+def test_an_anchor_without_known_words_is_neutral(directory: Path) -> None:
+    features = Pack.load(directory).action_features(["https://example.org/"] * 3, ["", "??", "qqq"])
+    assert features[:, 2] == pytest.approx([1 / (1 + np.exp(0.5 - 2 * BLANK_LOGIT))] * 3)
+
+
+def test_no_links_have_no_features(directory: Path) -> None:
+    assert Pack.load(directory).action_features([], []).shape == (0, 3)
+
+
+def test_a_repeated_anchor_is_scored_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack = Pack.load(directory)
+    counts: list[int] = []
+    score = pack.classifier.logits
+    monkeypatch.setattr(
+        pack.classifier, "logits", lambda texts: counts.append(len(texts)) or score(texts)
+    )
+    pack.judge([page("disk", "wine", "disk"), page("wine")])
+    pack.judge([page("disk")])
+    assert counts == [4, 1]
+
+
+def test_the_anchors_kept_are_bounded(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pack_module, "MAX_ANCHORS_KEPT", 2)
+    pack = Pack.load(directory)
+    for anchor in ("disk", "wine", "cable", "cheese"):
+        features = pack.action_features(["https://example.org/"], [anchor])
+    assert list(pack._anchors) == ["cable", "cheese"]
+    assert features.shape == (1, 3)
+
+
+def remove_weights(directory: Path) -> None:
+    next(directory.glob("*.safetensors")).unlink()
+
+
+def alter_vectors(directory: Path) -> None:
+    (directory.parent / "vectors" / "small.npz").write_bytes(b"other")
+
+
+def pickle_weights(directory: Path) -> None:
+    weights = next(directory.glob("*.safetensors"))
+    recorded = sha256(weights)
+    torch.save({"dense": torch.zeros(1)}, weights)
+    replace(directory / "topic.toml", recorded, sha256(weights))
+
+
+def weights(**changes: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        path = next(directory.glob("*.safetensors"))
+        recorded, tensors = sha256(path), load(path.read_bytes())
+        for each, change in changes.items():
+            name = each.replace("_", ".")
+            tensors[name] = change(tensors.get(name, torch.zeros(1)))
+        save_file(tensors, path)
+        replace(directory / "topic.toml", recorded, sha256(path))
+
+    return damage
+
+
+def break_vectors(directory: Path) -> None:
+    path = directory.parent / "vectors" / "small.npz"
+    recorded = sha256(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    replace(directory / "topic.toml", recorded, sha256(path))
+
+
+def leave_the_pack(directory: Path) -> None:
+    path = next(directory.glob("*.safetensors"))
+    replace(directory / "topic.toml", path.name, f"../{path.name}")
+    path.rename(directory.parent / path.name)
+
+
+def link_the_facts(directory: Path) -> None:
+    (directory / "topic.toml").rename(directory.parent / "topic.toml")
+    (directory / "topic.toml").symlink_to("../topic.toml")
+
+
+def pipe_the_facts(directory: Path) -> None:
+    (directory / "topic.toml").unlink()
+    os.mkfifo(directory / "topic.toml")
+
+
+def pipe_the_weights(directory: Path) -> None:
+    path = next(directory.glob("*.safetensors"))
+    path.unlink()
+    os.mkfifo(path)
+
+
+def stretch(name: str) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        os.truncate(next(directory.glob(name)), 2**40)
+
+    return damage
+
+
+def name_the_weights(name: str) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        replace(directory / "topic.toml", next(directory.glob("*.safetensors")).name, name)
+
+    return damage
+
+
+def leave_models(directory: Path) -> None:
+    replace(directory / "topic.toml", "../vectors/small.npz", "../../small.npz")
+    (directory.parent / "vectors" / "small.npz").rename(directory.parents[1] / "small.npz")
+
+
+def toml(old: str, new: str) -> Callable[[Path], None]:
+    return lambda directory: replace(directory / "topic.toml", old, new)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (remove_weights, "No such file"),
+        (alter_vectors, "'../vectors/small.npz' does not have the SHA-256"),
+        (pickle_weights, "header"),
+        (leave_models, "outside the directory 'models'"),
+        (leave_the_pack, "outside the directory 'food'"),
+        (name_the_weights("/etc/passwd"), "outside the directory 'food'"),
+        (name_the_weights("/dev/zero"), "outside the directory 'food'"),
+        (name_the_weights("."), "'.' must be an ordinary file"),
+        (name_the_weights(r"a\u0000"), "null"),
+        (link_the_facts, "outside the directory 'food'"),
+        (pipe_the_facts, "'topic.toml' must be an ordinary file"),
+        (pipe_the_weights, "must be an ordinary file"),
+        (stretch("topic.toml"), "'topic.toml' must be an ordinary file of 4,194,304 bytes"),
+        (stretch("*.safetensors"), "must be an ordinary file of 1,073,741,824 bytes"),
+        (stretch("../vectors/small.npz"), "must be an ordinary file of 1,073,741,824 bytes"),
+        (toml('language = "en"', 'language = "\\u001b[2J"'), "two small letters"),
+        (toml("threshold = 0.5", "threshold = nan"), "threshold nan"),
+        (break_vectors, "'small.npz' is not a word vector file"),
+        (weights(dense_bias=lambda b: b * torch.nan), "dense.bias nan"),
+        (weights(dense_bias=lambda b: b + 3e38), "dense.bias 3"),
+        (weights(dense_bias=torch.Tensor.double), "dense.bias is torch.float64"),
+        (weights(dense_bias=lambda b: b[:2].clone()), "size mismatch"),
+        (weights(**{"\x1b[2J\n" + "x" * 999: torch.Tensor.clone}), "Unexpected key"),
+        (toml("[keywords]", "[keywords"), "line"),
+        (toml("threshold = 0.5", ""), "has no 'threshold'"),
+        (toml("threshold = 0.5", 'threshold = "high"'), "'str'"),
+        (toml("threshold = 0.5", f"threshold = {'9' * 400}"), "threshold 99"),
+        (toml("[keywords]", "x = " + "[" * 9_999 + "\n[keywords]"), "recursion"),
+        (toml("[keywords]", "[[keywords]]"), "list indices"),
+        (toml("threshold = 0.5", "threshold = 1.5"), "threshold 1.5"),
+        (toml('kind = "bilstm"', 'kind = "bert"'), "kind 'bert' is unknown"),
+        (toml('kind = "bilstm"', 'kind = "svm"'), "has no 'words'"),
+        (toml("slope = 2.0", "slope = nan"), "slope nan"),
+        (toml("slope = 2.0", "slope = 1e300"), "slope 1e+300"),
+        (toml("slope = 2.0", f"slope = {'9' * 400}"), "slope 99"),
+        (toml("slope = 2.0", 'slope = "2.0"'), "slope '2.0'"),
+        (toml("hidden = 4", "hidden = 8"), "size mismatch"),
+        (toml("hidden = 4", "hidden = -4"), "hidden -4 must be a whole number"),
+        (toml("hidden = 4", "hidden = true"), "hidden True must be a whole number"),
+        (toml("hidden = 4", "hidden = 12000"), "hidden 12000 must be a whole number"),
+        (toml("keywords = 0", "keywords = -1"), "keywords -1 must be a whole number"),
+        (
+            toml('given = ["cheese"]', "given = [1]"),
+            "given [1] must be a list of strings",
+        ),
+        (toml('given = ["cheese"]', 'given = "cheese"'), "given 'cheese' must be a list"),
+        (toml('expanded = ["wine"]', 'expanded = "wine"'), "expanded 'wine' must be a list"),
+        (toml('phrases = ["slow food"]', 'phrases = "slow"'), "phrases 'slow' must be a list"),
+    ],
+)
+def test_a_damaged_pack_is_refused_in_one_line(
+    directory: Path, damage: Callable[[Path], None], reason: str
+) -> None:
+    damage(directory)
+    with pytest.raises(PackError, match=r"^topic pack 'food': ") as caught:
+        Pack.load(directory)
+    assert reason in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["classifier", "bias", "words"])
+def test_a_damaged_linear_pack_is_refused(directory: Path, name: str) -> None:
+    linear = BagOfWords("tfidf", ["wine", "disk"], np.ones((2, 2), dtype=np.float32), -1.0)
+    write_pack(directory, facts(directory.parent) | model(linear), linear)
+    text = (directory / "topic.toml").read_text()
+    damaged = re.sub(rf"^(\[?){name}\b", r"\1other", text, flags=re.MULTILINE)
+    (directory / "topic.toml").write_text(damaged)
+    with pytest.raises(PackError, match=f"no '{name}'"):
+        Pack.load(directory)
+
+
+def test_a_network_takes_no_memory_before_its_weights_are_known_to_fit(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices: set[str] = set()
+    monkeypatch.setattr(
+        Network,
+        "load_state_dict",
+        lambda self, *_, **__: devices.update(t.device.type for t in self.state_dict().values()),
+    )
+    Pack.load(directory)
+    assert devices == {"meta"}
+
+
+def test_a_stop_by_the_user_is_no_damage(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(path: Path) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pack_module, "sha256", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Pack.load(directory)
+
+
+def test_a_directory_without_a_pack_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PackError, match=r"topic\.toml"):
+        Pack.load(tmp_path / "missing")
+
+
+TEXTS = {
+    "food": "Melt butter, add chopped onions and garlic, season the soup and serve with bread. ",
+    "sports": "The striker scored twice before half time and the team won the cup final again. ",
+    "hardware": "The new hard disk needs a faster controller card, a long cable and a jumper. ",
+}
+
+
+@pytest.mark.parametrize("topic", TEXTS)
+@pytest.mark.parametrize("times", [1, 5])
+def test_a_shipped_pack_tells_its_topic_from_others(topic: str, times: int) -> None:
+    pages = [Page("https://example.org/", "", text * times, ()) for text in TEXTS.values()]
+    pack = Pack.load(SHIPPED / topic)
+    relevant = [judgement.probability >= pack.threshold for judgement in pack.judge(pages)]
+    assert relevant == [name == topic for name in TEXTS]
+
+
+def test_the_shipped_food_pack_ranks_anchors() -> None:
+    pack = Pack.load(SHIPPED / "food")
+    anchors = ["cheese recipes", "", "football results"]
+    food, neutral, sport = pack.action_features(["https://example.org/"] * 3, anchors)[:, 2]
+    assert food > 0.5 > neutral > sport
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the articles in shared/data")
+def test_the_shipped_food_pack_finds_food_among_articles() -> None:
+    """A guard against a broken pack: two thirds of these articles were trained on."""
+    with lzma.open(DATA / "wiki.jsonl.xz", "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    food = [r for r in records if FOOD_CATEGORIES & set(r["categories"])]
+    other = [r for r in records if OTHER_CATEGORIES & set(r["categories"])][:200]
+    pages = [Page("https://example.org/", r["title"], r["text"], ()) for r in food + other]
+    pack = Pack.load(SHIPPED / "food")
+    relevant = np.array([j.probability >= pack.threshold for j in pack.judge(pages)])
+    assert relevant[: len(food)].mean() > 0.75
+    assert relevant[len(food) :].mean() < 0.05
+    assert relevant[[r["title"] for r in food].index("Cheese")]
