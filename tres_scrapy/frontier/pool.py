@@ -50,13 +50,19 @@ class LeafPool:
         self._rows[start + position] = self._rows[start + size - 1]
         self._segments["size"][leaf] = size - 1
 
-    def discard(self, leaf: int, row: int) -> None:
-        """Take the given row out of a leaf; raise ValueError if it is not there."""
+    def discard(self, leaf: int, row: int, position: int) -> None:
+        """Take a row out of a leaf where it was drawn at `position`.
+
+        ValueError: the row is not in the leaf.
+        """
         start, size, _ = self._segment(leaf)
-        positions = np.flatnonzero(self._rows[start : start + size] == row)
-        if not len(positions):
-            raise ValueError(f"row {row} is not in leaf {leaf}")
-        self.remove(leaf, int(positions[0]))
+        rows = self._rows[start : start + size]
+        if position >= size or rows[position] != row:  # it was the last and has filled a gap since
+            positions = np.flatnonzero(rows == row)
+            if not len(positions):
+                raise ValueError(f"row {row} is not in leaf {leaf}")
+            position = int(positions[0])
+        self.remove(leaf, position)
 
     def keep(self, leaf: int, kept: NDArray[np.bool_]) -> None:
         """Keep only the rows of a leaf that `kept` [size] marks."""

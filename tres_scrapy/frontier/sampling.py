@@ -17,10 +17,20 @@ _ROUNDS = 8  # draws from a leaf that only meets busy hosts, before it is search
 
 
 class Representatives(NamedTuple):
-    """Frontier samples that stand for their leaves; arrays of one length."""
+    """Frontier samples that stand for their leaves; arrays of one length.
+
+    `positions` are the places within the leaves at which the samples were drawn.
+    """
 
     leaves: NDArray[np.int64]
     rows: Rows
+    positions: NDArray[np.int64]
+
+    def take(self, number: int, pool: LeafPool) -> tuple[int, int]:
+        """Take one of the samples out of its leaf; return the leaf and the row."""
+        leaf, row, position = (int(column[number]) for column in self)
+        pool.discard(leaf, row, position)
+        return leaf, row
 
 
 def representatives(
@@ -84,7 +94,7 @@ def _draw(
         positions, rows = pool.draw(leaves, random)
         standing = store.standing(rows, busy_hosts)
         taken, dead = standing == Standing.READY, standing == Standing.DEAD
-        ready.append(Representatives(leaves[taken], rows[taken]))
+        ready.append(Representatives(leaves[taken], rows[taken], positions[taken]))
         busy.append(leaves[standing == Standing.BUSY])
         leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
         gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
@@ -115,12 +125,13 @@ def _search(
         alive = standing != Standing.DEAD
         pool.keep(leaf, alive)
         store.drop(rows[~alive])
-        ready = rows[standing == Standing.READY]
+        ready = np.flatnonzero(standing[alive] == Standing.READY)
         if len(ready):
-            found.append(Representatives(np.array([leaf]), random.choice(ready, size=1)))
+            position = random.choice(ready, size=1)
+            found.append(Representatives(np.array([leaf]), rows[alive][position], position))
     return _joined(found)
 
 
 def _joined(parts: Sequence[Representatives]) -> Representatives:
-    none = Representatives(_NONE, _NONE)
+    none = Representatives(_NONE, _NONE, _NONE)
     return Representatives(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))
