@@ -508,3 +508,36 @@ def test_damaged_max_is_told_in_one_line(tmp_path, text):
     journal.close()
     with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged: "):
         job_of(tmp_path, Cap(2, 2))
+
+
+def test_redirects_are_written_once(tmp_path):
+    journal, crawl = a_job(tmp_path)
+    web, query = Web(crawl, journal), "SELECT rowid, value FROM state WHERE name LIKE 'URLs that%'"
+    before = dict(journal.connection.execute(query))
+    for _ in range(12):
+        web.lease()
+        web.book()
+    after = dict(journal.connection.execute(query))
+    journal.close()
+    assert before.items() < after.items()
+    assert b"".join(after.values()) == crawl.store.passed.tobytes()
+
+
+def test_redirects_of_an_older_job_stay_closed(tmp_path):
+    """They stood in one value, which was written again with each of them."""
+    journal, crawl = a_job(tmp_path)
+    name, passed = "URLs that redirects went through", crawl.store.passed
+    journal.connection.execute("DELETE FROM state WHERE name LIKE ?", (f"{name}%",))
+    journal.connection.execute("INSERT INTO state VALUES (?, ?)", (name, passed.tobytes()))
+    for _ in range(2):
+        journal.connection.close()
+        journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+        recover(journal, resumed)
+        assert sorted(resumed.store.passed) == sorted(crawl.store.passed)
+        assert all(resumed.store.is_closed(resumed.store.urls[number]) for number in passed)
+        crawl, web = resumed, Web(resumed, journal)
+        for _ in range(12):  # new ones come beside them
+            web.lease()
+            web.book()
+    assert len(crawl.store.passed) > len(passed)
+    journal.connection.close()

@@ -43,10 +43,14 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             ),
         }
 
-    def is_exhausted(self, domain):
-        """Whether a domain has given MAX pages or, at any time, failed too often in a row."""
+    def is_given_up(self, domain):
+        """Whether a domain has, at any time, failed too often in a row."""
         rewards = [reward for name, reward in self.pages if name == domain]
-        return self.count(domain)["pages"] >= CAP or (None, None) in pairwise(rewards)
+        return (None, None) in pairwise(rewards)
+
+    def is_exhausted(self, domain):
+        """Whether a domain has given MAX pages or is given up."""
+        return self.count(domain)["pages"] >= CAP or self.is_given_up(domain)
 
     def share(self, domain):
         """Feature 7 of a domain never visited."""
@@ -166,6 +170,13 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         np.testing.assert_allclose(
             self.store.features(numbers), np.array(expected).reshape(-1, 8), rtol=1e-6
         )
+
+    @invariant()
+    def the_same_domains_are_counted(self):
+        relevant = {domain for domain, reward in self.pages if reward == 1}
+        given_up = {domain for domain, _ in self.pages if self.is_given_up(domain)}
+        ledger = self.store.ledger
+        assert (ledger.relevant_domains, ledger.domains_given_up) == (len(relevant), len(given_up))
 
     @invariant()
     def the_same_rows_can_be_taken(self):

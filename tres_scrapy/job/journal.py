@@ -22,12 +22,14 @@ class Written(NamedTuple):
     samples: int
     urls: int
     hosts: int
+    passed: int
     rules: int
     state: Mapping[str, bytes]
 
 
 COUNTS = "counts of the crawl"  # beside what the policy keeps
-PASSED = "URLs that redirects went through"  # their numbers, eight bytes each
+# Their numbers, eight bytes each; a part of them is named by how many came before.
+PASSED = "URLs that redirects went through"
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of what a stranger may have written
@@ -40,7 +42,7 @@ class _Held(NamedTuple):
     sampled: int | None = None
 
 
-NOTHING = Written(0, 0, 0, 0, {})
+NOTHING = Written(0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
     "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
@@ -205,6 +207,9 @@ class Journal:
         changed = [
             (name, value) for name, value in new.state.items() if value != old.state.get(name)
         ]
+        if new.passed > old.passed:
+            passed = store.passed[old.passed :].tobytes()
+            changed.append((f"{PASSED} {old.passed}", passed))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
 
@@ -234,12 +239,11 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
 def _written(crawl: Crawl) -> Written:
     store, policy = crawl.store, _resumable(crawl)
     counts = {**crawl.counts, LEFT_OUT: store.left_out}
-    state = {
-        **policy.state(),
-        COUNTS: json.dumps(counts).encode(),
-        PASSED: store.passed.tobytes(),
-    }
-    return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), state)
+    state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
+    return Written(
+        *(len(store), len(store.urls), len(store.hosts), len(store.passed), len(policy.rules)),
+        state=state,
+    )
 
 
 def _resumable(crawl: Crawl) -> Resumable:

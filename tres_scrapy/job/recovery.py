@@ -95,7 +95,8 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
-    crawl.store.restore_passed(np.frombuffer(state.get(PASSED, b""), np.int64))
+    passed = [value for name, value in state.items() if name.startswith(PASSED)]
+    crawl.store.restore_passed(np.frombuffer(b"".join(passed), np.int64))
     crawl.store.restore_links(linked)
     del linked
     if own is not None:
