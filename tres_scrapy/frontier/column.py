@@ -38,3 +38,9 @@ class Table:
                 grown[:start] = column[:start]
                 self._columns[name] = grown
         return slice(start, self._size)
+
+
+def within(numbers: NDArray[np.integer], count: int) -> None:
+    """Raise ValueError unless all numbers are places in a list of `count`."""
+    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+        raise ValueError(f"a number is outside 0 to {count - 1}")

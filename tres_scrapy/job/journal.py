@@ -208,7 +208,7 @@ class Journal:
             (name, value) for name, value in new.state.items() if value != old.state.get(name)
         ]
         if new.passed > old.passed:
-            passed = store.passed[old.passed :].tobytes()
+            passed = store.closure.passed[old.passed :].tobytes()
             changed.append((f"{PASSED} {old.passed}", passed))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
@@ -237,11 +237,11 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
 
 
 def _written(crawl: Crawl) -> Written:
-    store, policy = crawl.store, _resumable(crawl)
+    store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
     counts = {**crawl.counts, LEFT_OUT: store.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
     return Written(
-        *(len(store), len(store.urls), len(store.hosts), len(store.passed), len(policy.rules)),
+        *(len(store), len(store.urls), len(store.hosts), len(passed), len(policy.rules)),
         state=state,
     )
 

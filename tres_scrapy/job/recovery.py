@@ -23,9 +23,10 @@ from tres_scrapy.crawl.crawl import (
 )
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
+from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
+from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import COUNTS, PASSED, Journal
@@ -96,7 +97,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
     passed = [value for name, value in state.items() if name.startswith(PASSED)]
-    crawl.store.restore_passed(np.frombuffer(b"".join(passed), np.int64))
+    crawl.store.closure.restore_passed(np.frombuffer(b"".join(passed), np.int64))
     crawl.store.restore_links(linked)
     del linked
     if own is not None:
