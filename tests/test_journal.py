@@ -387,7 +387,7 @@ def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
 def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
     damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
     journal = Journal.open(tmp_path, {})
-    with pytest.raises(TypeError, match="no bytes"):
+    with pytest.raises(TypeError, match="not bytes"):
         marks(journal)
     journal.close()
 

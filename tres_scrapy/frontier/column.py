@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 class Table:
     """Columns that grow by doubling; the fields of a structured type name them.
 
-    Each is an array of its own: the values of many rows are read ten times as fast as from an array
-    of records.
+    Each column is a separate array: reading the values of many rows is ten times as fast as from an
+    array of records.
     """
 
     def __init__(self, dtype: DTypeLike, capacity: int = 1024) -> None:

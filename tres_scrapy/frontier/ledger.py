@@ -54,11 +54,11 @@ class Cap:
 class DomainLedger:
     """Counts fetches, relevant pages, failures in a row, leases and samples by registrable domain.
 
-    The paper's feature 7 is the plain ratio, which after one relevant page is 1 and draws the
-    crawler from proven domains to unproven ones. With `prior` visits of ratio 0.5 a ratio weighs
-    as much as the visits behind it; 0 gives the paper's.
+    The paper's feature 7 is the plain ratio. After one relevant page it is 1, which draws the
+    crawler from proven domains to unproven ones. `prior` adds visits of ratio 0.5 to each domain,
+    so that few visits count for little; 0 gives the paper's.
 
-    For a domain that was never visited the paper's feature 7 is 0.5, whatever leads there. With
+    For a domain that was never visited the paper's feature 7 is 0.5, whatever links there. With
     `inlinks` it is the share of relevant pages among the first ones that each other domain
     has linked to it from, and one irrelevant page more: the more relevant sites lead there, the
     higher. Only one page of a domain counts, because sites repeat their links on all their pages.
@@ -132,9 +132,9 @@ class DomainLedger:
             self._records["failures"][domain] = 0
 
     def book_failure(self, domain: int, *, blameless: bool = False) -> None:
-        """Count a visit that brought no page: it moves features 7 and 8, not the cap.
+        """Count a visit without a page; it moves features 7 and 8, not the cap.
 
-        A `blameless` one does not let a domain be given up that has given pages.
+        A `blameless` one does not count against a domain that has given pages.
         """
         self._records["visits"][domain] += 1
         if not (blameless and self._records["pages"][domain]):
@@ -180,7 +180,7 @@ class DomainLedger:
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
-        """Return feature 7 of domains never visited: 0.5 where nothing is known of them."""
+        """Return feature 7 of domains never visited: 0.5 without a link from another domain."""
         inlinks = self._records["inlinks"].take(domains)
         ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
         return np.where(inlinks > 0, ratio, 0.5)

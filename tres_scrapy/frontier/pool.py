@@ -14,8 +14,8 @@ _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
 class LeafPool:
     """Gives each leaf a segment of one array, so that one row of each can be drawn at once.
 
-    A segment that is full moves to the end of the array with half as much room again; what it
-    leaves behind is reclaimed when the array itself is full.
+    A full segment moves to the end of the array and gets half as much room again; its old place is
+    reclaimed when the array itself is full.
     """
 
     def __init__(self, capacity: int = 1024) -> None:
@@ -57,7 +57,7 @@ class LeafPool:
         """
         start, size, _ = self._segment(leaf)
         rows = self._rows[start : start + size]
-        if position >= size or rows[position] != row:  # it was the last and has filled a gap since
+        if position >= size or rows[position] != row:  # it has filled a gap since
             positions = np.flatnonzero(rows == row)
             if not len(positions):
                 raise ValueError(f"row {row} is not in leaf {leaf}")
@@ -105,8 +105,8 @@ class LeafPool:
     def _repack(self, needed: int) -> None:
         """Copy every segment to a new array, with slack for each and room for `needed` rows.
 
-        Were the segments packed tightly, those that grow with every page would all have to move
-        at once, and fill the array again.
+        Without slack, all segments that grow with every page would have to move at once and fill
+        the array again.
         """
         starts, sizes = self._segments["start"], self._segments["size"]
         capacities = sizes * 3 // 2

@@ -13,7 +13,7 @@ from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 
 _NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_ROUNDS = 8  # draws from a leaf that only meets busy hosts, before it is searched or passed over
+_ROUNDS = 8  # draws from a leaf that find only busy hosts, before it is searched or skipped
 
 
 class Representatives(NamedTuple):
@@ -44,10 +44,10 @@ def representatives(
 ) -> Representatives:
     """Draw samples of every leaf, uniformly among those that can be requested now.
 
-    How many is what `counts` says; with 1 `each` it is the paper's one of every leaf.
+    `counts` says how many; with 1 `each` it is the paper's one of every leaf.
 
-    Samples that no longer can be taken are dropped when met, each once. A draw that only meets
-    busy hosts is passed over for now, unless all are: then every sample is looked at, so that none
+    Drawn samples that can no longer be taken are dropped. A leaf whose drawn samples are all on
+    busy hosts is skipped for this choice. If all leaves are, every sample is checked, so that none
     that is ready is missed.
     """
     found: list[Representatives] = []
@@ -67,8 +67,8 @@ def counts(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64
     """Return how many samples are drawn of leaves of these sizes [n].
 
     With 1 `each` it is one of every leaf. With more it is `each`, or the square root of the size
-    where that is more, since most samples wait in few leaves, in which little is known; where that
-    would be more than `most` together, all but the first of every leaf are cut by one factor.
+    where that is more, because most samples wait in a few leaves about which little is known. If
+    the sum would exceed `most`, all but the first of every leaf are cut by one factor.
     """
     if each == 1:
         return np.ones(len(sizes), dtype=np.int64)
@@ -117,7 +117,7 @@ def _search(
     leaves: NDArray[np.int64],
     busy_hosts: Sequence[int],
 ) -> Representatives:
-    """Look at every sample of `leaves`, drop the dead, draw among the ready of each leaf."""
+    """Check every sample of `leaves`, drop the dead, draw among the ready ones of each leaf."""
     found = []
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)

@@ -310,7 +310,7 @@ class SampleStore:
         return np.flatnonzero(self._samples["state"] == State.PENDING)
 
     def seeds(self) -> Rows:
-        """Return the PENDING rows that no page led to."""
+        """Return the PENDING rows that were found on no page."""
         waits = self._samples["state"] == State.PENDING
         return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
 
