@@ -148,6 +148,10 @@ def test_restored_ledger_is_the_one_that_was_kept(visits):
     restored.restore(domains, rewards >= 0, rewards > 0, blameless)
     for column in ("visits", "pages", "relevant", "failures"):
         assert restored._records[column].tolist() == kept._records[column].tolist()
+    for ledger in (kept, restored):
+        ledger.cap = Cap(1, 1)  # neither count depends on MAX
+        assert ledger.relevant_domains == (ledger._records["relevant"] > 0).sum()
+        assert ledger.domains_given_up == (ledger._records["failures"] >= 2).sum()
 
 
 def test_pages_of_a_domain_are_told_by_its_name():

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -40,11 +41,21 @@ class PoolEqualsLists(RuleBasedStateMachine):
     @precondition(lambda self: any(self.lists))
     @rule(data=st.data())
     def discard(self, data):
+        """Rows may have moved since they were drawn, so any position may be given."""
         leaf = data.draw(st.sampled_from([i for i, rows in enumerate(self.lists) if rows]))
         row = data.draw(st.sampled_from(self.lists[leaf]))
-        self.pool.discard(leaf, row)
-        self.lists[leaf][self.lists[leaf].index(row)] = self.lists[leaf][-1]
+        true = self.lists[leaf].index(row)
+        drawn = data.draw(st.just(true) | st.integers(0, len(self.lists[leaf]) + 3))
+        self.pool.discard(leaf, row, drawn)
+        self.lists[leaf][true] = self.lists[leaf][-1]
         self.lists[leaf].pop()
+
+    @precondition(lambda self: self.lists)
+    @rule(data=st.data(), position=st.integers(0, 5))
+    def discard_nothing(self, data, position):
+        leaf = data.draw(st.integers(0, len(self.lists) - 1))
+        with pytest.raises(ValueError, match="is not in leaf"):
+            self.pool.discard(leaf, self.next_row, position)
 
     @precondition(lambda self: self.lists)
     @rule(data=st.data())

@@ -80,7 +80,8 @@ def test_every_leaf_gives_as_many_as_are_asked_for(each):
     store.lease(0)
     drawn = draw(store, pool, each=each)
     assert Counter(drawn.leaves.tolist()) == dict.fromkeys(range(5), each)
-    assert all(row in pool.rows(leaf) for leaf, row in zip(*drawn, strict=True))
+    for leaf, row, position in zip(*drawn, strict=True):
+        assert pool.rows(leaf)[position] == row
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(2, 9), st.integers(0, 500))
@@ -124,3 +125,8 @@ def test_what_is_dropped_is_what_was_dead_and_nothing_is_lost(dead, each, seed):
     for leaf, flags in enumerate(dead):
         if all(flags):
             assert not len(pool.rows(leaf))
+    for number in np.unique(drawn.rows, return_index=True)[1].tolist():
+        leaf, row = drawn.take(number, pool)
+        held.remove(row)
+        assert row not in pool.rows(leaf)
+    assert sorted(held) == sorted(row for leaf in range(len(dead)) for row in pool.rows(leaf))

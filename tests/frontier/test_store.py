@@ -28,6 +28,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.rows = []
         self.left_out = 0
         self.closed = set()
+        self.lost = []  # rows whose loss the store has reported
+        self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
         self.passing = {}  # the row that was redirected there last
         self.links = {}  # of two domains: the reward of the first page of one that led to the other
         self.pages = []  # (domain, reward); reward None: a visit that brought no page
@@ -43,10 +45,14 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             ),
         }
 
-    def is_exhausted(self, domain):
-        """Whether a domain has given MAX pages or, at any time, failed too often in a row."""
+    def is_given_up(self, domain):
+        """Whether a domain has, at any time, failed too often in a row."""
         rewards = [reward for name, reward in self.pages if name == domain]
-        return self.count(domain)["pages"] >= CAP or (None, None) in pairwise(rewards)
+        return (None, None) in pairwise(rewards)
+
+    def is_exhausted(self, domain):
+        """Whether a domain has given MAX pages or is given up."""
+        return self.count(domain)["pages"] >= CAP or self.is_given_up(domain)
 
     def share(self, domain):
         """Feature 7 of a domain never visited."""
@@ -111,8 +117,11 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     @rule(data=st.data())
     def drop(self, data):
         number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
+        row, before = self.rows[number], len(self.lost)
         self.store.drop(np.array([number]))
-        self.rows[number]["state"] = State.DONE
+        row["state"] = State.DONE
+        is_lost = row["url"] in self.closed or self.is_given_up(row["domain"])
+        assert self.lost[before:] == [number] * is_lost
 
     @precondition(lambda self: self.with_state(State.LEASED))
     @rule(data=st.data(), url=URLS)
@@ -168,6 +177,13 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         )
 
     @invariant()
+    def the_same_domains_are_counted(self):
+        relevant = {domain for domain, reward in self.pages if reward == 1}
+        given_up = {domain for domain, _ in self.pages if self.is_given_up(domain)}
+        ledger = self.store.ledger
+        assert (ledger.relevant_domains, ledger.domains_given_up) == (len(relevant), len(given_up))
+
+    @invariant()
     def the_same_rows_can_be_taken(self):
         numbers = np.array(self.with_state(State.PENDING), dtype=np.int64)
         for names in ([], ["a.x.test"], ["b.x.test", "y.test"]):
@@ -188,6 +204,19 @@ def test_what_does_not_fit_leaves_nothing_behind():
     assert [store.url(row) for row in rows] == ["http://a.x.test/", "http://b.x.test/"]
     assert store.left_out == 3
     assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
+
+
+def test_dropped_rows_that_max_may_bring_back_are_not_lost():
+    store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
+    store.on_drop = lambda rows: lost.extend(rows.tolist())
+    urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
+    rows = store.add(NO_PARENT, urls, urls, np.zeros((3, 3), dtype=np.float32))
+    store.lease(0)
+    store.ledger.book_page(store.domain(0), 1.0)
+    store.drop(rows[1:])
+    assert lost == [1]
+    store.ledger.cap = None
+    assert store.readmit(np.array([True])).tolist() == [2]
 
 
 def chain_of(urls):

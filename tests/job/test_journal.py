@@ -171,7 +171,7 @@ def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, 
                 alike = crawl.store._samples["url"] == crawl.store.url_id(row)
                 crawl.store._samples["state"][alike] = State.PENDING
                 crawl.store.ledger.lease(crawl.store.domain(row), -1)
-                crawl.store._closed["closed"][crawl.store.url_id(row)] = False
+                crawl.store.closure._closed["closed"][crawl.store.url_id(row)] = False
             expected = state_of(crawl) | {"state": web.state}
             assert state_of(resumed) == expected
             assert set(frontier_of(resumed)) == set(expected["alive"]) - set(web.leased)
@@ -391,7 +391,7 @@ def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
 def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
     damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
     journal = Journal.open(tmp_path, {})
-    with pytest.raises(TypeError, match="no bytes"):
+    with pytest.raises(TypeError, match="not bytes"):
         marks(journal)
     journal.close()
 
@@ -512,3 +512,36 @@ def test_damaged_max_is_told_in_one_line(tmp_path, text):
     journal.close()
     with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged: "):
         job_of(tmp_path, Cap(2, 2))
+
+
+def test_redirects_are_written_once(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=6)
+    web, query = Web(crawl, journal), "SELECT rowid, value FROM state WHERE name LIKE 'URLs that%'"
+    before = dict(journal.connection.execute(query))
+    for _ in range(6):
+        web.lease()
+        web.book()
+    after = dict(journal.connection.execute(query))
+    journal.close()
+    assert before.items() < after.items()
+    assert b"".join(after.values()) == crawl.store.closure.passed.tobytes()
+
+
+def test_redirects_of_an_older_job_stay_closed(tmp_path):
+    """It kept them all in one value."""
+    journal, crawl = a_job(tmp_path, steps=6)
+    name, passed = "URLs that redirects went through", crawl.store.closure.passed
+    journal.connection.execute("DELETE FROM state WHERE name LIKE ?", (f"{name}%",))
+    journal.connection.execute("INSERT INTO state VALUES (?, ?)", (name, passed.tobytes()))
+    for _ in range(2):
+        journal.connection.close()
+        journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+        recover(journal, resumed)
+        assert sorted(resumed.store.closure.passed) == sorted(crawl.store.closure.passed)
+        assert all(resumed.store.is_closed(resumed.store.urls[number]) for number in passed)
+        crawl, web = resumed, Web(resumed, journal)
+        for _ in range(6):  # new ones come beside them
+            web.lease()
+            web.book()
+    assert len(crawl.store.closure.passed) > len(passed)
+    journal.connection.close()

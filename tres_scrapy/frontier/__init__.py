@@ -1,1 +1,1 @@
-"""What could be fetched: samples, their features and the tree that orders them (P 2.4.1, 2.6)."""
+"""The frontier: samples, their features and the tree that groups them (P 2.4.1, 2.6)."""

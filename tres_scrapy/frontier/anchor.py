@@ -8,7 +8,7 @@ from typing import overload
 
 
 class Anchors(Sequence[str]):
-    """Texts in one buffer: each as a string of its own would take 50 bytes more."""
+    """Texts in one buffer: as separate strings they would take 50 bytes more each."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -11,8 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 class Table:
     """Columns that grow by doubling; the fields of a structured type name them.
 
-    Each is an array of its own: the values of many rows are read ten times as fast as from an array
-    of records.
+    Each column is a separate array: reading the values of many rows is ten times as fast as from an
+    array of records.
     """
 
     def __init__(self, dtype: DTypeLike, capacity: int = 1024) -> None:
@@ -38,3 +38,9 @@ class Table:
                 grown[:start] = column[:start]
                 self._columns[name] = grown
         return slice(start, self._size)
+
+
+def within(numbers: NDArray[np.integer], count: int) -> None:
+    """Raise ValueError unless all numbers are places in a list of `count`."""
+    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
+        raise ValueError(f"a number is outside 0 to {count - 1}")

@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-_NEWEST: Final = 4096, 1 / 16  # at most so many, or this part of the others, are not sorted in
+_NEWEST: Final = 4096, 1 / 16  # at most so many, or this share of the others, wait outside
 
 
 class IntegerSet:
-    """Integers of 64 bits in a quarter of the memory of Python's own set, or less.
+    """Integers of 64 bits in a quarter of the memory of a Python set, or less.
 
-    All are in a sorted array but the newest, which are sorted in when they have come to be a share
-    of it: an integer is moved a fixed number of times each time that the set doubles.
+    All but the newest are in a sorted array. When the newest exceed a fixed share of it they are
+    sorted in, so that each doubling of the set moves an integer a fixed number of times.
     """
 
     def __init__(self) -> None:

@@ -54,14 +54,14 @@ class Cap:
 class DomainLedger:
     """Counts fetches, relevant pages, failures in a row, leases and samples by registrable domain.
 
-    The paper's feature 7 is the plain ratio, which after one relevant page is 1 and draws the
-    crawler from proven domains to unproven ones. With `prior` visits of ratio 0.5 a ratio weighs
-    as much as the visits behind it; 0 gives the paper's.
+    The paper's feature 7 is the plain ratio. After one relevant page it is 1, which draws the
+    crawler from proven domains to unproven ones. `prior` adds visits of ratio 0.5 to each domain,
+    so that few visits count for little; 0 gives the paper's.
 
-    For a domain that was never visited the paper's feature 7 is 0.5, whatever leads there. With
+    For a domain that was never visited the paper's feature 7 is 0.5, whatever links there. With
     `inlinks` it is the share of relevant pages among the first ones that each other domain
     has linked to it from, and one irrelevant page more: the more relevant sites lead there, the
-    higher. Only one page of a domain has a say, for sites repeat their links on all their pages.
+    higher. Only one page of a domain counts, because sites repeat their links on all their pages.
     A seed, and what a search engine answers, count as relevant, as they do in features 1 to 3.
     """
 
@@ -78,6 +78,8 @@ class DomainLedger:
         self.inlinks = inlinks
         self.limits = limits
         self.progress = 0.0
+        self.relevant_domains = 0  # with a relevant page, the papers' second metric
+        self.domains_given_up = 0  # after too many failures in a row
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
         self._links = IntegerSet()  # from which domain to which: (from << 32) + to
@@ -123,18 +125,22 @@ class DomainLedger:
         """Count a fetched page; it moves features 7 and 8 and the cap."""
         self._records["visits"][domain] += 1
         self._records["pages"][domain] += 1
-        self._records["relevant"][domain] += reward > 0
+        if reward > 0:
+            self.relevant_domains += not self._records["relevant"][domain]
+            self._records["relevant"][domain] += 1
         if self._records["failures"][domain] < self.limits.failures:  # else it is given up
             self._records["failures"][domain] = 0
 
     def book_failure(self, domain: int, *, blameless: bool = False) -> None:
-        """Count a visit that brought no page: it moves features 7 and 8, not the cap.
+        """Count a visit without a page; it moves features 7 and 8, not the cap.
 
-        A `blameless` one does not let a domain be given up that has given pages.
+        A `blameless` one does not count against a domain that has given pages.
         """
         self._records["visits"][domain] += 1
         if not (blameless and self._records["pages"][domain]):
-            self._records["failures"][domain] += 1
+            failures = int(self._records["failures"][domain]) + 1
+            self._records["failures"][domain] = failures
+            self.domains_given_up += failures == self.limits.failures
 
     def restore(
         self,
@@ -145,7 +151,7 @@ class DomainLedger:
     ) -> None:
         """Count past visits [n] in their order: of which domain, which brought a page, relevant.
 
-        Of the others, say which were `blameless`.
+        `blameless` marks those of the others that were.
         """
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
@@ -159,6 +165,8 @@ class DomainLedger:
             elif failures[domain] < self.limits.failures:
                 failures[domain] = 0
         self._records["failures"][:] = failures
+        self.relevant_domains = int(np.count_nonzero(self._records["relevant"]))
+        self.domains_given_up = int(self.given_up(np.arange(len(self), dtype=np.int32)).sum())
 
     def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2]."""
@@ -172,43 +180,34 @@ class DomainLedger:
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
-        """Return feature 7 of domains never visited: 0.5 where nothing is known of them."""
+        """Return feature 7 of domains never visited: 0.5 without a link from another domain."""
         inlinks = self._records["inlinks"].take(domains)
         ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
         return np.where(inlinks > 0, ratio, 0.5)
 
     def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Say which domains have had no fetch, and have none under way."""
+        """Return which domains have had no fetch, and have none under way."""
         fetches = self._records["visits"].take(domains) + self._records["leased"].take(domains)
         return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Say which domains have given MAX pages or are given up: nothing more is fetched."""
-        return self._reaches_cap(self._records["pages"].take(domains)) | self._given_up(domains)
+        """Return which domains have given MAX pages or are given up: nothing more is fetched."""
+        return self._reaches_cap(self._records["pages"].take(domains)) | self.given_up(domains)
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Say which domains are given up or would pass MAX if one more fetch began now."""
+        """Return which domains are given up or would pass MAX if one more fetch began now."""
         fetches = self._records["pages"].take(domains) + self._records["leased"].take(domains)
-        return self._reaches_cap(fetches) | self._given_up(domains)
+        return self._reaches_cap(fetches) | self.given_up(domains)
 
     def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more samples of domains may become PENDING."""
         return self.limits.pending_per_domain - self._records["pending"].take(domains)
 
-    def _given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which domains have failed too often in a row: nothing more is fetched."""
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
 
     def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
         if self.cap is None:
             return np.zeros(len(counts), dtype=np.bool_)
         return np.asarray(counts >= self.cap.at(self.progress))
-
-    @property
-    def relevant_domains(self) -> int:
-        """The number of domains with a relevant page (the papers' second metric)."""
-        return int(np.count_nonzero(self._records["relevant"]))
-
-    @property
-    def domains_given_up(self) -> int:
-        """The number of domains with too many failures in a row."""
-        return int(np.count_nonzero(self._records["failures"] >= self.limits.failures))

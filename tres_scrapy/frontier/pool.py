@@ -14,8 +14,8 @@ _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
 class LeafPool:
     """Gives each leaf a segment of one array, so that one row of each can be drawn at once.
 
-    A segment that is full moves to the end of the array with half as much room again; what it
-    leaves behind is reclaimed when the array itself is full.
+    A full segment moves to the end of the array and gets half as much room again; its old place is
+    reclaimed when the array itself is full.
     """
 
     def __init__(self, capacity: int = 1024) -> None:
@@ -50,13 +50,19 @@ class LeafPool:
         self._rows[start + position] = self._rows[start + size - 1]
         self._segments["size"][leaf] = size - 1
 
-    def discard(self, leaf: int, row: int) -> None:
-        """Take the given row out of a leaf; raise ValueError if it is not there."""
+    def discard(self, leaf: int, row: int, position: int) -> None:
+        """Take a row out of a leaf where it was drawn at `position`.
+
+        ValueError: the row is not in the leaf.
+        """
         start, size, _ = self._segment(leaf)
-        positions = np.flatnonzero(self._rows[start : start + size] == row)
-        if not len(positions):
-            raise ValueError(f"row {row} is not in leaf {leaf}")
-        self.remove(leaf, int(positions[0]))
+        rows = self._rows[start : start + size]
+        if position >= size or rows[position] != row:  # it has filled a gap since
+            positions = np.flatnonzero(rows == row)
+            if not len(positions):
+                raise ValueError(f"row {row} is not in leaf {leaf}")
+            position = int(positions[0])
+        self.remove(leaf, position)
 
     def keep(self, leaf: int, kept: NDArray[np.bool_]) -> None:
         """Keep only the rows of a leaf that `kept` [size] marks."""
@@ -99,8 +105,8 @@ class LeafPool:
     def _repack(self, needed: int) -> None:
         """Copy every segment to a new array, with slack for each and room for `needed` rows.
 
-        Were the segments packed tightly, those that grow with every page would all have to move
-        at once, and fill the array again.
+        Without slack, all segments that grow with every page would have to move at once and fill
+        the array again.
         """
         starts, sizes = self._segments["start"], self._segments["size"]
         capacities = sizes * 3 // 2

@@ -18,9 +18,9 @@ _Entry = tuple[float, int, int]  # minus the value, the order of arrival, the ro
 class FrontierQueue:
     """PENDING samples, the highest value first; of equal ones the first that came.
 
-    Samples that no longer can be taken are dropped when met. Those of a busy host are set aside,
-    and the best of them comes back when it is free, one a choice: a queue whose best samples are
-    on one host would be searched at every choice.
+    Samples that can no longer be taken are dropped when they come up. Those of a busy host are set
+    aside; when the host is free, each choice brings back the best of them. Otherwise a queue whose
+    best samples are all on one host would be searched at every choice.
     """
 
     def __init__(self, store: SampleStore) -> None:
@@ -47,7 +47,7 @@ class FrontierQueue:
             entry = heapq.heappop(self._heap)
             row = entry[2]
             if self._store.state(row) != State.PENDING:
-                continue  # it was taken out of turn
+                continue  # it was chosen in another way
             standing = self._store.standing(np.array([row]), busy_hosts)[0]
             if standing == Standing.READY:
                 return row, -entry[0]

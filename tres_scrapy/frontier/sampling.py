@@ -13,14 +13,24 @@ from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 
 _NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_ROUNDS = 8  # draws from a leaf that only meets busy hosts, before it is searched or passed over
+_ROUNDS = 8  # draws from a leaf that find only busy hosts, before it is searched or skipped
 
 
 class Representatives(NamedTuple):
-    """Frontier samples that stand for their leaves; arrays of one length."""
+    """Frontier samples that stand for their leaves; arrays of one length.
+
+    `positions` are the places within the leaves at which the samples were drawn.
+    """
 
     leaves: NDArray[np.int64]
     rows: Rows
+    positions: NDArray[np.int64]
+
+    def take(self, number: int, pool: LeafPool) -> tuple[int, int]:
+        """Take one of the samples out of its leaf; return the leaf and the row."""
+        leaf, row, position = (int(column[number]) for column in self)
+        pool.discard(leaf, row, position)
+        return leaf, row
 
 
 def representatives(
@@ -34,10 +44,10 @@ def representatives(
 ) -> Representatives:
     """Draw samples of every leaf, uniformly among those that can be requested now.
 
-    How many is what `counts` says; with 1 `each` it is the paper's one of every leaf.
+    `counts` says how many; with 1 `each` it is the paper's one of every leaf.
 
-    Samples that no longer can be taken are dropped when met, each once. A draw that only meets
-    busy hosts is passed over for now, unless all are: then every sample is looked at, so that none
+    Drawn samples that can no longer be taken are dropped. A leaf whose drawn samples are all on
+    busy hosts is skipped for this choice. If all leaves are, every sample is checked, so that none
     that is ready is missed.
     """
     found: list[Representatives] = []
@@ -57,8 +67,8 @@ def counts(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64
     """Return how many samples are drawn of leaves of these sizes [n].
 
     With 1 `each` it is one of every leaf. With more it is `each`, or the square root of the size
-    where that is more, since most samples wait in few leaves, in which little is known; where that
-    would be more than `most` together, all but the first of every leaf are cut by one factor.
+    where that is more, because most samples wait in a few leaves about which little is known. If
+    the sum would exceed `most`, all but the first of every leaf are cut by one factor.
     """
     if each == 1:
         return np.ones(len(sizes), dtype=np.int64)
@@ -84,7 +94,7 @@ def _draw(
         positions, rows = pool.draw(leaves, random)
         standing = store.standing(rows, busy_hosts)
         taken, dead = standing == Standing.READY, standing == Standing.DEAD
-        ready.append(Representatives(leaves[taken], rows[taken]))
+        ready.append(Representatives(leaves[taken], rows[taken], positions[taken]))
         busy.append(leaves[standing == Standing.BUSY])
         leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
         gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
@@ -107,7 +117,7 @@ def _search(
     leaves: NDArray[np.int64],
     busy_hosts: Sequence[int],
 ) -> Representatives:
-    """Look at every sample of `leaves`, drop the dead, draw among the ready of each leaf."""
+    """Check every sample of `leaves`, drop the dead, draw among the ready ones of each leaf."""
     found = []
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)
@@ -115,12 +125,13 @@ def _search(
         alive = standing != Standing.DEAD
         pool.keep(leaf, alive)
         store.drop(rows[~alive])
-        ready = rows[standing == Standing.READY]
+        ready = np.flatnonzero(standing[alive] == Standing.READY)
         if len(ready):
-            found.append(Representatives(np.array([leaf]), random.choice(ready, size=1)))
+            position = random.choice(ready, size=1)
+            found.append(Representatives(np.array([leaf]), rows[alive][position], position))
     return _joined(found)
 
 
 def _joined(parts: Sequence[Representatives]) -> Representatives:
-    none = Representatives(_NONE, _NONE)
+    none = Representatives(_NONE, _NONE, _NONE)
     return Representatives(*(np.concatenate(arrays) for arrays in zip(none, *parts, strict=True)))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from enum import IntEnum
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.anchor import Anchors
-from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.closure import Closure
+from tres_scrapy.frontier.column import Table, within
 from tres_scrapy.frontier.feature import Path
+from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.url.domain import registrable_domain
 
 Rows = NDArray[np.int64]
 NO_PARENT = -1
-TRAIL = 100  # a chain of n pages, which may be a trap, would be told in n * n URLs
+TRAIL = 100  # a chain of n pages, which may be a trap, would be reported by n * n URLs
 
 _SAMPLE = np.dtype(
     [
@@ -34,7 +33,6 @@ _SAMPLE = np.dtype(
 SAVED = np.dtype(
     [("static", "<f4", (feature.STATIC,)), ("url", "<i4"), ("host", "<i4"), ("parent", "<i4")]
 )
-_HOST = np.dtype([("domain", "i4"), ("pending", "i4"), ("busy", "?")])
 
 
 class State(IntEnum):
@@ -46,9 +44,9 @@ class State(IntEnum):
 
 
 class Standing(IntEnum):
-    """What may be done now with a PENDING sample."""
+    """Whether a PENDING sample can be fetched now."""
 
-    DEAD = 0  # its URL is closed or its domain exhausted: it never can be taken again
+    DEAD = 0  # its URL is closed or its domain exhausted: under this MAX it is never fetched
     BUSY = 1  # its host or its domain cannot take one more request now
     READY = 2
 
@@ -56,28 +54,33 @@ class Standing(IntEnum):
 class SampleStore:
     """Frontier samples as rows of columns, with the closure, the hosts and the paths behind them.
 
-    URLs and anchor texts stand beside the columns; a URL that several pages link to is stored
-    once and closes all its rows together. No row is ever moved or reused.
+    A URL that several pages link to closes all its rows together. No row is moved or reused.
+    `on_drop`, if set, is called with dropped rows that never come back, under whatever MAX.
     """
 
     def __init__(self, ledger: DomainLedger) -> None:
         self.ledger = ledger
-        self.urls: list[str] = []
+        self.closure = Closure()
         self.anchors = Anchors()
-        self.hosts: list[str] = []
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
-        self.passed = array("q")  # numbers of the URLs that redirects of DONE rows went through
-        self._url_ids: dict[str, int] = {}
-        self._passing: dict[str, int] = {}  # where LEASED rows were redirected to, and which
-        self._host_ids: dict[str, int] = {}
+        self.on_drop: Callable[[Rows], None] | None = None
+        self._hosts = Hosts(ledger)
         self._paths: dict[int, Path] = {}
         self._samples = Table(_SAMPLE)
-        self._closed = Table(np.dtype([("closed", "?")]))
-        self._hosts = Table(_HOST, capacity=64)
 
     def __len__(self) -> int:
         return len(self._samples)
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """The URLs by number."""
+        return self.closure.urls
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The hosts by number."""
+        return self._hosts.names
 
     def add(
         self,
@@ -91,15 +94,15 @@ class SampleStore:
         `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` they are seeds, x(s_-1, a). Of
         links that do not fit into the frontier, the first are kept.
         """
-        names = [_host_of(url) for url in urls]
+        names = [host_of(url) for url in urls]
         kept = self._admitted(urls, names)
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
         static[:, feature.STATE] = self._state_features(parent)
         static[:, feature.ACTION] = actions[kept]
-        self._samples["url"][where] = [self._url_id(urls[i]) for i in kept]
-        self._samples["host"][where] = [self._host_id(names[i]) for i in kept]
-        self._samples["domain"][where] = self._hosts["domain"][self._samples["host"][where]]
+        self._samples["url"][where] = [self.closure.number_of(urls[i]) for i in kept]
+        self._samples["host"][where] = [self._hosts.number_of(names[i]) for i in kept]
+        self._samples["domain"][where] = self._hosts.domains(self._samples["host"][where])
         self._samples["parent"][where] = parent
         self._wait(self._samples["host"][where])
         self.anchors.extend(anchors[i] for i in kept)
@@ -114,57 +117,53 @@ class SampleStore:
         return x
 
     def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
-        """Say of which of `rows` the domain has not been fetched from, nor is now."""
+        """Return which of `rows` are on domains without a fetch, past or under way."""
         return self.ledger.never_visited(self._samples["domain"].take(rows))
 
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of each of `rows`, no request being possible to `busy_hosts`."""
-        busy = self._hosts["busy"]  # a column, for there may be a million hosts
-        busy[list(busy_hosts)] = True
         domains = self._samples["domain"].take(rows)
-        waits = busy.take(self._samples["host"].take(rows)) | self.ledger.full(domains)
-        busy[list(busy_hosts)] = False
-        closed = self._closed["closed"].take(self._samples["url"].take(rows))
+        busy = self._hosts.busy(self._samples["host"].take(rows), busy_hosts)
+        waits = busy | self.ledger.full(domains)
+        closed = self.closure.closed(self._samples["url"].take(rows))
         standing = np.full(len(rows), Standing.READY, dtype=np.uint8)
         standing[waits] = Standing.BUSY
         standing[closed | self.ledger.exhausted(domains)] = Standing.DEAD
         return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
-        """Say whether a host outside `busy_hosts` has PENDING samples, dead ones included."""
-        return self.pending > int(self._hosts["pending"][list(busy_hosts)].sum())
+        """Return whether a host outside `busy_hosts` has PENDING samples, dead ones included."""
+        return self.pending > self._hosts.pending(busy_hosts)
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
         self._leave(np.array([row]), State.LEASED)
-        self._closed["closed"][self._samples["url"][row]] = True
+        self.closure.close(self.url_id(row))
         self.ledger.lease(int(self._samples["domain"][row]))
 
     def finish(self, row: int, path: Path | None = None) -> None:
         """Mark a LEASED `row` DONE; `path` is the path to its page, for its outlinks."""
         self._samples["state"][row] = State.DONE
         self.ledger.lease(int(self._samples["domain"][row]), -1)
-        if self._passing:
-            numbers = [self._url_ids[url] for url, by in self._passing.items() if by == row]
-            self.passed.extend(number for number in numbers if number != self.url_id(row))
-            self._passing = {url: by for url, by in self._passing.items() if by != row}
+        self.closure.settle(row, self.url_id(row))
         if path is not None:
             self._paths[row] = path
 
     def redirect(self, row: int, url: str) -> None:
         """Let a LEASED `row` stand for `url`, which joins the closure, and for its domain."""
-        number = self._url_id(url)
-        self._closed["closed"][number] = True
-        self._passing[url] = row
         self.ledger.lease(self.domain(row), -1)
-        self._samples["url"][row] = number
-        self._samples["host"][row] = self._host_id(_host_of(url))
+        self._samples["url"][row] = self.closure.redirect(row, url)
+        self._samples["host"][row] = self._hosts.number_of(host_of(url))
         self._samples["domain"][row] = self.domain_of(url)
         self.ledger.lease(self.domain(row))
 
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be taken DONE."""
         self._leave(rows, State.DONE)
+        if self.on_drop is not None:
+            closed = self.closure.closed(self._samples["url"].take(rows))
+            given_up = self.ledger.given_up(self._samples["domain"].take(rows))
+            self.on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
         """Make samples PENDING that were dropped with their domains; return them.
@@ -174,7 +173,7 @@ class SampleStore:
         """
         samples = self._samples
         dropped = (samples["state"] == State.DONE) & domains[samples["domain"]]
-        rows = np.flatnonzero(dropped & ~self._closed["closed"][samples["url"]])
+        rows = np.flatnonzero(dropped & ~self.closure.closed(samples["url"]))
         if own is not None:
             rows = rows[[row in own for row in rows.tolist()]]
         samples["state"][rows] = State.PENDING
@@ -182,13 +181,12 @@ class SampleStore:
         return rows
 
     def knows(self, url: str) -> bool:
-        """Say whether `url` has been among the samples."""
-        return url in self._url_ids
+        """Return whether `url` has been among the samples."""
+        return self.closure.knows(url)
 
     def is_closed(self, url: str) -> bool:
-        """Say whether `url` is fetched or being fetched."""
-        number = self._url_ids.get(url)
-        return number is not None and bool(self._closed["closed"][number])
+        """Return whether `url` is fetched or being fetched."""
+        return self.closure.is_closed(url)
 
     def domains(self, rows: Rows) -> NDArray[np.int32]:
         """Return the numbers of the registrable domains of rows."""
@@ -219,7 +217,7 @@ class SampleStore:
         return int(self._samples["parent"][row])
 
     def is_seed(self, row: int) -> bool:
-        """Say whether a row is a seed."""
+        """Return whether a row is a seed."""
         return bool(self._samples["parent"][row] == NO_PARENT)
 
     def path_after(self, row: int, reward: float) -> Path:
@@ -242,10 +240,10 @@ class SampleStore:
 
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
-        return self._domain_of(_host_of(url))
+        return self._hosts.domain_of(host_of(url))
 
     def saved(self, first: int) -> NDArray[np.void]:
-        """Return what tells the rows from `first` on apart, as records of type SAVED."""
+        """Return the rows from `first` on as records of type SAVED."""
         records = np.zeros(len(self) - first, dtype=SAVED)
         for name in SAVED.names or ():
             records[name] = self._samples[name][first:]
@@ -258,24 +256,22 @@ class SampleStore:
         anchors: Sequence[str],
         records: NDArray[np.void],
     ) -> None:
-        """Fill an empty store, all rows PENDING; ValueError: these are no parts of one store."""
+        """Fill an empty store, all rows PENDING; ValueError: these do not fit together."""
         if len(anchors) != len(records):
             raise ValueError(f"{len(anchors)} anchors of {len(records)} samples")
         for host in hosts:
-            self._add_host(host)
-        self.urls = list(urls)
+            self._hosts.number_of(host)
+        self.closure.restore(urls)
         self.anchors.extend(anchors)
-        self._url_ids = {url: number for number, url in enumerate(urls)}
-        self._closed.extend(len(urls))
         within(records["url"], len(urls))
-        within(records["host"], len(hosts))
+        within(records["host"], len(self.hosts))
         rows = np.arange(len(records))
         if not ((records["parent"] >= NO_PARENT) & (records["parent"] < rows)).all():
             raise ValueError("a sample comes before the page it was found on")
         self._samples.extend(len(records))
         for name in SAVED.names or ():
             self._samples[name][:] = records[name]
-        self._samples["domain"][:] = self._hosts["domain"][records["host"]]
+        self._samples["domain"][:] = self._hosts.domains(records["host"])
         self._wait(records["host"])
 
     def restore_done(self, rows: Rows, urls: NDArray[np.int64], hosts: NDArray[np.int64]) -> None:
@@ -284,31 +280,25 @@ class SampleStore:
         within(urls, len(self.urls))
         within(hosts, len(self.hosts))
         self._leave(rows, State.DONE)
-        self._closed["closed"][self._samples["url"].take(rows)] = True
-        self._closed["closed"][urls] = True
+        self.closure.close(self._samples["url"].take(rows))
+        self.closure.close(urls)
         self._samples["url"][rows] = urls
         self._samples["host"][rows] = hosts
-        self._samples["domain"][rows] = self._hosts["domain"][hosts]
-
-    def restore_passed(self, urls: NDArray[np.int64]) -> None:
-        """Close the URLs that redirects of DONE rows went through."""
-        within(urls, len(self.urls))
-        self._closed["closed"][urls] = True
-        self.passed = array("q", urls.tolist())
+        self._samples["domain"][rows] = self._hosts.domains(hosts)
 
     def restore_path(self, row: int, path: Path) -> None:
         """Note the path to the page of a row that is DONE, for its outlinks."""
         self._paths[row] = path
 
     def restore_links(self, domains: NDArray[np.int32]) -> None:
-        """Note again which domains link to which, once paths and ends of rows are restored.
+        """Note which domains link to which, once paths and ends of rows are restored.
 
-        `domains` are those of all rows when they came in. ValueError: a sample was found on what
-        is no page.
+        `domains` are those of all rows when they came in. ValueError: the row that a sample was
+        found on has brought no page.
         """
         parents = self._samples["parent"]
         if not self._paths.keys() >= set(np.unique(parents).tolist()) - {NO_PARENT}:
-            raise ValueError("a sample was found on what is no page")
+            raise ValueError("a sample was found on a row without a page")
         if not self.ledger.inlinks:
             return
         firsts = np.flatnonzero(np.diff(parents, prepend=NO_PARENT - 1))
@@ -320,20 +310,18 @@ class SampleStore:
         return np.flatnonzero(self._samples["state"] == State.PENDING)
 
     def seeds(self) -> Rows:
-        """Return the PENDING rows that no page led to."""
+        """Return the PENDING rows that were found on no page."""
         waits = self._samples["state"] == State.PENDING
         return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
 
     def _admitted(self, urls: Sequence[str], hosts: Sequence[str]) -> list[int]:
         """Return the places of links that can still be fetched and fit into the frontier.
 
-        What is left out leaves nothing behind, neither its URL nor its host. A link to where a
-        redirect has led is kept until that fetch is booked: after a kill it may not lead there.
+        Neither the URL nor the host of a link that is left out is stored.
         """
-        passing = self._passing
-        open_ = [i for i, url in enumerate(urls) if url in passing or not self.is_closed(url)]
+        open_ = [i for i, url in enumerate(urls) if self.closure.is_open(url)]
         room = max(0, self.ledger.limits.pending - self.pending)
-        domains = np.array([self._domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
+        domains = np.array([self._hosts.domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
         alive = ~self.ledger.exhausted(domains)
         fits = _equal_before(domains) < self.ledger.room(domains)
         self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
@@ -355,38 +343,7 @@ class SampleStore:
     def _wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
         """Count samples of `hosts` [n] that become PENDING or no longer are."""
         self.pending += change * len(hosts)
-        np.add.at(self._hosts["pending"], hosts, change)
-        self.ledger.wait(self._hosts["domain"][hosts], change)
-
-    def _url_id(self, url: str) -> int:
-        number = self._url_ids.setdefault(url, len(self.urls))
-        if number == len(self.urls):
-            self.urls.append(url)
-            self._closed.extend(1)
-        return number
-
-    def _domain_of(self, host: str) -> int:
-        number = self._host_ids.get(host)
-        if number is None:
-            return self.ledger.id_of(registrable_domain(host))
-        return int(self._hosts["domain"][number])
-
-    def _host_id(self, host: str) -> int:
-        number = self._host_ids.get(host)
-        return self._add_host(host) if number is None else number
-
-    def _add_host(self, host: str) -> int:
-        number = self._host_ids[host] = len(self.hosts)
-        self.hosts.append(host)
-        self._hosts.extend(1)
-        self._hosts["domain"][number] = self.ledger.id_of(registrable_domain(host))
-        return number
-
-
-def _host_of(url: str) -> str:
-    """Return the host of a canonical URL; taking it apart whole costs ten times as much."""
-    place = url.split("/", 3)[2]
-    return place if ":" not in place else urlsplit(url).hostname or ""
+        self._hosts.wait(hosts, change)
 
 
 def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -396,9 +353,3 @@ def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
     before = np.empty(len(numbers), dtype=np.int64)
     before[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
     return before
-
-
-def within(numbers: NDArray[np.integer], count: int) -> None:
-    """Raise ValueError unless all numbers are places in a list of `count`."""
-    if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
-        raise ValueError(f"a number is outside 0 to {count - 1}")

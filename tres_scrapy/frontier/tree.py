@@ -118,15 +118,15 @@ class TreeFrontier:
     def restore(
         self, rules: Sequence[Rule], x: NDArray[np.float32], rewards: NDArray[np.float32]
     ) -> None:
-        """Grow an empty tree by the rules of another and seat its experience samples.
+        """Grow an empty tree by the rules of another and add its experience samples.
 
         `x` [n, 8] and `rewards` [n] are in the order in which they came; ValueError: the rules
-        are none of a tree.
+        do not form a tree.
         """
         nothing = np.zeros(0, dtype=np.bool_)
         for rule in rules:
             if not (0 <= rule.leaf < len(self) and 0 <= rule.split.feature < len(FEATURES)):
-                raise ValueError(f"no tree splits so: {rule}")
+                raise ValueError(f"not a split of this tree: {rule}")
             self._grow(rule.leaf, rule.split, nothing)
         where = self._experiences.extend(len(x))
         self._experiences["x"][where] = self._view(x)

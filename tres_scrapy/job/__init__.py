@@ -1,1 +1,1 @@
-"""What a crawl writes down so that it can be killed at any instant and go on."""
+"""The journal of a crawl, by which it can be resumed after a kill at any instant."""

@@ -1,4 +1,4 @@
-"""The journal of a job: each lease and each booking is written down before anything follows it."""
+"""The journal of a job: each lease and each booking is written down before the crawl acts on it."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ from tres_scrapy.job.job_file import JobError, open_database, reading
 
 
 class Written(NamedTuple):
-    """How much of a crawl is written down: numbers of what only grows, and the rest."""
+    """How much of a crawl is written down: lengths of what only grows, and the rest as it is."""
 
     samples: int
     urls: int
     hosts: int
+    passed: int
     rules: int
     state: Mapping[str, bytes]
 
 
 COUNTS = "counts of the crawl"  # beside what the policy keeps
-PASSED = "URLs that redirects went through"  # their numbers, eight bytes each
+# Their numbers, eight bytes each; a part of them is named by how many came before.
+PASSED = "URLs that redirects went through"
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
-_LONGEST = 100  # characters quoted of what a stranger may have written
+_LONGEST = 100  # characters quoted of a value from a file
 
 
 class _Held(NamedTuple):
@@ -40,7 +42,7 @@ class _Held(NamedTuple):
     sampled: int | None = None
 
 
-NOTHING = Written(0, 0, 0, 0, {})
+NOTHING = Written(0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
     "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
@@ -51,9 +53,9 @@ _INSERT_STEP = (
 class Journal:
     """Writes a crawl down as it goes, one transaction for each lease and for each booking.
 
-    A lease is written before its request is sent, so that after a kill the very same URL is
-    fetched again and no domain gives more than MAX pages; a booking is written together with its
-    item, which leaves the journal when it is exported.
+    A lease is written before its request is sent: after a kill the same URL is fetched again, and
+    no domain gives more than MAX pages. A booking is written together with its item, which is
+    deleted from the journal when it is exported.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -65,9 +67,9 @@ class Journal:
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
-        """Open the journal of the crawl `identity`; JobError: it is another's or cannot be used.
+        """Open the journal of the crawl `identity`; JobError: it cannot be resumed from there.
 
-        A new one is `started` now.
+        A new one is `started` at the time `now`.
         """
         connection = open_database(directory)
         try:
@@ -82,12 +84,12 @@ class Journal:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The database, to be read from."""
+        """The database, for reading."""
         return self._connection
 
     @property
     def started(self) -> str:
-        """When the crawl was begun, as `open` was told."""
+        """The time of the first `open`."""
         return str(self.noted(_STARTED))
 
     @property
@@ -147,7 +149,7 @@ class Journal:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def noted(self, name: str) -> str | None:
-        """Return the value under a name, None if there is none."""
+        """Return the value that was written under a name, or None."""
         found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
         return next((str(value) for (value,) in found), None)
 
@@ -160,7 +162,7 @@ class Journal:
         self._exported.append(row)
 
     def skip(self, crawl: Crawl) -> None:
-        """Take what a crawl has now for written down."""
+        """Regard all that a crawl has now as written down."""
         self._written = _written(crawl)
 
     def close(self, *, write: bool = True) -> None:
@@ -189,7 +191,7 @@ class Journal:
         self._kept.clear()
 
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
-        """Write what has changed since the last time; return what is written with it."""
+        """Write what is new or has changed; return how much is written then."""
         old, new, store = self._written, _written(crawl), crawl.store
         if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
             texts = store.anchors[old.samples :], store.urls[old.urls :], store.hosts[old.hosts :]
@@ -205,6 +207,9 @@ class Journal:
         changed = [
             (name, value) for name, value in new.state.items() if value != old.state.get(name)
         ]
+        if new.passed > old.passed:
+            passed = store.closure.passed[old.passed :].tobytes()
+            changed.append((f"{PASSED} {old.passed}", passed))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
 
@@ -219,7 +224,7 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
 
 
 def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[str, str]) -> None:
-    """Raise JobError if a job is that of another crawl; ValueError: it is damaged."""
+    """Raise JobError if a job belongs to another crawl; ValueError: it is damaged."""
     written = dict(connection.execute("SELECT name, value FROM meta"))
     for name, value in identity.items():
         if (found := written.get(name, value)) != value:
@@ -228,20 +233,19 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
                 f"not {value!r}: give another directory"
             )
     if _TIME.fullmatch(str(written.get(_STARTED, ""))) is None:  # it names the file of the items
-        raise ValueError("it was begun at no time")
+        raise ValueError("its start is not a time")
 
 
 def _written(crawl: Crawl) -> Written:
-    store, policy = crawl.store, _resumable(crawl)
+    store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
     counts = {**crawl.counts, LEFT_OUT: store.left_out}
-    state = {
-        **policy.state(),
-        COUNTS: json.dumps(counts).encode(),
-        PASSED: store.passed.tobytes(),
-    }
-    return Written(len(store), len(store.urls), len(store.hosts), len(policy.rules), state)
+    state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
+    return Written(
+        *(len(store), len(store.urls), len(store.hosts), len(passed), len(policy.rules)),
+        state=state,
+    )
 
 
 def _resumable(crawl: Crawl) -> Resumable:
-    assert isinstance(crawl.policy, Resumable)  # the journal of any other is not opened
+    assert isinstance(crawl.policy, Resumable)  # no journal is opened for other policies
     return crawl.policy

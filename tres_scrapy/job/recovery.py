@@ -16,9 +16,10 @@ from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
+from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State, within
+from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import COUNTS, PASSED, Journal
@@ -43,8 +44,8 @@ class Steps(NamedTuple):
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
     """Bring a new crawl to where the journal ends; JobError: the journal is damaged.
 
-    What was leased is PENDING again, and fetched before anything else. Where each sample has a
-    request of its `own`, one whose request is lost is dropped.
+    Samples that were leased are PENDING again, and fetched before all others. `own` are the rows
+    that have a request of the spider; if given, samples without one are dropped.
     """
     with reading():
         _recover(journal.connection, crawl, own)
@@ -52,7 +53,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
 
 
 def items(journal: Journal) -> dict[int, str]:
-    """Return by row the items whose export is not written down."""
+    """Return the items whose export is not written down, by row."""
     return dict(journal.connection.execute("SELECT row, value FROM item ORDER BY row"))
 
 
@@ -88,7 +89,8 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
-    crawl.store.restore_passed(np.frombuffer(state.get(PASSED, b""), np.int64))
+    passed = [value for name, value in state.items() if name.startswith(PASSED)]
+    crawl.store.closure.restore_passed(np.frombuffer(b"".join(passed), np.int64))
     crawl.store.restore_links(linked)
     del linked
     if own is not None:
@@ -109,7 +111,7 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     samples, *texts = zip(*batches, strict=True) if batches else ((), (), (), ())
     anchors, urls, hosts = (list(chain.from_iterable(map(json.loads, column))) for column in texts)
     if not all(isinstance(text, str) for text in chain(anchors, urls, hosts)):
-        raise TypeError("a URL, host or anchor is no text")
+        raise TypeError("a URL, host or anchor is not text")
     if not all(canonicalise(url) == url for url in urls):
         raise ValueError("a URL is not canonical")
     "".join(chain(anchors, hosts)).encode()  # UnicodeEncodeError: it could not be written
@@ -126,7 +128,7 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     columns = list(zip(*found, strict=True)) if found else [()] * 10
     kinds, relevant, rewards, x, rows, urls, hosts, firsts, outlinks, sampled = columns
     if not all(map(_is_name, set(kinds))):
-        raise ValueError("a booking is of no kind")
+        raise ValueError("the kind of a booking is not a name")
     past = Past(
         np.frombuffer(b"".join(x), "<f4").reshape(len(found), len(FEATURES)).copy(),
         np.array(rewards, dtype=np.float32),
@@ -181,7 +183,7 @@ def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]
 
 def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) -> Decision:
     if not isinstance(leaf, int | None):
-        raise TypeError("a leaf is no number")
+        raise TypeError("a leaf is not a number")
     check_numbers("Q", q_value or 0.0)
     return Decision(int(row), leaf, q_value, bool(is_query))
 
@@ -212,7 +214,7 @@ def _state(connection: sqlite3.Connection) -> dict[str, bytes]:
 def _counts(state: dict[str, bytes]) -> Counter[str]:
     counts = json.loads(state.get(COUNTS, b"{}"))
     if not all(_is_name(name) and isinstance(count, int) for name, count in counts.items()):
-        raise TypeError("a count is no number")
+        raise TypeError("a count is not a number")
     return Counter(counts)
 
 
@@ -222,5 +224,5 @@ def _is_name(value: object) -> bool:
 
 def _bytes(value: object) -> bytes:
     if not isinstance(value, bytes):  # a number would become as many zeros
-        raise TypeError("there are no bytes where some should be")
+        raise TypeError("a value is not bytes")
     return value

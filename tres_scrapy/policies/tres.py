@@ -84,8 +84,7 @@ class TresPolicy:
         else:
             best, q_values, bounds = self._learner.best(drawn.rows)
             q_value = float(q_values[best])
-        leaf, row = int(drawn.leaves[best]), int(drawn.rows[best])
-        self.tree.pool.discard(leaf, row)
+        leaf, row = drawn.take(best, self.tree.pool)
         self._learner.note_choice(row)
         choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values, bounds)
         return Decision(row, leaf, q_value, choice=choice)

@@ -72,8 +72,8 @@ class WholeFrontierPolicy:
         drawn = representatives(self.pool, self.store, self._random, busy_hosts)
         if not len(drawn.rows):
             return None
-        self.pool.discard(self.leaf, int(drawn.rows[0]))
-        return Decision(int(drawn.rows[0]), None, None)
+        _, row = drawn.take(0, self.pool)
+        return Decision(row, None, None)
 
 
 class SynchronousPolicy(WholeFrontierPolicy):
@@ -87,12 +87,13 @@ class SynchronousPolicy(WholeFrontierPolicy):
         if not alive.all():
             self.pool.keep(self.leaf, alive)
             self.store.drop(rows[~alive])
-        ready = rows[standing == Standing.READY]
+            rows, standing = rows[alive], standing[alive]
+        ready = np.flatnonzero(standing == Standing.READY)
         if not len(ready):
             return None
-        best, q_values, _ = self.learner.best(ready)
-        self.pool.discard(self.leaf, int(ready[best]))
-        return Decision(int(ready[best]), None, float(q_values[best]))
+        best, q_values, _ = self.learner.best(rows[ready])
+        self.pool.remove(self.leaf, int(ready[best]))
+        return Decision(int(rows[ready[best]]), None, float(q_values[best]))
 
 
 class AsynchronousPolicy(WholeFrontierPolicy):

@@ -50,8 +50,7 @@ class TreeRandomPolicy:
         if not len(drawn.rows):
             return None
         chosen = int(self._random.integers(len(drawn.rows)))
-        leaf, row = int(drawn.leaves[chosen]), int(drawn.rows[chosen])
-        self.tree.pool.discard(leaf, row)
+        leaf, row = drawn.take(chosen, self.tree.pool)
         choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, None)
         return Decision(row, leaf, None, choice=choice)
 

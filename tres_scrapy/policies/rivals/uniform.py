@@ -44,8 +44,8 @@ class RandomPolicy:
         drawn = representatives(self._pool, self._store, self._random, busy_hosts)
         if not len(drawn.rows):
             return None
-        self._pool.discard(self._leaf, int(drawn.rows[0]))
-        return Decision(int(drawn.rows[0]), self._leaf, None)
+        leaf, row = drawn.take(0, self._pool)
+        return Decision(row, leaf, None)
 
     @property
     def rules(self) -> Sequence[Rule]:
