@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from warcio.archiveiterator import ArchiveIterator
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.extensions.archive import FIELDS, Archive
 from tres_scrapy.extensions.learner import Learner

@@ -7,12 +7,13 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control, ControlError
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler

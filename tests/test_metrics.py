@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
 from tres_scrapy.extensions import metrics as module
 from tres_scrapy.extensions.learner import Learner

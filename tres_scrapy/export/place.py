@@ -13,10 +13,10 @@ from tres_scrapy.extensions.learner import Learner
 
 def output_path(crawler: Crawler) -> Path:
     """Return the JSON lines file of a crawl; one in JOBDIR keeps the name that it began with."""
-    config = Config.from_settings(crawler.settings)
+    config = Config.of(crawler.settings)
     learner = crawler.get_extension(Learner)
     started = now() if learner is None else learner.started
-    return config.output or Path("output", f"{config.topic}-{started}.jsonl")
+    return config.output.file or Path("output", f"{config.topic}-{started}.jsonl")
 
 
 def beside(path: Path, ending: str) -> Path:

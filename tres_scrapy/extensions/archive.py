@@ -12,7 +12,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.export.exchange import Exchange, Note
 from tres_scrapy.export.place import beside, output_path
@@ -47,14 +48,14 @@ class Archive:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._config = Config.from_settings(crawler.settings)
-        self._everything = self._config.warc == "all"
+        self._config = Config.of(crawler.settings)
+        self._everything = self._config.output.warc == "all"
         self._failed = False
         self._open: dict[int, Exchange] = {}  # by row, those of samples that are leased
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.from_settings(crawler.settings).warc == "none":
+        if Config.of(crawler.settings).output.warc == "none":
             raise NotConfigured
         archive = cls(crawler)
         crawler.signals.connect(archive.engine_stopped, signal=signals.engine_stopped)
@@ -62,7 +63,7 @@ class Archive:
 
     def open(self) -> None:
         """Begin the file, when all extensions are there; raise ConfigError if that fails."""
-        path = self._config.warc_file or beside(output_path(self._crawler), ENDING)
+        path = self._config.output.warc_file or beside(output_path(self._crawler), ENDING)
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:

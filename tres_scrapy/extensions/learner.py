@@ -31,11 +31,12 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.duplicate import Duplicates
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page
-from tres_scrapy.policies.assembly import load_pack, make_crawl
+from tres_scrapy.policies.assembly import make_crawl, require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Task, Worker, WorkerError
+from tres_scrapy.topic.pack import Pack
 
 PAGE_LIMIT = "page_limit"
 FRONTIER_EXHAUSTED = "frontier_exhausted"
@@ -127,11 +128,11 @@ class Learner:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        config.require_topic()
+        config = Config.of(crawler.settings)
+        place = require_pack(config)
         torch.set_num_threads(config.torch_threads)
         contexts = POLICIES[config.policy].reads_text
-        task = Task(config.packs()[config.pack], config.reading, contexts, config.torch_threads)
+        task = Task(place, config.reading, contexts, config.torch_threads)
 
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
@@ -139,7 +140,7 @@ class Learner:
         with ExitStack() as started:
             # it loads the model while this process loads its own
             worker = started.enter_context(closing(Worker(task)))
-            pack = load_pack(config)
+            pack = Pack.load(place)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
             worker.wait()
@@ -149,7 +150,7 @@ class Learner:
             language=pack.language,
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
-            max_unreachable=config.max_unreachable,
+            max_unreachable=config.download.max_unreachable,
             stop=stop,
         )
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
