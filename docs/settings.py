@@ -18,7 +18,7 @@ HEAD = """# Settings
 `-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same; of a
 name that is misspelt or a value that breaks its rule, one line tells, and the exit status is 1.
 
-Settings of `surface` are called `TRES_SURFACE_NAME` and those of `refresh` `TRES_REFRESH_NAME`; only
+Settings of `surface` are called `TRES_SURFACE_NAME`, those of `refresh` `TRES_REFRESH_NAME`; only
 these spiders read and check them.
 """
 GROUP = """

@@ -121,8 +121,8 @@ def test_seed_is_fetched_next_whatever_waits():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "A seed must hold http(s) URLs such as https://example.org/, '' is none"),
-        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is none"),
+        ("", "A seed must hold http(s) URLs such as https://example.org/, '' is not one"),
+        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is not one"),
         ("javascript:alert(1)", "A seed must hold http(s) URLs"),
         ("file:///etc/passwd", "A seed must hold http(s) URLs"),
         ("@/etc/passwd", "A file of seeds is read at the start only"),
