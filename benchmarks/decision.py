@@ -23,8 +23,9 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 import numpy as np
 import torch
 
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.policy import Experience
-from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.policies.rivals.synchronous import SynchronousPolicy

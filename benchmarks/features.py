@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scrapy.settings import BaseSettings
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tres_scrapy.bench.simulation import Simulation, World
@@ -44,7 +43,7 @@ def crawled(topic: str, seed: int, cap: str, pages: int) -> tuple[World, Simulat
     """Return a web and a crawl of TRES of so many of its pages."""
     settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": topic, "TRES_MAX_PER_DOMAIN": cap}
     settings |= dict.fromkeys(("TRES_WEB_SEED", "TRES_RANDOM_SEED"), str(seed))
-    config = Config.from_settings(BaseSettings(settings | {"TRES_PAGES": str(pages)}))
+    config = Config.from_settings(settings | {"TRES_PAGES": str(pages)})
     world = World(config, user_agent="tres")
     simulation = Simulation(world, config)
     simulation.run()

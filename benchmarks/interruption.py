@@ -25,10 +25,11 @@ import torch
 
 from tres_scrapy.bench.library import Fetched
 from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import marks, recover
 from tres_scrapy.policies.assembly import make_crawl
@@ -128,9 +129,8 @@ def main() -> None:
 
 def compare(topic: str, web: int, pages: int, kills: int) -> tuple[float, float]:
     """Return the harvest rates of a web without and with kills."""
-    config = Config(
-        topic=topic, web="synthetic", web_seed=web, pages=pages, max_per_domain=Cap(10, 10)
-    )
+    synthetic = WebOptions("synthetic", web)
+    config = Config(topic=topic, web=synthetic, pages=pages, max_per_domain=Cap(10, 10))
     world = World(config, user_agent="tres")
     whens = random.Random(web).sample(range(1, pages), kills)
     with TemporaryDirectory() as first, TemporaryDirectory() as second:

@@ -29,9 +29,10 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.job.journal import Journal

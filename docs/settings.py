@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tres_scrapy import settings as project
-from tres_scrapy.config.config import PREFIX, Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import PREFIX, Group, Setting
+from tres_scrapy.config.parser import one_of
+from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.surface.settings import SurfaceOptions
 
 HEAD = """# Settings
 
 `-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same; of a
 name that is misspelt or a value that breaks its rule, one line tells, and the exit status is 1.
 
+Settings of `surface` are called `TRES_SURFACE_NAME`, those of `refresh` `TRES_REFRESH_NAME`; only
+these spiders read and check them.
+"""
+GROUP = """
+## {}
+
 | `-a` | default | rule | meaning |
 |---|---|---|---|
 """
+SETTINGS = [
+    *Config.declared().values(),
+    *SurfaceOptions.declared().values(),
+    *RefreshConfig.declared().values(),
+]
+
 SCRAPYS = """
 ## Scrapy's own
 
@@ -32,17 +47,25 @@ uses the add-on has its own.
 
 def page() -> str:
     """Return the page."""
-    lines = [_row(spec.name, spec.default, spec.metadata) for spec in fields(Config)]
+    groups = "".join(_group(group) for group in Group)
     scrapys = [
         f"| `{name}` | {_code(value)} |"
         for name, value in vars(project).items()
         if name.isupper() and name not in {"SPIDER_MODULES", "COMMANDS_MODULE", "ADDONS"}
     ]
-    return HEAD + "\n".join(lines) + "\n" + SCRAPYS + "\n".join([*scrapys, ""])
+    return HEAD + groups + SCRAPYS + "\n".join([*scrapys, ""])
 
 
-def _row(name: str, default: object, metadata: Mapping[str, Any]) -> str:
-    cells = [f"`{name}`", _default(default), _rule(metadata["parse"]), metadata["meaning"]]
+def _group(group: Group) -> str:
+    rows = [_row(each) for each in SETTINGS if each.group is group]
+    return GROUP.format(group.value) + "\n".join([*rows, ""])
+
+
+def _row(setting: Setting) -> str:
+    parse = setting.parse
+    if setting.name == "TRES_POLICY":  # its rule stands where the policies are
+        parse = one_of(*POLICIES)
+    cells = [f"`{setting.argument}`", _default(setting.default), _rule(parse), setting.meaning]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -70,4 +93,4 @@ def _code(value: object) -> str:
 
 if __name__ == "__main__":
     Path(__file__).with_suffix(".md").write_text(page(), encoding="utf-8")
-    print(f"{PREFIX}*: {len(fields(Config))} settings")
+    print(f"{PREFIX}*: {len(SETTINGS)} settings")

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import make_policy

@@ -9,7 +9,9 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from tres_scrapy import settings as ours
-from tres_scrapy.config.config import NEVER, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.render import NEVER
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
@@ -74,6 +76,7 @@ class TresAddon:
     """Installs the scheduler, the reward middleware, the extensions and the pipeline."""
 
     def update_settings(self, settings: BaseSettings) -> None:
+        config = Config.of(settings)
         _set_scheduler(settings)
         for name, components in COMPONENTS.items():
             for component, order in components.items():
@@ -83,10 +86,10 @@ class TresAddon:
         _bound_headers(settings)
         wait_for_robots(settings)
         give_kinds(settings)
-        if settings.get("TRES_WEB"):
+        if config.web.kind is not None:
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s
-        if settings.get("TRES_RENDER", NEVER) != NEVER:
+        if config.render.mode != NEVER:
             handlers = settings.getdict("DOWNLOAD_HANDLERS") | BROWSER
             settings.set("DOWNLOAD_HANDLERS", handlers, "project")
 

@@ -1,4 +1,4 @@
-"""The project's Scrapy settings; those of TRES itself are in config.py."""
+"""The project's Scrapy settings; those of TRES itself are in config/."""
 
 BOT_NAME = "tres"
 USER_AGENT = "tres (+https://scrapy.org)"

@@ -17,13 +17,14 @@ from scrapy import Request
 from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
-from tres_scrapy.agent.ddqn import AgentOptions
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import NAME, JobError

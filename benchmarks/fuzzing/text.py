@@ -16,10 +16,11 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, url
 from fuzzing.target import check_line
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_request
 from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
-from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, ReadingLimits, read_page
+from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise
 from tres_scrapy.url.domain import registrable_domain

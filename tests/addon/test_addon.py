@@ -10,7 +10,7 @@ from scrapy.utils.conf import build_component_list
 
 from tres_scrapy import settings as ours
 from tres_scrapy.addon import LIMITS, TresAddon
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 SETTINGS = """

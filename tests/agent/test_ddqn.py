@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from tres_scrapy.agent.ddqn import AgentOptions, DoubleDQN
+from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.replay import Batch
+from tres_scrapy.config.learning import AgentOptions
 
 GAMMA = 0.3
 

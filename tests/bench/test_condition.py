@@ -9,7 +9,7 @@ import pytest
 from tres_scrapy.bench.condition import FILE, Conditions
 from tres_scrapy.bench.result import Run
 from tres_scrapy.bench.simulation import run_of
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 
 RUN = Run("synthetic", "food", 3, "tree_random", "5_2", 700)
 CONDITIONS = Conditions("synthetic", None, False, {"TRES_GAMMA": "0.5"}, "tres")
@@ -20,7 +20,7 @@ def test_a_run_is_configured_as_it_says_under_the_settings_of_all(cap: str) -> N
     run = replace(RUN, cap=cap)
     config = CONDITIONS.config(run)
     assert run_of(config) == run
-    assert (config.gamma, config.random_seed) == (0.5, 3)
+    assert (config.agent.gamma, config.random_seed) == (0.5, 3)
 
 
 def test_a_wrong_setting_is_refused() -> None:

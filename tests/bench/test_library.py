@@ -3,8 +3,8 @@ import pytest
 
 from tres_scrapy.bench import library as module
 from tres_scrapy.bench.library import Library
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.page.text import ReadingLimits
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.webs.web import HTML, TEXT, Answer

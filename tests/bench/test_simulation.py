@@ -8,8 +8,10 @@ import pytest
 from tres_scrapy import settings
 from tres_scrapy.bench import simulation as module
 from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
-from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.policies.rivals import ache
 
@@ -63,15 +65,16 @@ def worlds():
 
 
 def config_of(policy, **options):
-    options = {"web": "synthetic", "web_seed": 3, "topic": "food", "pages": PAGES} | options
-    return Config(policy=policy, random_seed=3, **options)
+    options = {"topic": "food", "pages": PAGES} | options
+    return Config(policy=policy, random_seed=3, web=WebOptions("synthetic", 3), **options)
 
 
 def simulation_of(worlds, policy, **options):
     config = config_of(policy, **options)
-    if config.pack not in worlds:
-        worlds[config.pack] = World(config, user_agent=settings.USER_AGENT)
-    simulation = Simulation(worlds[config.pack], config)
+    pack = require_pack(config)
+    if pack not in worlds:
+        worlds[pack] = World(config, user_agent=settings.USER_AGENT)
+    simulation = Simulation(worlds[pack], config)
     simulation.count.log = StringIO()
     return simulation
 

@@ -1,23 +1,26 @@
-from dataclasses import fields
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from conftest import PROJECT
 from scrapy.settings import Settings
 
-from tres_scrapy.config.config import Config, ConfigError, apply_arguments
-from tres_scrapy.frontier.ledger import Cap
-from tres_scrapy.frontier.limit import FrontierLimits
-from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.addon import TresAddon
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
+from tres_scrapy.config.option import apply_arguments
+from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.surface.settings import SurfaceOptions
 
 
 def config(**settings):
-    return Config.from_settings(
-        Settings({f"TRES_{name.upper()}": value for name, value in settings.items()})
-    )
+    return Config.from_settings({f"TRES_{name.upper()}": value for name, value in settings.items()})
 
 
-def test_defaults_are_those_of_the_dataclass():
+def test_defaults_are_the_dataclass():
     assert config() == Config()
 
 
@@ -32,13 +35,15 @@ def test_defaults_are_those_of_the_dataclass():
         ("gamma", "0.99", 0.99),
         ("bucketed_features", "1", True),
         ("bucketed_features", True, True),
+        ("domain_inlinks", 0, False),
+        ("web_seed", 7, 7),
         ("output", "a/b.jsonl", Path("a/b.jsonl")),
         ("seed", "http://a.test", ("http://a.test/",)),
         ("seed", "http://a.test/x,y, https://b.test", ("http://a.test/x,y", "https://b.test/")),
     ],
 )
 def test_value_is_read(name, text, value):
-    assert getattr(config(**{name: text}), name) == value
+    assert config(**{name: text}).values()[f"TRES_{name.upper()}"] == value
 
 
 @pytest.mark.parametrize(
@@ -50,7 +55,6 @@ def test_value_is_read(name, text, value):
         ("replay_capacity", "9" * 26, "from 1 to 100000000"),
         ("gamma", "1", "number from 0 to 0.999"),
         ("gamma", "nan", "number from 0"),
-        ("policy", "best", "one of tres, tree_random"),
         ("bucketed_features", "maybe", "1 or 0"),
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),
@@ -62,7 +66,7 @@ def test_value_is_read(name, text, value):
         ("max_per_domain", "many", "a number, two like 5_2, or none"),
     ],
 )
-def test_bad_value_names_setting_value_and_rule(name, text, rule):
+def test_bad_value_is_one_line(name, text, rule):
     with pytest.raises(ConfigError) as error:
         config(**{name: text})
     message = str(error.value)
@@ -72,29 +76,29 @@ def test_bad_value_names_setting_value_and_rule(name, text, rule):
 
 @pytest.mark.parametrize(
     ("settings", "hint"),
-    [({"policy": "best-first"}, "best_first"), ({"web": "sintetic"}, "synthetic")],
+    [({"warc": "relevent"}, "relevant"), ({"web": "sintetic"}, "synthetic")],
 )
-def test_choice_that_is_misspelt_is_refused_with_a_suggestion(settings, hint):
+def test_misspelt_choice_gets_a_hint(settings, hint):
     with pytest.raises(ConfigError, match=f"must be one of .*; did you mean {hint}[?]$"):
         config(**settings)
 
 
-def test_limits_of_reading_are_settings():
+def test_reading_limits_are_settings():
     limits = config(max_html=1000, max_links=10, max_anchor=50).reading
     assert limits == ReadingLimits(html=1000, links=10, anchor=50)
 
 
-def test_limits_of_the_frontier_are_settings():
+def test_frontier_limits_are_settings():
     limits = config(max_frontier=100, max_pending_per_domain=10, max_failures=5).frontier
     assert limits == FrontierLimits(pending=100, pending_per_domain=10, failures=5)
 
 
-def test_unknown_setting_is_refused_with_a_suggestion():
+def test_unknown_setting_gets_a_hint():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
 
 
-def test_seeds_from_a_file(tmp_path):
+def test_seeds_come_from_file(tmp_path):
     file = tmp_path / "seeds.txt"
     file.write_text("# start here\nhttp://a.test/\n\nhttp://b.test/\nhttp://a.test/\n")
     seeds = "http://a.test/", "http://b.test/"
@@ -103,51 +107,96 @@ def test_seeds_from_a_file(tmp_path):
     assert config(seed=f"@{file}").seed == seeds
 
 
-def test_empty_file_of_seeds_is_refused(tmp_path):
+def test_empty_seed_file_is_refused(tmp_path):
     file = tmp_path / "seeds.txt"
     file.write_text("\n")
     with pytest.raises(ConfigError, match="at least one URL"):
         config(seed=f"@{file}")
 
 
-def test_every_setting_is_a_spider_argument():
-    settings = Settings()
-    apply_arguments(settings, {"pages": "7", "topic": "food"})
+def test_settings_are_spider_arguments():
+    settings, known = Settings(), Config.declared().values()
+    rest = apply_arguments(settings, {"pages": "7", "topic": "food", "_job": "1"}, known)
     assert Config.from_settings(settings).pages == 7
+    assert rest == {"_job": "1"}
     with pytest.raises(ConfigError, match="unknown argument -a page; did you mean pages"):
-        apply_arguments(settings, {"page": "7"})
+        apply_arguments(settings, {"page": "7"}, known)
 
 
-def test_every_setting_says_what_it_means():
-    assert all(spec.metadata["meaning"] for spec in fields(Config))
+def test_programs_check_their_own_settings():
+    settings = {"TRES_SURFACE_QUERIES": "7", "TRES_REFRESH_BUDGET": "8", "TRES_PAGES": "9"}
+    assert SurfaceOptions.from_settings(settings).queries == 7
+    assert RefreshConfig.from_settings(settings).budget == 8
+    assert Config.from_settings(settings).pages == 9
+    with pytest.raises(ConfigError, match="TRES_SURFACE_QUERY; did you mean TRES_SURFACE_QUERIES"):
+        SurfaceOptions.from_settings({"TRES_SURFACE_QUERY": "7"})
+    with pytest.raises(ConfigError, match=r"TRES_SURFACE_POST \(-a surface_post=\) 'x': must be"):
+        SurfaceOptions.from_settings({"TRES_SURFACE_POST": "x"})
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """A named pipe that one reader can read a seed from."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=("http://a.test/\n",))
+    writer.start()
+    yield path
+    writer.join()
+
+
+def test_seed_file_is_read_once(pipe):
+    settings = Settings({"TRES_SEED": f"@{pipe}"})
+    TresAddon().update_settings(settings)
+    pipe.unlink()
+    first = Config.of(settings)
+    settings.freeze()
+    assert Config.of(settings) is first
+    assert first.seed == ("http://a.test/",)
+
+
+def test_crawl_starts_from_pipe(scrapy, tmp_path, pages, pipe):
+    pages.add("http://a.test/", "<title>cheese</title><p>A recipe for cheese.")
+    process = scrapy(
+        *("crawl", "tres", "-a", "topic=food", "-a", f"seed=@{pipe}"),
+        *("-a", f"output={tmp_path / 'items.jsonl'}"),
+        pages=pages,
+    )
+    assert process.returncode == 0, process.stderr
+    assert pages.fetched() == ["http://a.test/"]
+
+
+def test_frozen_settings_are_parsed():
+    settings = Settings({"TRES_PAGES": 3})
+    settings.freeze()
+    assert Config.of(settings).pages == 3
+
+
+def test_every_setting_has_a_meaning():
+    for owner in (Config, RefreshConfig, SurfaceOptions):
+        assert all(each.meaning and each.group for each in owner.declared().values())
 
 
 def test_every_limit_is_documented():
-    limits = [spec.name for spec in fields(Config) if spec.name.startswith("max_")]
+    limits = [name for name in Config.declared() if name.startswith("TRES_MAX_")]
     text = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")
-    assert [name for name in limits if f"`TRES_{name.upper()}`" not in text] == []
+    assert [name for name in limits if f"`{name}`" not in text] == []
 
 
-def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):
-    (tmp_path / "food").mkdir()
-    (tmp_path / "food" / "topic.toml").touch()
-    config(models=tmp_path, topic="food").require_topic()
-    for topic, complaint in ((None, "no topic"), ("sports", "unknown topic 'sports'.*food")):
-        with pytest.raises(ConfigError, match=complaint):
-            config(models=tmp_path, topic=topic).require_topic()
+def test_crawl_needs_a_start():
     config(seed="http://a.test/").require_seed()
     config(web="synthetic").require_seed()
     with pytest.raises(ConfigError, match="no seed"):
         config().require_seed()
 
 
-def test_adaptive_cap_needs_the_number_of_pages():
+def test_adaptive_cap_needs_pages():
     assert config(max_per_domain="5_2", pages=9).max_per_domain == Cap(5, 2)
     with pytest.raises(ConfigError, match="add -a pages=N"):
         config(max_per_domain="5_2")
 
 
 @pytest.mark.parametrize("web", ["corpus", "recorded"])
-def test_web_of_files_needs_its_files(web):
+def test_web_needs_its_files(web):
     with pytest.raises(ConfigError, match="TRES_WEB_DATA"):
         config(web=web).require_seed()

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Decision
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore, State
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"

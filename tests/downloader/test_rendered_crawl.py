@@ -21,7 +21,7 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.addon import TresAddon
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.memory import CERTAIN
 from tres_scrapy.downloader.request import LEASE, RECEIVED

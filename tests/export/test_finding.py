@@ -6,7 +6,7 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS, CsvPipeline
 from tres_scrapy.export.newness import NewnessPipeline
 from tres_scrapy.items import RelevantPage

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.json_lines import JsonLinesPipeline
 
 

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 from warcio.archiveiterator import ArchiveIterator
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.crawl.reward import Verdict
 from tres_scrapy.export.archive import FIELDS, Archive

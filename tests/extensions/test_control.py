@@ -7,13 +7,14 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control, ControlError
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
@@ -122,8 +123,8 @@ def test_seed_is_fetched_next_whatever_waits():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "A seed must hold http(s) URLs such as https://example.org/, '' is none"),
-        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is none"),
+        ("", "A seed must hold http(s) URLs such as https://example.org/, '' is not one"),
+        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is not one"),
         ("javascript:alert(1)", "A seed must hold http(s) URLs"),
         ("file:///etc/passwd", "A seed must hold http(s) URLs"),
         ("@/etc/passwd", "A file of seeds is read at the start only"),

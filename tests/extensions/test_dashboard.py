@@ -10,7 +10,8 @@ from live import live_crawl
 from scrapy.settings import Settings
 from twisted.web.test.requesthelper import DummyRequest
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
@@ -243,10 +244,10 @@ def test_live_page_needs_the_record():
 
 @pytest.mark.parametrize(("text", "port"), [("0", None), ("1", 0), ("8000", 8000)])
 def test_setting_is_a_switch_or_a_port(text, port):
-    assert Config.from_settings(Settings({"TRES_DASHBOARD": text})).dashboard == port
+    assert Config.from_settings({"TRES_DASHBOARD": text}).watch.dashboard == port
 
 
 @pytest.mark.parametrize("text", ["80", "65536", "yes", "-1", "2", "127.0.0.1:80"])
 def test_no_port_is_refused(text):
     with pytest.raises(ConfigError, match=r"must be 1 \(any free port\), 0 \(off\) or a port"):
-        Config.from_settings(Settings({"TRES_DASHBOARD": text}))
+        Config.from_settings({"TRES_DASHBOARD": text})

@@ -7,7 +7,7 @@ from scraped import asked, samples_of
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export import metrics as module
 from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
 from tres_scrapy.export.metrics import Metrics

@@ -104,7 +104,7 @@ def test_record_that_cannot_be_written_any_more_is_one_line_and_the_crawl_goes_o
     def flush(time, **options):
         raise sqlite3.OperationalError("disk is full")
 
-    recorder = Recorder(crawler_of(), config_of(TOPIC="food"))
+    recorder = Recorder(crawler_of(), Config(topic="food"))
     closed = []
     recorder._writer = SimpleNamespace(flush=flush, abandon=lambda: closed.append(True))
     recorder._flush()
@@ -124,16 +124,11 @@ def test_link_in_jobdir_is_one_line_and_left_alone(tmp_path):
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def config_of(**settings):
-    return Config.from_settings(
-        Settings({f"TRES_{name}": value for name, value in settings.items()})
-    )
-
-
 def test_settings_are_told_but_no_key_of_a_search_engine():
     engine = "https://me:pw@search.test/find?key=secret&q={query}"
     settings = Settings({"TRES_SEARCH_URL": engine, "TRES_SEED": "http://a.test/,http://b.test/"})
-    told = settings_of(Config.from_settings(settings), settings)
+    Config.of(settings)
+    told = settings_of(settings)
     assert told["TRES_SEARCH_URL"] == "https://search.test/find"
     assert told["TRES_SEED"] == "http://a.test/, http://b.test/"
     assert told["DOWNLOAD_DELAY"] == "0"

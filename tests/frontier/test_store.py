@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
-from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
 from tres_scrapy.url.domain import registrable_domain
 

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tres_scrapy.config.learning import TreeOptions
 from tres_scrapy.frontier.split import best_split
-from tres_scrapy.frontier.tree import TreeFrontier, TreeOptions
+from tres_scrapy.frontier.tree import TreeFrontier
 
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 VECTOR = st.lists(VALUES, min_size=8, max_size=8)

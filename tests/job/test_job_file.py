@@ -4,6 +4,7 @@ import sqlite3
 import pytest
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.job.job_file import NAME, SCHEMA, JobError, open_database
 from tres_scrapy.job.journal import Journal
@@ -108,7 +109,7 @@ def test_crawl_of_another_topic_is_refused(tmp_path):
 
 
 def test_real_and_offline_webs_are_not_mixed(tmp_path):
-    real, offline = Config(topic="food"), Config(topic="food", web="synthetic", web_seed=3)
+    real, offline = Config(topic="food"), Config(topic="food", web=WebOptions("synthetic", 3))
     Journal.open(tmp_path / "real", identity_of(real)).close()
     with pytest.raises(JobError, match="web 'the real one', not 'synthetic 3'"):
         Journal.open(tmp_path / "real", identity_of(offline))

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
-from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
-from tres_scrapy.frontier.limit import FrontierLimits
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job import recovery
 from tres_scrapy.job.job_file import NAME, JobError

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Experience
-from tres_scrapy.crawl.setup import LearningOptions, Setup
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Experience, Valuing
-from tres_scrapy.crawl.setup import LearningOptions, Setup
+from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies import tres

@@ -8,9 +8,10 @@ import pytest
 from tres_scrapy.refresh.collection import Known
 from tres_scrapy.refresh.collection_file import Host, Store
 from tres_scrapy.refresh.errand import Answer, report_of
-from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
+from tres_scrapy.refresh.keeper import Keeper
 from tres_scrapy.refresh.main_text import Reading, copy_of
 from tres_scrapy.refresh.roster import POLICIES
+from tres_scrapy.refresh.settings import KeeperOptions
 
 OLD, NEW, NEAR = (
     " ".join(f"{word}{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200))

@@ -6,9 +6,10 @@ import pytest
 from tres_scrapy.refresh.collection import Known
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import Answer
-from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
+from tres_scrapy.refresh.keeper import Keeper
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.settings import KeeperOptions
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_what_is_wrong_is_said_in_one_line(arguments, said):
     """The command says so in one line and ends with status 1; it is asked in this process."""
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.config.config import ConfigError  # noqa: PLC0415
+    from tres_scrapy.config.declaration import ConfigError  # noqa: PLC0415
     from tres_scrapy.refresh.collection import CollectionError  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 

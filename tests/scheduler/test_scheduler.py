@@ -7,6 +7,7 @@ from scrapy.settings import Settings
 from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.reward import Verdicts
@@ -14,7 +15,7 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.refusal import RefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.frontier.ledger import Cap, DomainLedger
+from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler

@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judge, judge_pages
 from tres_scrapy.topic.pack import Judgement
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import PROJECT
 
-from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
 from tres_scrapy.topic.pack import Pack
@@ -110,7 +110,7 @@ def test_process_ends_with_the_crawler():
     crawler = f"""if True:
         import os
         from pathlib import Path
-        from tres_scrapy.page.text import ReadingLimits
+        from tres_scrapy.config.limit import ReadingLimits
         from tres_scrapy.topic.judge_process import Task, Worker
         Worker(Task(Path({str(FOOD)!r}), ReadingLimits())).wait()
         os.kill(os.getpid(), 9)

@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 from conftest import PROJECT
-from scrapy.settings import BaseSettings
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic import shipped
-from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models
 
 
 @pytest.fixture
@@ -20,16 +21,12 @@ def own(tmp_path, monkeypatch):
     return tmp_path / "models"
 
 
-def config(**settings):
-    return Config.from_settings(BaseSettings({f"TRES_{k.upper()}": v for k, v in settings.items()}))
-
-
-def test_packs_that_ship_lie_in_the_checkout_with_their_vectors():
+def test_shipped_packs_have_vectors():
     assert shipped_models() == PROJECT / "models"
     assert (shipped_models() / VECTORS).is_file()
 
 
-def test_packs_that_ship_are_unpacked_out_of_a_zipped_egg(tmp_path, monkeypatch):
+def test_zipped_packs_are_unpacked(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "project.egg", "w") as egg:
         egg.writestr("tres_scrapy/models/food/topic.toml", "name = 'food'\n")
         egg.writestr("tres_scrapy/models/vectors/english.npz", b"\x00\x01")
@@ -43,14 +40,31 @@ def test_packs_that_ship_are_unpacked_out_of_a_zipped_egg(tmp_path, monkeypatch)
     assert not models.exists()
 
 
-def test_pack_here_goes_before_one_that_ships(own):
-    packs = config().packs()
-    assert packs["cheese"].resolve() == own / "cheese"
-    assert packs["food"].resolve() == own / "food"
-    assert packs["sports"] == PROJECT / "models" / "sports"
+def test_pack_here_hides_shipped(own):
+    found = packs()
+    assert found["cheese"].resolve() == own / "cheese"
+    assert found["food"].resolve() == own / "food"
+    assert found["sports"] == PROJECT / "models" / "sports"
 
 
-def test_directory_of_packs_that_is_given_is_the_only_one(own):
-    assert set(config(models=own).packs()) == {"cheese", "food"}
-    with pytest.raises(ConfigError, match="'sports': the packs in models/ are cheese, food;"):
-        config(models=own, topic="sports").require_topic()
+def test_given_folder_is_the_only_one(own):
+    assert set(packs(own)) == {"cheese", "food"}
+    assert require_pack(Config(topic="food", models=own)) == own / "food"
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({}, "^no topic: add -a topic=NAME, one of cheese, food$"),
+        ({"topic": "sports"}, "unknown topic 'sports': the packs in models/ are cheese, food;"),
+        ({"topic": "food", "policy": "ache"}, "by the pack 'food-svm', .* --classifier svm`$"),
+        (
+            {"topic": "food", "policy": "best-first"},
+            r"^TRES_POLICY \(-a policy=\) 'best-first': must be one of tres, tree_random, .*; "
+            "did you mean best_first[?]$",
+        ),
+    ],
+)
+def test_missing_pack_is_refused(own, settings, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        require_pack(Config(models=own, **settings))

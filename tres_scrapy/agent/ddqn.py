@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,28 +12,13 @@ from torch.nn.utils import clip_grad_norm_, parameters_to_vector
 
 from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
+from tres_scrapy.config.learning import AgentOptions
 
 LOWEST_RATE = 0.25  # of the first learning rate: what the authors' falls to in 20,000 pages
 _LARGEST = 1e6  # of a weight: no sum of their products overflows
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
 Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-
-
-@dataclass(frozen=True)
-class AgentOptions:
-    """What the agent learns with; `gamma` is the paper's, the rest stands in the authors' code.
-
-    The rate is cut by the decay at each `target_period` of updates, of which they take one in
-    three steps, and never below LOWEST_RATE: a crawl of any length goes on learning.
-    """
-
-    gamma: float = 0.3
-    hidden: tuple[int, int] = (30, 15)
-    learning_rate: float = 1e-3
-    learning_rate_decay: float = 0.9
-    gradient_clip: float = 1.0
-    target_period: int = 500
 
 
 class DoubleDQN:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy.settings import BaseSettings
-
 from tres_scrapy.bench.http import crawl_served
 from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.bench.simulation import World
-from tres_scrapy.config.config import PREFIX, Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.page.file import sha256, whole_file
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 FILE: Final = "conditions.json"
@@ -57,7 +57,7 @@ class Conditions:
 
     def config(self, run: Run) -> Config:
         """Return the configuration of a run; raise ConfigError if a setting is wrong."""
-        return Config.from_settings(BaseSettings(self.settings_of(run)))
+        return Config.from_settings(self.settings_of(run))
 
     def open(self, run: Run) -> Crawl:
         """Return what crawls the world of a run, this run and all others on that world."""
@@ -89,22 +89,25 @@ class Conditions:
 
     def _packs(self, runs: Iterable[Run]) -> dict[str, str]:
         """Return the hashes of the packs that judge the pages of runs, by name."""
-        configs = {config.pack: config for config in map(self.config, runs)}
-        places = {name: config.packs()[name] for name, config in sorted(configs.items())}
-        return {name: sha256(place / TOPIC_FILE) for name, place in places.items()}
+        places = {require_pack(self.config(run)) for run in runs}
+        return {place.name: sha256(place / TOPIC_FILE) for place in sorted(places)}
 
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"
         mode = "HTTP" if self.http else "in one process"
-        config = Config.from_settings(BaseSettings(dict(self.settings)))
-        every = {spec.name: str(getattr(config, spec.name)) for spec in fields(config)}
+        config = Config.from_settings(self.settings)
+        every = {_argument(name): str(value) for name, value in config.values().items()}
         return {
             "web": self.web,
             "data": data,
             "mode": mode,
             "user agent": self.user_agent,
-            "labels": config.web_labels and sha256(config.web_labels),
-            "settings": {name: self.settings[name] for name in self.settings if _decides(name)},
+            "labels": config.web.labels and sha256(config.web.labels),
+            "settings": {
+                name: value
+                for name, value in self.settings.items()
+                if _argument(name) not in PLACES
+            },
             "configuration": {name: each for name, each in every.items() if name not in PLACES},
         }
 
@@ -136,8 +139,8 @@ def _compare(directory: Path, name: str, there: object, value: object) -> None:
         )
 
 
-def _decides(setting: str) -> bool:
-    return setting.removeprefix(PREFIX).lower() not in PLACES
+def _argument(setting: str) -> str:
+    return setting.removeprefix(PREFIX).lower()
 
 
 def _hash(data: Path) -> str:

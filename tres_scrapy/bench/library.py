@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.policy import NO_TEXT, PageText
 from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
-from tres_scrapy.page.text import Page, ReadingLimits, read_page
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.policies.registry import Kind
 from tres_scrapy.topic.pack import Judgement, Pack
 from tres_scrapy.webs.web import Answer, Web

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from tres_scrapy.bench.result import Result
-from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.policies.registry import POLICIES
 
 TRES: Final = "tres"

@@ -40,10 +40,9 @@ class World:
     """A web and the pack that judges its pages, read and judged once for all crawls of it."""
 
     def __init__(self, config: Config, *, user_agent: str) -> None:
-        assert config.web is not None
-        self.web = open_web(
-            config.web, str(config.topic), config.web_seed, config.web_data, config.web_labels
-        )
+        web = config.web
+        assert web.kind is not None
+        self.web = open_web(web.kind, str(config.topic), web.seed, web.data, web.labels)
         self.pack = load_pack(config)
         self.library = Library(self.web, self.pack, config.reading)
         self.user_agent = user_agent
@@ -113,7 +112,7 @@ class Simulation:
         """Fetch what a leased row stands for, through its redirects, and book it."""
         url = self.crawl.store.url(row)
         for hops in range(REDIRECT_MAX_TIMES + 1):
-            if not self._world.allows(url, self._config.max_crawl_delay):
+            if not self._world.allows(url, self._config.download.max_crawl_delay):
                 self.crawl.book_failure(row, ROBOTS)
                 return
             fetched = self._world.library.fetch(url, self._kind)
@@ -182,9 +181,9 @@ def run_of(config: Config) -> Run:
     """Return the run that a configuration describes."""
     cap = config.max_per_domain
     return Run(
-        str(config.web),
+        str(config.web.kind),
         str(config.topic),
-        config.web_seed,
+        config.web.seed,
         config.policy,
         "none" if cap is None else str(cap),
         config.pages or 0,

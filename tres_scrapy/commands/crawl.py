@@ -9,7 +9,7 @@ import sys
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.json_lines import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE

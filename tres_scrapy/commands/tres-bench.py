@@ -21,9 +21,10 @@ from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
-from tres_scrapy.config.config import PREFIX
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.parser import identifier, one_of, whole
-from tres_scrapy.frontier.ledger import Cap
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.webs.server import DATA, open_web
 
@@ -187,10 +188,10 @@ def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
     Raise ValueError or OSError if a setting is wrong, or a pack or the web is not there.
     """
     for run in runs:
-        conditions.config(run).require_topic()
+        require_pack(conditions.config(run))
     notes = dict[str, None]()
     for run in {run.topic: run for run in runs}.values():
-        labels = conditions.config(run).web_labels
+        labels = conditions.config(run).web.labels
         web = open_web(conditions.web, run.topic, run.seed, conditions.data, labels)
         notes |= dict.fromkeys(web.notes)
     for note in notes:

@@ -17,9 +17,12 @@ import torch
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.shipped import packs
 from tres_scrapy.training.document import Document, read_texts
 from tres_scrapy.training.influence import Tally, explain
 from tres_scrapy.training.source import BROKEN, Fault, reason_of
@@ -115,9 +118,9 @@ class Classification:
         if opts.models is not None:
             settings.set("TRES_MODELS", str(opts.models.resolve()), priority="cmdline")
         config = Config.from_settings(settings)
-        config.require_topic()
         torch.set_num_threads(config.torch_threads)
-        pack = Pack.load(config.packs()[topic])
+        require_pack(config)
+        pack = Pack.load(packs(config.models)[topic])
         return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
 
     def run(self, found: Iterable[Document | Fault]) -> int:

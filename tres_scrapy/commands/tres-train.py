@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from tres_scrapy.config.config import HERE
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
-from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.shipped import HERE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.selection import Selection

@@ -151,7 +151,7 @@ def seeds(text: str) -> tuple[str, ...]:
         seed = canonicalise(url)
         if seed is None:
             raise ValueError(
-                f"must hold http(s) URLs such as https://example.org/, {url!r} is none"
+                f"must hold http(s) URLs such as https://example.org/, {url!r} is not one"
             )
         seeds.append(seed)
     if not seeds:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore

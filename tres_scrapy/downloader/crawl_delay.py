@@ -28,7 +28,7 @@ class Robots:
         self._crawler = crawler
         self._asked: dict[str, float] = {}  # seconds, by slot
         settings = crawler.settings
-        self._max_delay = Config.from_settings(settings).max_crawl_delay
+        self._max_delay = Config.of(settings).download.max_crawl_delay
         self._user_agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
 
     @classmethod

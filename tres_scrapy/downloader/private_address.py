@@ -41,7 +41,7 @@ class PrivateAddressMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.from_settings(crawler.settings).private_addresses:
+        if Config.of(crawler.settings).download.private_addresses:
             raise NotConfigured
         return cls()
 

@@ -50,29 +50,29 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
 
     def __init__(self, crawler: Crawler, rendering: Rendering) -> None:
         super().__init__(crawler)
-        config, settings = rendering.config, crawler.settings
+        render, settings = rendering.config.render, crawler.settings
         self._rendering = rendering
         self._rotation = Rotation()
-        self._tabs = asyncio.Semaphore(config.render_pages)
+        self._tabs = asyncio.Semaphore(render.pages)
         self._user_agent: str = settings["USER_AGENT"]
         self._language: str = settings.getdict("DEFAULT_REQUEST_HEADERS").get("Accept-Language", "")
         self._closed = False
-        self._archives = config.warc != "none"
+        self._archives = rendering.config.output.warc != "none"
         self._patience = Patience(
-            config.render_timeout,
-            config.render_idle,
+            render.timeout,
+            render.idle,
             min(settings.getint("DOWNLOAD_MAXSIZE") or LONGEST, LONGEST),
-            tuple(KINDS[kind] for kind in config.render_block),
+            tuple(KINDS[kind] for kind in render.block),
         )
-        sandbox = config.browser_sandbox
+        sandbox = render.browser_sandbox
         self._sandbox = os.geteuid() != 0 if sandbox is None else sandbox
         self.config.launch_options |= launch_options(
             rendering.browser,
             Path(rendering.home.name),
-            config.browser_options,
+            render.browser_options,
             sandbox=self._sandbox,
         )
-        self.config.max_pages_per_context = 2 * config.render_pages  # a crash counts twice
+        self.config.max_pages_per_context = 2 * render.pages  # a crash counts twice
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -12,7 +12,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.export.exchange import Exchange, Note
@@ -48,13 +49,13 @@ class Archive:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._config = Config.from_settings(crawler.settings)
-        self._everything = self._config.warc == "all"
+        self._config = Config.of(crawler.settings)
+        self._everything = self._config.output.warc == "all"
         self._failed = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if Config.from_settings(crawler.settings).warc == "none":
+        if Config.of(crawler.settings).output.warc == "none":
             raise NotConfigured
         archive = cls(crawler)
         crawler.signals.connect(archive.engine_stopped, signal=signals.engine_stopped)
@@ -64,7 +65,7 @@ class Archive:
         """Begin the file, when all extensions are there; raise ConfigError if that fails."""
         learner = self._crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
-        path = self._config.warc_file or beside(learner.output, ENDING)
+        path = self._config.output.warc_file or beside(learner.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:

@@ -14,7 +14,8 @@ from typing import Any, Final, Self, TextIO
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.place import beside
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
@@ -78,7 +79,7 @@ class CsvPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not Config.from_settings(crawler.settings).csv:
+        if not Config.of(crawler.settings).output.csv:
             raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both

@@ -14,7 +14,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
@@ -45,8 +46,8 @@ class JsonLinesPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if config.output is None and not getattr(crawler.spider, "follow_every_link", False):
+        file = Config.of(crawler.settings).output.file
+        if file is None and not getattr(crawler.spider, "follow_every_link", False):
             raise NotConfigured  # a spider of another project has items of its own
         learner = crawler.get_extension(Learner)
 

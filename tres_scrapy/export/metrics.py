@@ -22,7 +22,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.metric import CrawlCollector, Snapshot
 from tres_scrapy.extensions.learner import Learner
@@ -43,7 +44,7 @@ class Metrics:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.port: int | None = None
         self._crawler = crawler
-        self._file = config.metrics_file
+        self._file = config.output.metrics_file
         self._before, self._lag, self._ticks = monotonic(), 0.0, 0
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         labels = {"topic": str(config.topic), "policy": config.policy}
@@ -52,14 +53,14 @@ class Metrics:
         self._registry.register(self._collector)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
-        self._stop = self._serve(config.metrics_host, config.metrics_port)
+        self._stop = self._serve(config.output.metrics_host, config.output.metrics_port)
         if self._file is not None:
             self._write(self._file)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if config.metrics_port is None and config.metrics_file is None:
+        config = Config.of(crawler.settings)
+        if config.output.metrics_port is None and config.output.metrics_file is None:
             raise NotConfigured
         extension = cls(crawler, config)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)

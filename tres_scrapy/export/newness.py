@@ -8,7 +8,8 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.known import Known
 from tres_scrapy.items import RelevantPage
 
@@ -23,7 +24,7 @@ class NewnessPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        paths = Config.from_settings(crawler.settings).known
+        paths = Config.of(crawler.settings).output.known
         if not paths:
             raise NotConfigured
         known = Known()

@@ -12,11 +12,11 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
+from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.url.public_address import may_be_public
 
@@ -113,7 +113,7 @@ class Control:
             urls = seeds(text)
         except ValueError as error:
             raise ControlError(f"A seed {error}") from None
-        is_public = not Config.from_settings(self._crawler.settings).private_addresses
+        is_public = not Config.of(self._crawler.settings).download.private_addresses
         crawl = self._learner.crawl
         if crawl.finished:
             raise ControlError(f"All {crawl.limit:,} pages are fetched")

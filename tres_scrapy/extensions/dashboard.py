@@ -11,7 +11,8 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.learner import Learner
@@ -35,12 +36,12 @@ class Dashboard:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if config.dashboard is None:
+        config = Config.of(crawler.settings)
+        if config.watch.dashboard is None:
             raise NotConfigured
-        if not config.record:
+        if not config.watch.record:
             raise ConfigError("TRES_DASHBOARD shows the record of the run: leave TRES_RECORD on")
-        dashboard = cls(crawler, config, listening(config.dashboard))
+        dashboard = cls(crawler, config, listening(config.watch.dashboard))
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
         return dashboard

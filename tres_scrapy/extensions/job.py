@@ -17,16 +17,18 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.downloader.request import LEASE, dump_request, load_request
-from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
+from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
@@ -62,7 +64,7 @@ class Job:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, crawl: Crawl, stop: Callable[[str], None]) -> Self:
-        config = Config.from_settings(crawler.settings)
+        config = Config.of(crawler.settings)
         if not isinstance(crawl.policy, Resumable):
             raise ConfigError(
                 f"JOBDIR: the policy {config.policy!r} cannot be resumed; tres and its variants, "
@@ -215,10 +217,12 @@ def now() -> str:
 
 def identity_of(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the one that it goes on with."""
-    pack = config.packs()[config.pack] / TOPIC_FILE
+    pack = require_pack(config) / TOPIC_FILE
     return {
         "topic": str(config.topic),
         "policy": config.policy,
         "pack": sha256(pack.read_bytes()).hexdigest()[:12],
-        "web": "the real one" if config.web is None else f"{config.web} {config.web_seed}",
+        "web": "the real one"
+        if config.web.kind is None
+        else f"{config.web.kind} {config.web.seed}",
     }

@@ -29,11 +29,12 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.policies.assembly import load_pack, make_crawl
+from tres_scrapy.policies.assembly import make_crawl, require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Task, Worker
+from tres_scrapy.topic.pack import Pack
 
 Listener = Callable[[Booking, Visit | None], None]
 
@@ -85,11 +86,11 @@ class Learner:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        config.require_topic()
+        config = Config.of(crawler.settings)
+        place = require_pack(config)
         torch.set_num_threads(config.torch_threads)
         contexts = POLICIES[config.policy].reads_text
-        task = Task(config.packs()[config.pack], config.reading, contexts, config.torch_threads)
+        task = Task(place, config.reading, contexts, config.torch_threads)
 
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
@@ -97,7 +98,7 @@ class Learner:
         with ExitStack() as started:
             # it loads the model while this process loads its own
             worker = started.enter_context(closing(Worker(task)))
-            pack = load_pack(config)
+            pack = Pack.load(place)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
             worker.wait()
@@ -107,11 +108,11 @@ class Learner:
             language=pack.language,
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
-            max_unreachable=config.max_unreachable,
+            max_unreachable=config.download.max_unreachable,
             stop=stop,
         )
         default = Path("output", f"{config.topic}-{learner.started}.jsonl")
-        learner.output = config.output or default
+        learner.output = config.output.file or default
         learner.ending.connect(crawler)
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)

@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.statscollectors import StatsCollector
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.policies.assembly import require_pack
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +50,11 @@ class OfflineWeb:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if config.web is None:
+        config = Config.of(crawler.settings)
+        if config.web.kind is None:
             raise NotConfigured
-        if config.web != "changing":
-            config.require_topic()
+        if config.web.kind != "changing":
+            require_pack(config)
         web = cls(_command(config), crawler.stats)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
@@ -92,17 +93,15 @@ class OfflineWeb:
 
 def _command(config: Config) -> list[str]:
     """Return the arguments of the web server that the settings ask for."""
-    command = [str(config.web), "--port", str(config.web_port)]
+    web = config.web
+    command = [str(web.kind), "--port", str(web.port)]
     if config.topic is not None:
         command += ["--topic", config.topic]
-    if config.web in {"synthetic", "deep", "changing"}:
-        command += ["--seed", str(config.web_seed)]
-    if config.web == "changing":
-        command += ["--pages", str(config.web_pages), "--day", str(config.web_day)]
-    if config.web_data is not None:
-        command += ["--data", str(config.web_data)]
-    if config.web_labels is not None:
-        command += ["--labels", str(config.web_labels)]
-    if config.web_log is not None:
-        command += ["--log", str(config.web_log)]
+    if web.kind in {"synthetic", "deep", "changing"}:
+        command += ["--seed", str(web.seed)]
+    if web.kind == "changing":
+        command += ["--pages", str(web.pages), "--day", str(web.day)]
+    files = {"--data": web.data, "--labels": web.labels, "--log": web.log}
+    for option, path in files.items():
+        command += [] if path is None else [option, str(path)]
     return command

@@ -41,9 +41,9 @@ class Progress:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        live = config.progress_line and sys.stderr.isatty()
-        extension = cls(crawler, config.progress_interval, live=live)
+        watch = Config.of(crawler.settings).watch
+        live = watch.progress_line and sys.stderr.isatty()
+        extension = cls(crawler, watch.progress_interval, live=live)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
         return extension

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from dataclasses import fields
 from pathlib import Path
 from time import time
 from typing import Final, Self
@@ -17,7 +16,8 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.config.config import PREFIX, Config
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.option import Options
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
@@ -52,8 +52,8 @@ class Recorder:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if not config.record:
+        config = Config.of(crawler.settings)
+        if not config.watch.record:
             raise NotConfigured
         if crawler.settings["JOBDIR"]:  # another's file there is told before the crawl begins
             open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
@@ -78,7 +78,7 @@ class Recorder:
             "output": output.name,
         }
         try:
-            used = settings_of(config, settings)
+            used = settings_of(settings)
             self._writer = Writer.open(self.path, learner.crawl, meta, used, time())
             if learner.job is not None:
                 self._writer.fill(learner.job.bookings(learner.crawl), time())
@@ -116,7 +116,7 @@ class Recorder:
             writer.close(time(), self._reason)
             if not writer.steps:
                 self.path.unlink()  # a file for nothing only makes people look into it
-            elif self._config.report:
+            elif self._config.watch.report:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, error)
@@ -143,13 +143,14 @@ class Recorder:
             self._writer = None
 
 
-def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
+def settings_of(settings: BaseSettings) -> dict[str, str]:
     """Return the settings of a crawl that are set, as text; keys and passwords are nobody's."""
-    values = {PREFIX + spec.name.upper(): getattr(config, spec.name) for spec in fields(config)} | {
-        name: settings.get(name) for name in SCRAPY
-    }
-    if config.search_url is not None:
-        parts = urlsplit(config.search_url)
+    values = {name: settings.get(name) for name in SCRAPY}
+    for options in settings.values():
+        if isinstance(options, Options):
+            values |= options.values()
+    if values["TRES_SEARCH_URL"] is not None:
+        parts = urlsplit(values["TRES_SEARCH_URL"])
         place = parts.netloc.rpartition("@")[2]
         values["TRES_SEARCH_URL"] = f"{parts.scheme}://{place}{parts.path}"
     return {name: _text(value) for name, value in values.items() if value not in (None, (), "")}

@@ -17,7 +17,9 @@ from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddlewa
 from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.config.config import ALWAYS, NEVER, Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.render import ALWAYS, NEVER
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import Gate, Parent, Rule
 from tres_scrapy.downloader.memory import DomainMemory
@@ -72,8 +74,8 @@ class Rendering:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = Config.from_settings(crawler.settings)
-        if config.render == NEVER:
+        config = Config.of(crawler.settings)
+        if config.render.mode == NEVER:
             raise NotConfigured
         for name in REMOTE:
             if crawler.settings.get(name):
@@ -81,9 +83,10 @@ class Rendering:
                     f"{name}: TRES renders in a browser of this machine only, unset it"
                 )
         try:
-            browser = find_browser(config.browser)
+            browser = find_browser(config.render.browser)
         except ValueError as error:
-            where = "TRES_BROWSER (-a browser=)" if config.browser else f"-a render={config.render}"
+            named, mode = config.render.browser, config.render.mode
+            where = "TRES_BROWSER (-a browser=)" if named else f"-a render={mode}"
             raise ConfigError(f"{where}: {error}") from None
         extension = cls(crawler, config, browser)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
@@ -97,7 +100,7 @@ class Rendering:
                 raise OSError("DOWNLOAD_HANDLERS names other handlers for http and https")
             await self.renderer.open()
         except OSError as error:
-            logger.error("-a render=%s: %s", self.config.render, error)
+            logger.error("-a render=%s: %s", self.config.render.mode, error)
             raise CloseSpider(NO_BROWSER) from None
 
     def concerns(self, request: Request) -> bool:
@@ -117,19 +120,19 @@ class Rendering:
             return Seen(response)
         if not isinstance(unpacked, HtmlResponse):
             return Seen(response)
-        return Seen(unpacked, look_at(unpacked.text[: self.config.max_html]))
+        return Seen(unpacked, look_at(unpacked.text[: self.config.reading.html]))
 
     def wants(self, request: Request, seen: Seen) -> bool:
         """Return whether a page is to be rendered."""
         if seen.shell is None:
             return False
-        if self.config.render == ALWAYS or request.meta.get("playwright"):
+        if self.config.render.mode == ALWAYS or request.meta.get("playwright"):
             return True
         return self._memory.wants(_domain(request), looks_empty=seen.shell.is_empty)
 
     async def learn(self, request: Request, before: Content, html: str) -> None:
         """Note what a rendering has brought."""
-        after = await asyncio.to_thread(content_of, html[: self.config.max_html])
+        after = await asyncio.to_thread(content_of, html[: self.config.reading.html])
         helped = after.is_much_more_than(before)
         self._memory.learn(_domain(request), helped=helped)
         self._rendered += 1
@@ -168,7 +171,7 @@ class Rendering:
         )
 
     def _rule(self) -> Rule:
-        private = self.config.private_addresses
+        private = self.config.download.private_addresses
         resolve: Callable[[str], Awaitable[list[str]]] = _addresses
         return Rule(resolve if private else PublicResolver.installed().addresses, private)
 

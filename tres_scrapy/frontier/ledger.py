@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.integer_set import IntegerSet
-from tres_scrapy.frontier.limit import LIMITS, FrontierLimits
 
 _RECORD = np.dtype(
     [
@@ -18,37 +18,7 @@ _RECORD = np.dtype(
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """MAX, the pages fetched of one domain at most; the adaptive form falls from `first` to `last`.
-
-    As in the authors' code, the adaptive cap is halved after each third of the crawl.
-    """
-
-    first: int
-    last: int
-
-    @classmethod
-    def parse(cls, text: str) -> Cap | None:
-        """Read "10", "5_2" or "none"; raise ValueError for anything else."""
-        if text.strip().lower() in {"", "none"}:
-            return None
-        numbers = re.fullmatch(r"(\d+)(?:_(\d+))?", text.strip())
-        if numbers is None:
-            raise ValueError("must be a number, two like 5_2, or none")
-        cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
-        if not cap.first >= cap.last >= 1:
-            raise ValueError("must be at least 1 and must not rise; none is no limit")
-        return cap
-
-    def __str__(self) -> str:
-        return f"{self.first}_{self.last}" if self.first != self.last else str(self.first)
-
-    def at(self, progress: float) -> int:
-        """Return the cap when the share `progress` (0 to 1) of the crawl is done."""
-        return max(self.last, self.first >> int(3 * progress))
+LIMITS: Final = FrontierLimits()
 
 
 class DomainLedger:

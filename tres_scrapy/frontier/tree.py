@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.learning import TreeOptions
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import FEATURES, bucket
 from tres_scrapy.frontier.pool import LeafPool, Rows
@@ -26,20 +27,6 @@ _NODE = np.dtype(
     ]
 )
 _EXPERIENCE = np.dtype([("x", "f4", (len(FEATURES),)), ("reward", "f4")])
-
-
-@dataclass(frozen=True)
-class TreeOptions:
-    """When a leaf splits; the defaults are those of the authors' code.
-
-    `min_share` is the share of experience samples each child keeps at least; `bucketed` cuts
-    features 2, 3 and 7 into ten buckets for the tree's rules.
-    """
-
-    max_depth: int = 18
-    min_samples: int = 5
-    min_share: float = 0.0
-    bucketed: bool = False
 
 
 class Rule(NamedTuple):

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.url.canonical import canonicalise
 
@@ -58,15 +59,6 @@ STOP_WORDS: Final = frozenset(
     yourself yourselves
     """)
 )
-
-
-@dataclass(frozen=True)
-class ReadingLimits:
-    """How much of a page is read: characters of HTML, links, and characters of the text of each."""
-
-    html: int = 500_000
-    links: int = 1_000
-    anchor: int = 500
 
 
 LIMITS: Final = ReadingLimits()

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
-from tres_scrapy.config.config import Config, ConfigError
+from pathlib import Path
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.similarity import Similarity
 from tres_scrapy.webs.search import SEARCH
 from tres_scrapy.webs.server import open_web
 
 
+def require_pack(config: Config) -> Path:
+    """Return the directory of the pack that judges pages: the topic's, or the policy's own.
+
+    ConfigError: there is no topic, no such policy, or no pack for them.
+    """
+    classifier = kind_of(config.policy).classifier
+    found, topic = packs(config.models), config.topic
+    place = f"{'models' if config.models is None else config.models.name}/"
+    if topic is None:
+        raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(sorted(found))}")
+    if topic not in found:
+        raise ConfigError(
+            f"unknown topic {topic!r}: the packs in {place} are "
+            f"{', '.join(sorted(found))}; train one with `scrapy tres-train`"
+        )
+    name = f"{topic}-{classifier}" if classifier else topic
+    if name not in found:
+        raise ConfigError(
+            f"policy {config.policy!r} judges pages by the pack {name!r}, which is not in "
+            f"{place}: train it with `scrapy tres-train {name} --classifier {classifier}`"
+        )
+    return found[name]
+
+
 def load_pack(config: Config) -> Pack:
-    """Load the pack that judges for the policy; raise PackError if it is no pack."""
-    return Pack.load(config.packs()[config.pack])
+    """Load the pack that judges pages; raise ConfigError or PackError if there is none."""
+    return Pack.load(require_pack(config))
 
 
 def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Crawl:
@@ -32,7 +60,7 @@ def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Craw
             agent=config.agent,
             learning=config.learning,
             keywords=(str(config.topic), *pack.given),
-            search=config.search_url or (SEARCH if config.web else None),
+            search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),
             labels=_labels(config, labels),
         )
@@ -62,8 +90,7 @@ def _similarity(config: Config, pack: Pack) -> Similarity | None:
 def _labels(config: Config, labels: Labels | None) -> Labels | None:
     if POLICIES[config.policy].needs != "labels" or labels is not None:
         return labels
-    if config.web is None:
+    web = config.web
+    if web.kind is None:
         raise ValueError("it reads the labels of an offline web: add -a web=synthetic")
-    return open_web(
-        config.web, str(config.topic), config.web_seed, config.web_data, config.web_labels
-    ).labels
+    return open_web(web.kind, str(config.topic), web.seed, web.data, web.labels).labels

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.parser import one_of
 from tres_scrapy.crawl.policy import Policy
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.store import SampleStore
@@ -50,6 +52,14 @@ POLICIES = {
     "tres_svm": Kind(TresPolicy, classifier="svm"),
     "tres_nh": Kind(NoNeighbourhoodPolicy),
 }
+
+
+def kind_of(name: str) -> Kind:
+    """Return a policy's kind; raise ConfigError if no policy has the name."""
+    try:
+        return POLICIES[one_of(*POLICIES)(name)]
+    except ValueError as error:
+        raise ConfigError(f"TRES_POLICY (-a policy=) {name!r}: {error}") from None
 
 
 def make_policy(name: str, store: SampleStore, setup: Setup) -> Policy:

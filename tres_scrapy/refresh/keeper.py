@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
@@ -22,6 +22,7 @@ from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, compare, distance
 from tres_scrapy.refresh.page_policy import Ints, Pages, oldest
 from tres_scrapy.refresh.rate import pooled_rates
 from tres_scrapy.refresh.roster import PolicySetup, agent_of, make_policy
+from tres_scrapy.refresh.settings import KeeperOptions
 
 NEW, GONE, ERROR = "new", "gone", "error"
 DAY: Final = 86_400.0
@@ -30,24 +31,6 @@ NOT_MODIFIED: Final = 304
 AUDITS: Final = 0.25  # share of visits without condition on hosts whose validators are untried
 LATER_AUDITS: Final = 0.05  # and on hosts where they have told of a change
 CHECKPOINT: Final = 200  # visits between two of the network's
-
-
-@dataclass(frozen=True)
-class KeeperOptions:
-    """What the collection is kept by; times in seconds."""
-
-    budget: int
-    horizon: float | None = None  # None: the requests are made at once
-    policy: str = "static"
-    min_age: float = 60.0
-    max_age: float = 30 * DAY
-    jitter: float = 0.1
-    grace: int = 3  # answers in a row that a page is not there until it is gone
-    minor: int = 12  # lanes of 256 in which a page may differ and be the same
-    minor_is_change: bool = False
-    retry: float = 3_600.0  # after a failure, twice as long after each more
-    seed: int = 0
-    follow: bool = False  # whether links that were not there before are told
 
 
 class Keeper:

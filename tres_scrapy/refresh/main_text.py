@@ -9,16 +9,10 @@ from typing import Final
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import LANES, MAX_DIFFERENCE, fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
-from tres_scrapy.page.text import (
-    BOILERPLATE,
-    LIMITS,
-    MIN_TEXT_WORDS,
-    Page,
-    ReadingLimits,
-    read_page,
-)
+from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
 # What differs at every fetch by the name of its element: class names that begin so.
 NOISE: Final = ("advert", "banner", "sponsor", "promo", "cookie", "consent", "newsletter", "share")

@@ -9,7 +9,7 @@ from typing import Any, Self, TextIO
 
 from scrapy.crawler import Crawler
 
-from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.page.file import drop_torn_line
 from tres_scrapy.refresh.errand import Report
 from tres_scrapy.refresh.settings import RefreshConfig
@@ -25,7 +25,7 @@ class RefreshPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        config = RefreshConfig.from_settings(crawler.settings)
+        config = RefreshConfig.of(crawler.settings)
         pipeline = cls(config.beside(config.output, "jsonl"), config.found)
         pipeline.open()
         return pipeline

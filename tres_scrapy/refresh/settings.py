@@ -1,24 +1,14 @@
-"""The TRES_REFRESH_* settings of `scrapy crawl refresh`, read in one place."""
+"""The TRES_REFRESH_* settings of `scrapy crawl refresh`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
 
-from scrapy.settings import BaseSettings
-
-from tres_scrapy.config.config import (
-    PREFIX,
-    REFRESH_PREFIX,
-    Config,
-    ConfigError,
-    read_settings,
-    setting,
-    suggestion,
-)
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
+from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import duration, flag, number, one_of, whole
-from tres_scrapy.refresh.keeper import KeeperOptions
 from tres_scrapy.refresh.roster import POLICIES
 
 # Settings of the crawl that mean the same here
@@ -28,45 +18,46 @@ SHARED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshConfig:
-    """Everything a refresh run is told.
+@dataclass(frozen=True)
+class KeeperOptions:
+    """What the collection is kept by; times in seconds."""
+
+    budget: int = 0
+    horizon: float | None = setting(
+        duration, None, "time over which they are spread, such as 6h; unset: made at once"
+    )
+    policy: str = setting(one_of(*POLICIES), "static", "who chooses the next page")
+    min_age: float = setting(duration, 60.0, "a page is not asked for again before this time")
+    max_age: float = setting(
+        duration, 30 * 86_400.0, "a page is asked for first when its copy is this old"
+    )
+    jitter: float = setting(number(0, 1), 0.1, "share of an interval that it is longer or shorter")
+    grace: int = setting(whole(1), 3, "answers 404 or 410 in a row until a page is gone")
+    retry: float = setting(duration, 3_600.0, "time after a failure, twice as long after each more")
+    minor: int = setting(
+        whole(0, 256), 12, "lanes of 256 in which a text may differ and be the same"
+    )
+    minor_is_change: bool = setting(flag, False, "whether such differences count as changes")
+    seed: int = 0
+    follow: bool = False  # whether links that were not there before are told
+
+
+@dataclass(frozen=True)
+class RefreshConfig(Options):
+    """Everything a refresh run is told beside the settings that it shares with a crawl.
 
     A field `name` is the setting TRES_REFRESH_NAME and the spider argument `-a name=`.
     """
+
+    prefix = "TRES_REFRESH_"
+    group = Group.REFRESH
 
     collection: Path | None = setting(Path, None, "JSON lines of the pages to keep fresh")
     budget: int | None = setting(
         whole(1), None, "requests that the run makes at most; unset: one for each page"
     )
-    horizon: float | None = setting(
-        duration, None, "time over which they are spread, such as 6h; unset: made at once"
-    )
-    policy: str = setting(one_of(*POLICIES), KeeperOptions.policy, "who chooses the next page")
+    keeper: KeeperOptions = part(KeeperOptions, Group.REFRESH)
     watch: bool = setting(flag, False, "whether another horizon follows the one before")
-    min_age: float = setting(
-        duration, KeeperOptions.min_age, "a page is not asked for again before this time"
-    )
-    max_age: float = setting(
-        duration, KeeperOptions.max_age, "a page is asked for first when its copy is this old"
-    )
-    jitter: float = setting(
-        number(0, 1), KeeperOptions.jitter, "share of an interval that it is longer or shorter"
-    )
-    grace: int = setting(
-        whole(1), KeeperOptions.grace, "answers 404 or 410 in a row until a page is gone"
-    )
-    retry: float = setting(
-        duration, KeeperOptions.retry, "time after a failure, twice as long after each more"
-    )
-    minor: int = setting(
-        whole(0, 256),
-        KeeperOptions.minor,
-        "lanes of 256 in which a text may differ and be the same",
-    )
-    minor_is_change: bool = setting(
-        flag, KeeperOptions.minor_is_change, "whether such differences count as changes"
-    )
     stepped: bool = setting(
         flag, False, "whether time goes by requests: for benchmarks on a changing web that does so"
     )
@@ -78,19 +69,20 @@ class RefreshConfig:
     report: Path | None = setting(Path, None, "page of figures; unset: COLLECTION.refresh.html")
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
-        """Read the settings; raise ConfigError at the first that is wrong."""
-        return cls(**read_settings(cls, settings, REFRESH_PREFIX))
+    def arguments(cls) -> list[Setting]:
+        """Return the settings that are arguments of the spider."""
+        shared = [each for each in Config.declared().values() if each.argument in SHARED]
+        return [*cls.declared().values(), *shared]
 
     def __post_init__(self) -> None:
         """Refuse values that do not go together."""
-        if self.min_age > self.max_age:
+        if self.keeper.min_age > self.keeper.max_age:
             raise ConfigError(
-                f"TRES_REFRESH_MIN_AGE {self.min_age:g} s must not be above max_age, "
-                f"{self.max_age:g} s"
+                f"TRES_REFRESH_MIN_AGE {self.keeper.min_age:g} s must not be above max_age, "
+                f"{self.keeper.max_age:g} s"
             )
         for name in ("watch", "stepped"):
-            if getattr(self, name) and self.horizon is None:
+            if getattr(self, name) and self.keeper.horizon is None:
                 raise ConfigError(
                     f"TRES_REFRESH_{name.upper()} needs a horizon: add -a horizon=TIME"
                 )
@@ -110,20 +102,9 @@ class RefreshConfig:
 
     def options(self, pages: int, config: Config) -> KeeperOptions:
         """Return what a collection of so many pages is kept by."""
-        return KeeperOptions(
-            *(self.budget or pages, self.horizon, self.policy, self.min_age, self.max_age),
-            *(self.jitter, self.grace, self.minor, self.minor_is_change, self.retry),
+        return replace(
+            self.keeper,
+            budget=self.budget or pages,
             seed=config.random_seed,
             follow=self.found is not None,
         )
-
-
-def apply_refresh_arguments(settings: BaseSettings, arguments: dict[str, Any]) -> None:
-    """Make each spider argument the setting it names; raise ConfigError if none is so."""
-    own = {spec.name for spec in fields(RefreshConfig)}
-    for name, value in arguments.items():
-        if name not in own | set(SHARED):
-            known = [*own, *SHARED]
-            raise ConfigError(f"unknown argument -a {name}{suggestion(name, known)}")
-        prefix = REFRESH_PREFIX if name in own else PREFIX
-        settings.set(prefix + name.upper(), value, priority="cmdline")

@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.addon import CLOSED, OFFLINE
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.option import apply_arguments
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
@@ -33,7 +34,7 @@ from tres_scrapy.refresh.errand import Answer, Errand, Report, report_of
 from tres_scrapy.refresh.keeper import ERROR, Keeper
 from tres_scrapy.refresh.main_text import copy_of_bytes, read
 from tres_scrapy.refresh.pipeline import RefreshPipeline, written
-from tres_scrapy.refresh.settings import RefreshConfig, apply_refresh_arguments
+from tres_scrapy.refresh.settings import RefreshConfig
 
 STORE_FAILED: Final = "store_failed"
 LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop is soon noticed
@@ -79,26 +80,23 @@ class RefreshSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        job = {name: value for name, value in kwargs.items() if name.startswith("_")}
-        apply_refresh_arguments(
-            crawler.settings, {name: kwargs[name] for name in kwargs.keys() - job.keys()}
-        )
-        config = RefreshConfig.from_settings(crawler.settings)
+        rest = apply_arguments(crawler.settings, kwargs, RefreshConfig.arguments())
+        config = RefreshConfig.of(crawler.settings)
         config.require_collection()
-        if Config.from_settings(crawler.settings).web is not None:
+        if Config.of(crawler.settings).web.kind is not None:
             for name, value in OFFLINE.items():
                 crawler.settings.set(name, value, "project")
-        spider = super().from_crawler(crawler, *args, **job)
+        spider = super().from_crawler(crawler, *args, **rest)
         spider.config = config
         spider._open(crawler)
         return spider
 
     def _open(self, crawler: Crawler) -> None:
         config, settings = self.config, crawler.settings
-        shared = Config.from_settings(settings)
+        shared = Config.of(settings)
         known = list(read_collection(config.require_collection()))
         self._options = config.options(len(known), shared)
-        self._reading, self._interval = shared.reading, shared.progress_interval
+        self._reading, self._interval = shared.reading, shared.watch.progress_interval
         self._store = Store(config.beside(config.store, "sqlite"))
         self.keeper = Keeper(self._store, self._options, known, time())
         self._limit = settings.getint("CONCURRENT_REQUESTS")

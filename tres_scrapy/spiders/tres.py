@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.config.config import Config, apply_arguments
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.option import Options, apply_arguments
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
 from tres_scrapy.export.known import domain_of
@@ -26,19 +27,17 @@ class TresSpider(Spider):
 
     name = "tres"
     follow_every_link = True
+    options: ClassVar[tuple[type[Options], ...]] = (Config,)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        # Scrapyd names its job and the job's version in arguments of its own.
-        job = {name: value for name, value in kwargs.items() if name.startswith("_")}
-        apply_arguments(
-            crawler.settings, {name: kwargs[name] for name in kwargs.keys() - job.keys()}
-        )
-        Config.from_settings(crawler.settings).require_seed()
-        return super().from_crawler(crawler, *args, **job)
+        known = [each for owner in cls.options for each in owner.declared().values()]
+        rest = apply_arguments(crawler.settings, kwargs, known)
+        Config.of(crawler.settings).require_seed()
+        return super().from_crawler(crawler, *args, **rest)
 
     async def start(self) -> AsyncIterator[Any]:
-        seeds = Config.from_settings(self.settings).seed
+        seeds = Config.of(self.settings).seed
         offline_web = self.crawler.get_extension(OfflineWeb)
         if not seeds and offline_web is not None:
             seeds = offline_web.seeds

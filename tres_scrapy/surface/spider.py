@@ -17,7 +17,8 @@ from scrapy.http import Response, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
-from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import ASIDE, VISIT
 from tres_scrapy.extensions.learner import Learner
@@ -33,6 +34,7 @@ from tres_scrapy.surface.search_box import (
     read_description,
 )
 from tres_scrapy.surface.selector import make_selector
+from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import Surfacing
 
 NO_SEARCH = "no_search"
@@ -69,6 +71,7 @@ class SurfaceSpider(TresSpider):
     """
 
     name = "surface"
+    options = (Config, SurfaceOptions)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -78,12 +81,14 @@ class SurfaceSpider(TresSpider):
                 "JOBDIR: a surface crawl cannot be gone on with; leave JOBDIR out, or list the "
                 "records with -a surface_follow=0 -O records.jsonl and crawl them by `tres`"
             )
-        spider.config = Config.from_settings(crawler.settings)
-        spider.follow_every_link = spider.config.surface_follow
+        spider.config = SurfaceOptions.of(crawler.settings)
+        spider.follow_every_link = spider.config.follow
+        spider.random_seed = Config.of(crawler.settings).random_seed
         spider.hosts, spider.unopened, spider.asking, spider.queries = set(), 0, 0, 0
         return spider
 
-    config: Config
+    config: SurfaceOptions
+    random_seed: int
     hosts: set[str]  # whose search box was looked for
     unopened: int  # seeds whose search box is not found yet
     asking: int  # sites that are being asked
@@ -131,21 +136,21 @@ class SurfaceSpider(TresSpider):
 
     def open(self, interface: Interface, url: str, row: int) -> Outputs:
         """Begin to ask a search box, first what nobody has."""
-        if interface.method == POST and not self.config.surface_post:
+        if interface.method == POST and not self.config.post:
             self.refuse(url, "is searched by POST only: -a surface_post=1 allows it")
             return
         self.unopened -= 1
         self.asking += 1
         config, host = self.config, urlsplit(url).netloc
         surfacing = Surfacing(
-            make_selector(config.surface_selector, config.random_seed),
+            make_selector(config.selector, self.random_seed),
             self._keywords(),
             first=FIRST,
-            budget=config.surface_queries,
-            min_yield=config.surface_min_yield,
+            budget=config.queries,
+            min_yield=config.min_yield,
             min_df=MIN_DF,
         )
-        random = np.random.default_rng(config.random_seed)
+        random = np.random.default_rng(self.random_seed)
         probes = ["".join(random.choice([*"bcdfghjkmpqvwxz"], 11)) for _ in range(PROBES)]
         reader = ResultReader(interface.action)
         site = Site(row, host, interface, reader, surfacing, probes)
@@ -182,7 +187,7 @@ class SurfaceSpider(TresSpider):
         site.query |= {hit.url: hit for hit in hits}
         yield from self._deliver(site, word, [hit for hit in hits if hit.url not in site.known])
         following = site.reader.next_page(text, response.url) if hits else None
-        if following and site.pages < self.config.surface_pages and not self._done:
+        if following and site.pages < self.config.pages and not self._done:
             yield self._aside(following, self.results, site=site, word=word)
         else:
             yield from self._end_query(site, word)
@@ -235,7 +240,7 @@ class SurfaceSpider(TresSpider):
     def _deliver(self, site: Site, word: str, hits: list[Hit]) -> Outputs:
         """Put records into the frontier, or yield their links."""
         self._count("records", len(hits))
-        if self.config.surface_follow and hits:
+        if self.config.follow and hits:
             self._learner.add_outlinks(
                 site.row, [hit.url for hit in hits], [hit.anchor for hit in hits]
             )

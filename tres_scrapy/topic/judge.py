@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
-from tres_scrapy.page.text import Page, ReadingLimits, read_page
+from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
 _BATCH = 8  # pages at most in one call of the model

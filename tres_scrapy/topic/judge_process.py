@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 import torch
 
-from tres_scrapy.page.text import ReadingLimits
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 

@@ -1,4 +1,4 @@
-"""Where the topic packs lie that ship: beside the package in a checkout, in it once installed."""
+"""Where topic packs lie: in models/ here, and those that ship in the checkout or the package."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from tres_scrapy.topic.pack import TOPIC_FILE
+
+HERE: Final = Path("models")  # where tres-train writes
 VECTORS: Final = Path("vectors", "english.npz")  # in a folder of packs
 
 _unpacked: list[TemporaryDirectory[str]] = []  # removed when the process ends
+
+
+def packs(models: Path | None = None) -> dict[str, Path]:
+    """Return the directories of the packs in a folder by name.
+
+    Without a folder, a pack of models/ here hides one that ships.
+    """
+    places = [shipped_models(), HERE] if models is None else [models]
+    found = (path.parent for place in places for path in place.glob(f"*/{TOPIC_FILE}"))
+    return {directory.name: directory for directory in found}
 
 
 @cache

@@ -1,0 +1,47 @@
+"""Which offline web a crawl starts and crawls instead of the real one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.parser import number, one_of, whole
+
+
+@dataclass(frozen=True)
+class WebOptions:
+    """The offline web; without a `kind` the crawl is of the real one."""
+
+    kind: str | None = setting(
+        one_of("synthetic", "corpus", "recorded", "deep", "changing"),
+        None,
+        "offline web to start and crawl",
+        name="web",
+    )
+    seed: int = setting(whole(0, 2**31 - 1), 0, "which synthetic web", name="web_seed")
+    data: Path | None = setting(
+        Path,
+        None,
+        "documents of the corpus web; WARC file or folder of the recorded web",
+        name="web_data",
+    )
+    labels: Path | None = setting(
+        Path,
+        None,
+        "relevant pages of the recorded web: URLs, or JSON lines of another crawl",
+        name="web_labels",
+    )
+    port: int = setting(
+        whole(0, 65535), 0, "port of the offline web, 0: any that is free", name="web_port"
+    )
+    pages: int = setting(whole(1, 10**6), 2_000, "pages of the changing web", name="web_pages")
+    day: float = setting(
+        number(1e-3, 1e9),
+        86_400.0,
+        "seconds that a day of the changing web lasts",
+        name="web_day",
+    )
+    log: Path | None = setting(
+        Path, None, "the offline web's log of fetches, JSON lines", name="web_log"
+    )

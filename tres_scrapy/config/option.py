@@ -1,0 +1,84 @@
+"""How options are read from Scrapy's settings, once a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tres_scrapy.config.declaration import (
+    PREFIX,
+    PROGRAMS,
+    ConfigError,
+    Group,
+    Setting,
+    build,
+    declared,
+    suggestion,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+
+class Options:
+    """A frozen dataclass whose field `name` is read from the setting `prefix` + NAME."""
+
+    prefix: ClassVar[str] = PREFIX
+    group: ClassVar[Group] = Group.EVERYDAY
+
+    @classmethod
+    def declared(cls) -> dict[str, Setting]:
+        """Return the settings that these options are read from, by name."""
+        return declared(cls, cls.prefix, cls.group)
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Self:
+        """Return the options of a crawl: parsed at the first call, the same object later.
+
+        The first call is the spider's or the add-on's, before Scrapy freezes the settings: they
+        carry the result to all components. A component without the add-on parses for itself.
+        """
+        key = f"TRES.{cls.__name__}"
+        options: Self | None = settings.get(key)
+        if options is None:
+            options = cls.from_settings(settings)
+            if not settings.frozen:
+                settings.set(key, options, "cmdline")
+        return options
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
+        """Parse the settings; raise ConfigError at the first that is wrong or unknown."""
+        known = cls.declared()
+        for name in map(str, settings):
+            longest = next((each for each in (*PROGRAMS, PREFIX) if name.startswith(each)), "")
+            if longest == cls.prefix and name not in known:
+                raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
+        given = {name: settings.get(name) for name in known}
+        texts = {name: str(raw).strip() for name, raw in given.items() if raw is not None}
+        values = {name: known[name].read(text) for name, text in texts.items() if text}
+        options: Self = build(cls, cls.prefix, values)
+        return options
+
+    def values(self) -> dict[str, Any]:
+        """Return all values by the names of their settings."""
+        return values_of(self, self.prefix)
+
+
+def apply_arguments(
+    settings: BaseSettings, arguments: Mapping[str, Any], known: Iterable[Setting]
+) -> dict[str, Any]:
+    """Make each spider argument the setting it names; raise ConfigError if it names no setting.
+
+    Return the arguments that begin with _: Scrapyd names its job and the job's version in them.
+    """
+    names = {each.argument: each.name for each in known}
+    scrapyds = {name: value for name, value in arguments.items() if name.startswith("_")}
+    for name, value in arguments.items():
+        if name in scrapyds:
+            continue
+        if name not in names:
+            raise ConfigError(f"unknown argument -a {name}{suggestion(name, names)}")
+        settings.set(names[name], value, priority="cmdline")
+    return scrapyds
