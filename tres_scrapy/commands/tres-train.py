@@ -18,8 +18,8 @@ from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
+from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.training.validation import STRIPES
 
 if TYPE_CHECKING:
     import argparse
