@@ -14,7 +14,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
-from tres_scrapy.topic.pack import write_pack
+from tres_scrapy.training.pack_file import write_pack
 
 PROJECT = Path(__file__).parents[1]
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."

@@ -14,7 +14,7 @@ from tres_scrapy.config.config import HERE
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
+from tres_scrapy.topic.pack import KINDS, TOPIC_FILE
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
@@ -112,6 +112,11 @@ class Command(ScrapyCommand):
             sys.exit("scrapy tres-train: interrupted")
 
     def _train(self, opts: argparse.Namespace) -> None:
+        # two seconds of scikit-learn that no other command should pay
+        from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
+        from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
+        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
+
         directory = opts.output / _checked(opts.topic, opts.language)
         place = check_place(opts.vectors or opts.output / VECTORS, directory)
         ships = opts.vectors is None and not place.exists()
@@ -127,10 +132,6 @@ class Command(ScrapyCommand):
             print(note, flush=True)
         if ships:
             _copy_vectors(place)
-        # two seconds of scikit-learn and matplotlib that no other command should pay
-        from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
-        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
-
         trained = train_pack(
             directory,
             keywords,
