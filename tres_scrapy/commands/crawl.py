@@ -10,6 +10,7 @@ from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.config import ConfigError
+from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.export.json_lines import OUTPUT_FAILED
 from tres_scrapy.extensions.archive import ARCHIVE_FAILED
 from tres_scrapy.extensions.job import JOB_FAILED
@@ -27,7 +28,7 @@ from tres_scrapy.url.credential import without_credentials
 
 SAID_IN_ONE_LINE = (
     *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),
-    *(CollectionError, StoreError),
+    *(CollectionError, ExtraError, StoreError),
 )
 
 

@@ -22,6 +22,7 @@ from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
 from tres_scrapy.config.config import PREFIX
+from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import identifier, one_of, whole
 from tres_scrapy.frontier.ledger import Cap
 from tres_scrapy.policies.registry import POLICIES
@@ -119,6 +120,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         runs: list[Run] = []
         try:
+            require("bench", "the report")
             runs, jobs = _grid(opts), _value("--jobs", opts.jobs, whole(1))
             conditions = _conditions(opts, self.settings)
             _check(conditions, runs)

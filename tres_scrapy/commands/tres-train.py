@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 
 from tres_scrapy.config.config import HERE
+from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
@@ -112,6 +113,7 @@ class Command(ScrapyCommand):
             sys.exit("scrapy tres-train: interrupted")
 
     def _train(self, opts: argparse.Namespace) -> None:
+        require("train", "training")
         # two seconds of scikit-learn that no other command should pay
         from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415

@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config, ConfigError
+from tres_scrapy.config.extra import require
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.learner import Learner
@@ -38,6 +39,7 @@ class Dashboard:
         config = Config.from_settings(crawler.settings)
         if config.dashboard is None:
             raise NotConfigured
+        require("dashboard", "-a dashboard")
         if not config.record:
             raise ConfigError("TRES_DASHBOARD shows the record of the run: leave TRES_RECORD on")
         dashboard = cls(crawler, config, listening(config.dashboard))

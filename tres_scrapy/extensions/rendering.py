@@ -18,6 +18,7 @@ from scrapy.exceptions import CloseSpider, NotConfigured
 from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.config.config import ALWAYS, NEVER, Config, ConfigError
+from tres_scrapy.config.extra import require
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import Gate, Parent, Rule
 from tres_scrapy.downloader.memory import DomainMemory
@@ -75,6 +76,7 @@ class Rendering:
         config = Config.from_settings(crawler.settings)
         if config.render == NEVER:
             raise NotConfigured
+        require("render", f"-a render={config.render}")
         for name in REMOTE:
             if crawler.settings.get(name):
                 raise ConfigError(

@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.addon import CLOSED, OFFLINE
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.extra import require
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
@@ -85,6 +86,7 @@ class RefreshSpider(Spider):
         )
         config = RefreshConfig.from_settings(crawler.settings)
         config.require_collection()
+        require("dashboard", "the report of the run")
         if Config.from_settings(crawler.settings).web is not None:
             for name, value in OFFLINE.items():
                 crawler.settings.set(name, value, "project")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tres_scrapy.config.extra import require
 from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def train_vectors(
 
     The sentences are read `epochs` + 1 times. A ValueError says when too few words repeat.
     """
+    require("train", "training word vectors")
     from gensim.models import Word2Vec  # noqa: PLC0415 - one second that no crawl should pay
 
     model = Word2Vec(
