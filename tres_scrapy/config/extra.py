@@ -18,7 +18,7 @@ class ExtraError(ValueError):
 
 
 def require(extra: str, what: str) -> None:
-    """Raise ExtraError if a package of the extra is missing; `what` names the part that needs it."""
+    """Raise ExtraError if a package of the extra is missing; `what` is what needs it."""
     missing = [package for package in EXTRAS[extra] if find_spec(package) is None]
     if missing:
         raise ExtraError(f"{what} needs {', '.join(missing)}: pip install 'tres-scrapy[{extra}]'")

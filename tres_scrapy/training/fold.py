@@ -27,11 +27,12 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
         folds = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
         for stripe, (_, rows) in enumerate(folds.split(true, true, hosts)):
             result[rows] = stripe
-    for label, name in ((True, "relevant"), (False, "irrelevant")):
+    for label in sorted((True, False), key=lambda label: int((true == label).sum())):
         if len(np.unique(result[true == label])) < count:
-            found = {document.host for document in documents if document.relevant is label}
+            found = [document.host for document in documents if document.relevant is label]
+            name = "relevant" if label else "irrelevant"
             raise ValueError(
-                f"{int((true == label).sum())} {name} documents of {len(found)} hosts are too few: "
+                f"{len(found)} {name} documents of {len(set(found))} hosts are too few: "
                 f"training needs documents of both labels, each from {count} hosts or more, "
                 "because it tests the pack on hosts that it was not trained on"
             )
