@@ -12,10 +12,10 @@ from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.influence import Totals, explain, moving_words
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.topic.verdict import Totals, explain, moving_words
 
 WORDS = ["cheese", "wine", "disk", "cable"]
 KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food", "Jell-O mold", "3 +"])

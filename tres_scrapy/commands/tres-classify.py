@@ -20,8 +20,8 @@ from scrapy.exceptions import UsageError
 from tres_scrapy.config.config import Config, ConfigError
 from tres_scrapy.page.file import reason
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
+from tres_scrapy.topic.influence import Totals, explain
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.verdict import Totals, explain
 from tres_scrapy.training.document import read_pages
 from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise
@@ -188,7 +188,7 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreada
         elif url := canonicalise(source):
             urls.append(url)
         else:
-            yield Unreadable(source, "is no URL that can be fetched")
+            yield Unreadable(source, "is not a URL that can be fetched")
     if urls:
         yield from _fetch(urls, settings)
 

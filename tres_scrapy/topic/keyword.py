@@ -26,7 +26,7 @@ class KeywordSet:
         self._inner = tuple(sorted(word for word in self.words if len(word) >= MIN_INNER_LENGTH))
         # a phrase without letters stands nowhere, else it would stand in an empty text
         self._spaced = tuple(filter(str.strip, map(_spaced, self.phrases)))
-        # by the first word; a single letter, as in jell-o, is no word there
+        # by the first word; a single letter, as in jell-o, does not count as a word
         self._by_first: dict[str, list[tuple[str, list[str]]]] = {}
         for phrase in self.phrases:
             if parts := tokenise(phrase):

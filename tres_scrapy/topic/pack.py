@@ -44,7 +44,7 @@ AnchorFacts = tuple[bool, float]  # a keyword found, P(relevant)
 
 
 class PackError(ValueError):
-    """Says in one line why a directory is no topic pack."""
+    """Says in one line why a directory is not a topic pack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _strings(name: str, values: object) -> list[str]:
 
 
 def _code(language: str) -> str:
-    if not re.fullmatch(r"([a-z]{2})?", language):  # it is told in terminals
+    if not re.fullmatch(r"([a-z]{2})?", language):  # it is printed to terminals
         raise ValueError(f"language {language!r} must be a code of two small letters, or empty")
     return language
 

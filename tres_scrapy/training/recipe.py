@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What `topic.toml` tells of a pack, and the answers its figures come from."""
+    """The contents of `topic.toml`, and the validations that its figures come from."""
 
     facts: dict[str, Any]
     validations: list[Validation]  # of the kept model first, then of those beside it

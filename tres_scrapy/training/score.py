@@ -27,7 +27,7 @@ class Score(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A share of a count and its 95 % confidence interval by Wilson."""
+    """A share and the ends of its 95 % confidence interval."""
 
     low: float
     share: float
@@ -50,6 +50,6 @@ def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: 
 
 
 def interval(found: int, count: int) -> Interval:
-    """Return the share `found / count` and how far chance may have moved it."""
+    """Return the share `found / count` and its Wilson interval."""
     ends = binomtest(found, count).proportion_ci(method="wilson")
     return Interval(float(ends.low), found / count, float(ends.high))

@@ -36,7 +36,7 @@ def decode(data: bytes, content_type: str | None = None) -> str:
     """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
     try:
         return html_to_unicode(content_type, data, auto_detect_fun=_guess)[1]
-    except (LookupError, UnicodeError):  # a codec that is none for pages, such as hex or punycode
+    except (LookupError, UnicodeError):  # not a codec of text, such as hex or punycode
         return data.decode(_guess(data), "replace")
 
 

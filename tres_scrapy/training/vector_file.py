@@ -62,7 +62,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
                         break
             matrix = np.array(list(kept.values()), dtype=np.float32)  # [V, d]
         except (EOFError, TypeError, ValueError, zlib.error) as error:
-            msg = f"{path.name!r} is no word2vec, GloVe or KeyedVectors file: {reason(error)}"
+            msg = f"{path.name!r} is not a word2vec, GloVe or KeyedVectors file: {reason(error)}"
             raise ValueError(msg) from error
     if not kept or not np.isfinite(matrix).all():
         msg = f"{path.name!r} has {len(kept)} words, it must have some, all with finite numbers"

@@ -33,7 +33,7 @@ def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Unreadable]:
 
 
 def _response(block: bytes, url: str, place: str) -> Record | Unreadable | None:
-    """Return the page of an HTTP response, None when it is no page."""
+    """Return the page of an HTTP response, None when it is not a page."""
     # a copy, since the iterator stops at the first body that it cannot decode
     response = WarcRecord()
     response.init_headers(WarcRecordType.response, content_length=len(block))

@@ -26,7 +26,7 @@ KEYWORDS_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PageExplanation:
     """The verdict on one document, and what it rests on."""
 
     name: str  # its URL, or where it was read
@@ -114,7 +114,7 @@ class Totals:
     unreadable: int = 0
     foreign: Counter[str] = field(default_factory=Counter)
 
-    def add(self, verdicts: Iterable[Verdict]) -> None:
+    def add(self, verdicts: Iterable[PageExplanation]) -> None:
         """Count documents that were judged."""
         for each in verdicts:
             self.judged += 1
@@ -137,7 +137,7 @@ class Totals:
         return "; ".join(parts)
 
 
-def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[Verdict]:
+def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplanation]:
     """Return the verdict on each page, with up to `words` words that moved it most.
 
     All pages are judged in one call of the model; explaining by words takes another call for each.
@@ -145,7 +145,7 @@ def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[Verdict]:
     texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
     probabilities = pack.probabilities(texts).tolist()
     return [
-        Verdict(
+        PageExplanation(
             name=page.url,
             title=" ".join(page.title.split()),
             probability=probability,
