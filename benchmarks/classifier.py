@@ -31,16 +31,11 @@ from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
+from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.recipe import Recipe
-from tres_scrapy.training.sample import Example, example, lead, stripes
+from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example, lead
 from tres_scrapy.training.score import Score, score
-from tres_scrapy.training.validation import (
-    FOLDS,
-    STRIPES,
-    choose_threshold,
-    cross_validate,
-    judge,
-)
+from tres_scrapy.training.validation import choose_threshold, cross_validate, judge
 
 RESULTS = Path(__file__).parent / "results"
 VECTORS = ROOT / "models" / "vectors" / "english.npz"

@@ -19,9 +19,10 @@ from topic import IRRELEVANT, ROOT, documents
 from topic import keywords as starting_list
 
 from tres_scrapy.page.text import tokenise
-from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
+from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
+from tres_scrapy.training.expansion import distinctive_words, expand
 
 RESULTS = Path(__file__).parent / "results"
 # Table 2: mean count in C and in C', #KS, #K'

@@ -129,7 +129,7 @@ def project(tmp_path, server):
     for name in ("tres_scrapy", "models"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / name, project / name, ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "requirements.txt"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, project)
     (project / "scrapy.cfg").write_text(CLIENT.format(port=server.port))
     settings = project / "tres_scrapy" / "settings.py"

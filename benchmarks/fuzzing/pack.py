@@ -20,8 +20,9 @@ from fuzzing.text import ARTICLE, BASE
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.pack import TOPIC_FILE, Pack, PackError, write_pack
+from tres_scrapy.topic.pack import TOPIC_FILE, Pack, PackError
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.pack_file import write_pack
 
 WEIGHTS: Final = "classifier-0.safetensors"
 VECTORS: Final = "../vectors/small.npz"

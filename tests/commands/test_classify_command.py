@@ -13,7 +13,7 @@ import pytest
 from conftest import PROJECT, command, interpreter
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
-from tres_scrapy.topic.pack import write_pack
+from tres_scrapy.training.pack_file import write_pack
 
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."
 GERMAN = "Der Käse und der Wein stehen auf dem Tisch, und es gibt auch etwas Brot mit Butter."

@@ -5,13 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.topic.calibration import (
-    PLATEAU,
-    Calibration,
-    best_threshold,
-    calibrate,
-    sigmoid,
-)
+from tres_scrapy.topic.calibration import Calibration, sigmoid
+from tres_scrapy.training.threshold import PLATEAU, best_threshold, calibrate
 
 
 def mcc(true: np.ndarray, predicted: np.ndarray) -> float:
@@ -37,7 +32,11 @@ def test_probabilities_are_the_sigmoid_of_the_log_odds() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.booleans(), st.sampled_from([-2.0, -0.5, 0.1, 0.2, 3.0])), max_size=30)
+    st.lists(
+        st.tuples(st.booleans(), st.sampled_from([-2.0, -0.5, 0.1, 0.2, 3.0])),
+        min_size=1,
+        max_size=30,
+    )
 )
 def test_no_threshold_has_a_better_mcc(pairs: list[tuple[bool, float]]) -> None:
     true = np.array([label for label, _ in pairs], dtype=bool)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.page.text import tokenise
-from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
+from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.expansion import distinctive_words, expand
 
 PARTS = ["aa", "bb", "cc"]
 FOOD = KeywordSet(["cheese", "Wine", "meat"], ["Slow food", "jell-o"])

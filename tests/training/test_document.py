@@ -10,10 +10,11 @@ import brotli
 import pytest
 from fastwarc.warc import WarcRecord, WarcRecordType
 
+from tres_scrapy.page.text import Page
 from tres_scrapy.training.census import Census
-from tres_scrapy.training.document import Document, Sentences, read_documents, read_texts
+from tres_scrapy.training.document import Document, Sentences, read_documents, read_pages
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.training.source import Fault
+from tres_scrapy.training.source import Unreadable
 
 GERMAN = "Der Bäcker schob das Brot in den Ofen und wartete, bis die Kruste braun war"
 
@@ -37,7 +38,7 @@ def write_warc(path: Path, *answers: tuple[str, str, bytes]) -> Path:
 
 
 def texts(source: Path | bytes) -> list[str]:
-    return [each.text if isinstance(each, Document) else "fault" for each in read_texts(source)]
+    return [each.text if isinstance(each, Page) else "fault" for each in read_pages(source)]
 
 
 def test_a_selection_is_a_path_or_some_records_of_it(tmp_path: Path) -> None:
@@ -199,9 +200,9 @@ def test_a_cut_compressed_file_gives_what_it_holds(tmp_path: Path, suffix: str, 
     path = tmp_path / f"a.jsonl{suffix}"
     lines = b"".join(b'{"text": "milk %d"}\n' % n for n in range(20_000))
     path.write_bytes(pack(lines)[:-100])
-    *found, last = read_texts(path)
+    *found, last = read_pages(path)
     assert len(found) > 1
-    assert isinstance(last, Fault)
+    assert isinstance(last, Unreadable)
     path.write_bytes(pack(lines))
     assert len(texts(path)) == 20_000
 
@@ -221,8 +222,8 @@ def test_the_pages_of_a_warc_are_read(tmp_path: Path, packed: bool) -> None:
     if packed:
         data, path = path.read_bytes(), tmp_path / "a.warc.gz"
         path.write_bytes(gzip.compress(data))
-    found = list(read_texts(path))
-    assert [(d.text, d.url) if isinstance(d, Document) else d.place for d in found] == [
+    found = list(read_pages(path))
+    assert [(d.text, d.url) if isinstance(d, Page) else d.place for d in found] == [
         ("caf\u00e9", "https://a.org/0"),
         ("milk", "https://a.org/3"),
         f"{path.name}, https://a.org/4",
@@ -266,10 +267,10 @@ def test_bytes_without_a_name_are_told_by_their_beginning(data: bytes, found: li
 def test_documents_are_given_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("milk")
     (tmp_path / "b.html").write_text("wine")
-    documents = read_texts(tmp_path)
+    documents = read_pages(tmp_path)
     next(documents)
     (tmp_path / "b.html").write_text("tea")
-    assert [each.text for each in documents if isinstance(each, Document)] == ["tea"]
+    assert [each.text for each in documents if isinstance(each, Page)] == ["tea"]
 
 
 def test_sentences_can_be_read_again(tmp_path: Path) -> None:
@@ -296,5 +297,5 @@ def test_a_census_says_nothing_of_what_did_not_happen() -> None:
 
 def test_a_fault_does_not_reach_the_terminal_as_it_is() -> None:
     census = Census()
-    census.add_fault(Fault("\x1b]0;owned\x07http://a.org/\ud800", "\x9b2J\nno \u202epage"))
+    census.add_fault(Unreadable("\x1b]0;owned\x07http://a.org/\ud800", "\x9b2J\nno \u202epage"))
     assert str(census).splitlines()[-1] == "  ]0;ownedhttp://a.org/: 2Jno page"

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 
+from tres_scrapy.page.text import Page
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.influence import Totals, explain, moving_words
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.training.document import Document
-from tres_scrapy.training.influence import Tally, explain, moving_words
 
 WORDS = ["cheese", "wine", "disk", "cable"]
 KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food", "Jell-O mold", "3 +"])
@@ -35,8 +35,8 @@ def pack() -> Pack:
     )
 
 
-def document(text: str, title: str = "", language: str = "en", url: str = "a.html") -> Document:
-    return Document(title, text, "source", "host", False, url, language)
+def document(text: str, title: str = "", language: str = "en", url: str = "a.html") -> Page:
+    return Page(url, title, text, (), language)
 
 
 def test_the_words_of_a_linear_model_add_up_to_its_log_odds(pack: Pack) -> None:
@@ -137,7 +137,7 @@ def test_a_hostile_title_or_name_does_not_reach_the_terminal(pack: Pack) -> None
 
 
 def test_the_tally_counts_what_was_judged(pack: Pack) -> None:
-    tally = Tally()
+    tally = Totals()
     assert str(tally) == "0 judged, 0 of them relevant"
     foreign = [document("disk", language=code) for code in ("fr", "de", "de")]
     tally.add(explain(pack, [document("cheese"), document("", language=""), *foreign], words=0))

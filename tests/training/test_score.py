@@ -2,13 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, precision_recall_curve
 
-from tres_scrapy.training.score import Score, curve, score
-
-ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=40)
+from tres_scrapy.training.score import Score, interval, score
 
 
 def test_scores_of_a_known_table_and_mcc_as_a_correlation() -> None:
@@ -32,18 +27,10 @@ def test_scores_of_one_class_are_defined(true: list[bool], expected: Score) -> N
     assert score(np.array(true), np.array([0.9, 0.1]), 0.5) == pytest.approx(expected)
 
 
-def test_scores_of_no_documents_are_zero() -> None:
-    assert score(np.array([], dtype=bool), np.array([]), 0.5) == (0, 0, 0, 0, 0)
-
-
-@given(ANSWERS)
-def test_the_curve_and_its_area_are_those_of_scikit_learn(answers: list[tuple[bool, int]]) -> None:
-    labels, eighths = zip(*answers, (True, 0), strict=True)
-    true, probability = np.array(labels), np.array(eighths) / 8
-    area = average_precision_score(true, probability)
-    assert score(true, probability, 0.5).pr_auc == pytest.approx(area)
-    precision, recall, threshold = precision_recall_curve(true, probability)
-    found = curve(true, probability)
-    np.testing.assert_array_equal(found.threshold, threshold[::-1])
-    np.testing.assert_allclose(found.precision, precision[-2::-1])
-    np.testing.assert_allclose(found.recall, recall[-2::-1])
+def test_interval_contains_share_and_narrows() -> None:
+    few, many = interval(4, 5), interval(400, 500)
+    for low, share, high in (few, many):
+        assert 0 < low < share == 0.8 < high < 1
+    assert many.high - many.low < few.high - few.low
+    assert interval(0, 5).low == 0
+    assert interval(5, 5).high == 1

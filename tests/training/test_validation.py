@@ -9,10 +9,8 @@ import pytest
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.baseline import fit_bag
-from tres_scrapy.training.sample import Example
+from tres_scrapy.training.sample import FOLDS, STRIPES, Example
 from tres_scrapy.training.validation import (
-    FOLDS,
-    STRIPES,
     Epoch,
     Validation,
     cross_validate,

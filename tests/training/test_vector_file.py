@@ -106,7 +106,7 @@ def test_a_matrix_beside_is_no_pickle_and_no_archive(tmp_path: Path) -> None:
     for save in (np.savez, lambda file, array: np.save(file, array.astype(object))):
         with Path(f"{path}.vectors.npy").open("wb") as file:
             save(file, MATRIX)
-        with pytest.raises(ValueError, match="is no word2vec, GloVe or KeyedVectors file"):
+        with pytest.raises(ValueError, match="is not a word2vec, GloVe or KeyedVectors file"):
             read_vectors(path, words=9)
 
 

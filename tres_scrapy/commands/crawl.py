@@ -10,6 +10,7 @@ from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.json_lines import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
@@ -27,7 +28,7 @@ from tres_scrapy.url.userinfo import without_credentials
 
 SAID_IN_ONE_LINE = (
     *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),
-    *(CollectionError, StoreError),
+    *(CollectionError, ExtraError, StoreError),
 )
 
 

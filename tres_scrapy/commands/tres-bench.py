@@ -23,6 +23,7 @@ from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, Failure, work
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
+from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import identifier, one_of, whole
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
@@ -120,6 +121,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         runs: list[Run] = []
         try:
+            require("bench", "the report")
             runs, jobs = _grid(opts), _value("--jobs", opts.jobs, whole(1))
             conditions = _conditions(opts, self.settings)
             _check(conditions, runs)

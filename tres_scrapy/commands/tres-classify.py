@@ -19,19 +19,22 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.page.file import reason
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
+from tres_scrapy.topic.influence import Totals, explain
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import packs
-from tres_scrapy.training.document import Document, read_texts
-from tres_scrapy.training.influence import Tally, explain
-from tres_scrapy.training.source import BROKEN, Fault, reason_of
+from tres_scrapy.training.document import read_pages
+from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from scrapy.settings import Settings
+
+    from tres_scrapy.page.text import Page
 
 BATCH: Final = 64  # documents in one call of the model, printed together
 MANY: Final = 20  # more than these are printed in a line each
@@ -108,8 +111,8 @@ class Classification:
         self._words = words
         self._json = json
         self._brief = brief
-        self._batch: list[Document] = []
-        self._tally = Tally()
+        self._batch: list[Page] = []
+        self._totals = Totals()
 
     @classmethod
     def of(cls, topic: str, settings: Settings, opts: argparse.Namespace) -> Self:
@@ -123,12 +126,12 @@ class Classification:
         pack = Pack.load(packs(config.models)[topic])
         return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
 
-    def run(self, found: Iterable[Document | Fault]) -> int:
+    def run(self, found: Iterable[Page | Unreadable]) -> int:
         """Judge all that is found and return the exit status; Ctrl-C ends the reading only."""
         status = 0
         try:
             for each in found:
-                if isinstance(each, Fault):
+                if isinstance(each, Unreadable):
                     self._say(each)
                 else:
                     self._batch.append(each)
@@ -138,12 +141,12 @@ class Classification:
             print("interrupted", file=sys.stderr)
             status = INTERRUPTED
         self._judge()
-        if self._tally.unreadable > NAMED_FAULTS:
-            rest = self._tally.unreadable - NAMED_FAULTS
+        if self._totals.unreadable > NAMED_FAULTS:
+            rest = self._totals.unreadable - NAMED_FAULTS
             print(f"{rest} more could not be read", file=sys.stderr)
         if not self._json:
-            print(self._tally, flush=True)
-        return status or int(self._tally.unreadable > 0)
+            print(self._totals, flush=True)
+        return status or int(self._totals.unreadable > 0)
 
     def _judge(self) -> None:
         batch, self._batch = self._batch, []
@@ -151,7 +154,7 @@ class Classification:
             return
         self._brief = self._brief or (len(batch) > MANY and not self._json)
         found = explain(self._pack, batch, words=0 if self._brief else self._words)
-        self._tally.add(found)
+        self._totals.add(found)
         if self._json:
             print(*(each.as_json() for each in found), sep="\n", flush=True)
         elif self._brief:
@@ -159,9 +162,9 @@ class Classification:
         else:
             print(*(each.as_block() for each in found), sep="\n\n", end="\n\n", flush=True)
 
-    def _say(self, fault: Fault) -> None:
-        self._tally.unreadable += 1
-        if self._tally.unreadable <= NAMED_FAULTS:
+    def _say(self, fault: Unreadable) -> None:
+        self._totals.unreadable += 1
+        if self._totals.unreadable <= NAMED_FAULTS:
             print(f"scrapy tres-classify: {fault}", file=sys.stderr)
 
 
@@ -169,47 +172,47 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
     """Keeps the lines of the description and of the examples."""
 
 
-def _read(sources: Iterable[str], settings: Settings) -> Iterator[Document | Fault]:
+def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreadable]:
     """Yield the documents of files and standard input in order, then those of URLs."""
     urls = []
     for source in sources:
         if source == "-":
             if sys.stdin.isatty():
                 print("reading standard input, Ctrl-D ends it", file=sys.stderr)
-            yield from read_texts(sys.stdin.buffer.read())
+            yield from read_pages(sys.stdin.buffer.read())
         elif not source.lower().startswith(("http://", "https://")):
             try:
                 listed = read_urls(Path(source))
             except (OSError, ValueError) as error:
-                yield Fault(source, reason_of(error))
+                yield Unreadable(source, reason(error))
                 continue
             urls += listed
             yield from () if listed else _read_path(Path(source))
         elif url := canonicalise(source):
             urls.append(url)
         else:
-            yield Fault(source, "is no URL that can be fetched")
+            yield Unreadable(source, "is not a URL that can be fetched")
     if urls:
         yield from _fetch(urls, settings)
 
 
-def _read_path(path: Path) -> Iterator[Document | Fault]:
+def _read_path(path: Path) -> Iterator[Page | Unreadable]:
     empty = True
     try:
         if not path.exists():
-            yield Fault(str(path), "no such file or folder")
+            yield Unreadable(str(path), "no such file or folder")
             return
-        for found in read_texts(path):
+        for found in read_pages(path):
             empty = False
-            if isinstance(found, Fault):
+            if isinstance(found, Unreadable):
                 yield replace(found, place=_located(found.place, path))
             else:
                 yield replace(found, url=_located(found.url, path))
     except BROKEN as error:
-        yield Fault(str(path), reason_of(error))
+        yield Unreadable(str(path), reason(error))
     else:
         if empty:
-            yield Fault(str(path), "holds no documents")
+            yield Unreadable(str(path), "holds no documents")
 
 
 def _located(place: str, path: Path) -> str:
@@ -219,7 +222,7 @@ def _located(place: str, path: Path) -> str:
     return f"{path}{place.removeprefix(path.name)}" if place.startswith(path.name) else place
 
 
-def _fetch(urls: list[str], settings: Settings) -> Iterator[Document | Fault]:
+def _fetch(urls: list[str], settings: Settings) -> Iterator[Page | Unreadable]:
     with TemporaryDirectory(prefix="tres-classify-") as folder:
         wanted = Path(folder, "pages.urls")
         pages = wanted.with_suffix(".fetched.jsonl")
@@ -227,6 +230,6 @@ def _fetch(urls: list[str], settings: Settings) -> Iterator[Document | Fault]:
         try:
             fetch_lists([str(wanted)], settings)
         except ValueError as error:
-            yield Fault("URLs", str(error))
+            yield Unreadable("URLs", str(error))
         if pages.exists():
-            yield from read_texts(pages)
+            yield from read_pages(pages)

@@ -11,6 +11,7 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.place import find_record
 from tres_scrapy.report.record import Record
@@ -44,10 +45,11 @@ class Command(ScrapyCommand):
         if len(args) != 1:
             raise UsageError(f"takes one RUN, not {args!r}")
         try:
+            require("dashboard", "the report")
             path = find_record(Path(args[0]))
             page: Path = opts.output or path.with_suffix(SUFFIX)
             with Record(path) as record:
                 write_report(record, page)
-        except (OSError, RecordError) as error:
+        except (ExtraError, OSError, RecordError) as error:
             sys.exit(f"scrapy tres-report: {error}")
         print(page)

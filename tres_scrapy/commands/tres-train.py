@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
+from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS, TOPIC_FILE, check_place
+from tres_scrapy.topic.pack import KINDS, TOPIC_FILE
 from tres_scrapy.topic.shipped import HERE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
+from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.training.validation import STRIPES
 
 if TYPE_CHECKING:
     import argparse
@@ -111,6 +112,12 @@ class Command(ScrapyCommand):
             sys.exit("scrapy tres-train: interrupted")
 
     def _train(self, opts: argparse.Namespace) -> None:
+        require("train", "training")
+        # two seconds of scikit-learn that no other command should pay
+        from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
+        from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
+        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
+
         directory = opts.output / _checked(opts.topic, opts.language)
         place = check_place(opts.vectors or opts.output / VECTORS, directory)
         ships = opts.vectors is None and not place.exists()
@@ -126,10 +133,6 @@ class Command(ScrapyCommand):
             print(note, flush=True)
         if ships:
             _copy_vectors(place)
-        # two seconds of scikit-learn and matplotlib that no other command should pay
-        from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
-        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
-
         trained = train_pack(
             directory,
             keywords,

@@ -12,14 +12,9 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
-from tres_scrapy.topic.vectors import (
-    MAX_WORDS,
-    MOST_DIMENSIONS,
-    MOST_WORDS,
-    WordVectors,
-    train_vectors,
-)
+from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS, WordVectors
 from tres_scrapy.training.document import Sentences
+from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
 from tres_scrapy.training.vector_file import read_vectors
 
 if TYPE_CHECKING:

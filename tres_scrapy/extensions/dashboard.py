@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.extra import require
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.learner import Learner
@@ -39,6 +40,7 @@ class Dashboard:
         config = Config.of(crawler.settings)
         if config.watch.dashboard is None:
             raise NotConfigured
+        require("dashboard", "-a dashboard")
         if not config.watch.record:
             raise ConfigError("TRES_DASHBOARD shows the record of the run: leave TRES_RECORD on")
         dashboard = cls(crawler, config, listening(config.watch.dashboard))

@@ -17,6 +17,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.config.option import Options
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
@@ -125,6 +126,11 @@ class Recorder:
         # The templates take a moment to import, which a crawl without a report need not pay.
         from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
 
+        try:
+            require("dashboard", "The report of the crawl")
+        except ExtraError as error:
+            logger.warning("%s; then run `scrapy tres-report %s`", error, self.path)
+            return
         page = self.path.with_suffix(SUFFIX)
         with Record(self.path) as record:
             write_report(record, page)

@@ -75,4 +75,9 @@ def reason(error: Exception) -> str:
     """Return what an error says of a file in one short line; the file may have chosen its words."""
     said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
     line = " ".join((said or type(error).__name__).split())
-    return "".join(filter(str.isprintable, line))[:LONGEST_REASON]
+    return printable(line)[:LONGEST_REASON]
+
+
+def printable(text: str) -> str:
+    """Return a text without what a terminal would obey: escapes, turns of direction."""
+    return "".join(filter(str.isprintable, text))

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from tres_scrapy.config.extra import require
 from tres_scrapy.surface.acquired import Acquired, Ints
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
 from tres_scrapy.surface.keyword_feature import Describe, Floats, features, kernel
@@ -126,6 +127,7 @@ class Zipf:
     describe = staticmethod(features)
 
     def __init__(self) -> None:
+        require("train", "selector 'zipf'")
         self.law = np.array([1.0, 1.0, 1.0])  # log alpha, beta, gamma
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:

@@ -102,7 +102,7 @@ class Network(nn.Module):
         self.idf: Tensor
         self.wide: nn.EmbeddingBag | None = None
         if vocabulary:
-            # Weights of its own making would load torch's compiler, which takes long.
+            # Weights that EmbeddingBag makes would load torch's compiler, which takes long.
             weights = torch.zeros(vocabulary, 1)
             self.wide = nn.EmbeddingBag(vocabulary, 1, mode="sum", _weight=weights)
             self.register_buffer("idf", torch.ones(vocabulary))

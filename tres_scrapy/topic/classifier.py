@@ -28,7 +28,7 @@ class Text(NamedTuple):
     def of(cls, text: str, url: str = "") -> Self:
         """Return the first words of a text, as many as a model looks at.
 
-        A `url` that is none, such as the name of a file, is left out: it tells no topic.
+        A `url` that is not one, such as the name of a file, is left out: it says no topic.
         """
         found = islice(WORD.finditer(text.lower()), MAX_WORDS)
         return cls([intern(match.group()) for match in found], url if "://" in url else "")

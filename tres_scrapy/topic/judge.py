@@ -56,7 +56,7 @@ class _Task(NamedTuple):
 
 
 class Judge:
-    """Has pages judged by `judge`, in a thread of its own and up to eight at a time.
+    """Has pages judged by `judge` in a separate thread, up to eight at a time.
 
     What `judge` raises over a batch belongs to one of its pages: each is then tried alone. `close`
     waits for all that were submitted.

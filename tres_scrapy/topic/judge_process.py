@@ -1,10 +1,9 @@
-"""The reward model in a process of its own: `python -m tres_scrapy.topic.judge_process`.
+"""The reward model in a separate process: `python -m tres_scrapy.topic.judge_process`.
 
-Pages are hostile until they are parsed. One that crashes the parser, or keeps it busy for longer
-than anyone waits, costs this process and no other; and the crawler's own thread shares neither its
-core nor Python's lock with the model.
+A hostile page may crash the parser or keep it busy for minutes: it ends this process, not the
+crawl. The crawler's thread shares neither its core nor Python's lock with the model.
 
-What goes through the pipes is pickled, by one program at both ends.
+Both ends of the pipes are this program, so messages are pickled.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ PATIENCE = 60.0  # seconds for one batch; the slowest page known takes four
 
 
 class WorkerError(RuntimeError):
-    """Says that the process cannot be started: no page can be judged any more."""
+    """Says that the process cannot be started, so that no page can be judged."""
 
 
 class PageError(RuntimeError):
-    """Says what judging a batch of pages has ended with."""
+    """Says why a batch of pages could not be judged."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the process judges by: the directory of a pack, what it reads, threads of a model."""
+    """What the process needs: the directory of a pack, reading limits, threads for the model."""
 
     pack: Path
     limits: ReadingLimits
@@ -49,13 +48,13 @@ class Task:
     threads: int = 1
 
     def load(self) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return what judges; PackError: the directory is no pack."""
+        """Return the function that judges; PackError: the directory is not a pack."""
         torch.set_num_threads(self.threads)
         return partial(judge_pages, Pack.load(self.pack), self.limits, contexts=self.contexts)
 
 
 class Worker:
-    """Judges batches of pages in a process, which is started anew when a page has ended it."""
+    """Judges batches of pages in a process, which is started again when a page has ended it."""
 
     def __init__(self, task: Task, *, patience: float = PATIENCE) -> None:
         self._task = task
@@ -65,7 +64,7 @@ class Worker:
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
         """Return the verdicts on a batch.
 
-        PageError: it could not be judged, or has ended the process; WorkerError: there is none.
+        PageError: the batch failed or ended the process; WorkerError: the process does not start.
         """
         if self._process.poll() is not None:
             self.close()
@@ -97,9 +96,9 @@ class Worker:
             ) from None
 
     def close(self) -> None:
-        """End the process, which has nothing to lose."""
+        """Kill the process: it keeps no state."""
         self._process.kill()
-        with suppress(OSError):  # what it was not sent any more
+        with suppress(OSError):  # unsent bytes
             self._input.close()
         self._output.close()
         self._process.wait()
@@ -135,9 +134,9 @@ class Worker:
 
 
 def main() -> None:
-    """Judge what comes on standard input until it ends, which it does with the crawler."""
+    """Judge the batches that arrive on standard input until the crawler closes it."""
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what anything prints is no answer
+        os.dup2(2, 1)  # printed text must not mix with the answers
         _work(sys.stdin.buffer, output)
 
 

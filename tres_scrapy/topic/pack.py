@@ -6,8 +6,6 @@ shared by packs and lie beside it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import stat
 import tomllib
@@ -17,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from safetensors.torch import load, save
+from safetensors.torch import load
 
-from tres_scrapy.page.file import check_numbers, reason, sha256, whole_file
+from tres_scrapy.page.file import check_numbers, reason, sha256
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm
@@ -46,7 +44,7 @@ AnchorFacts = tuple[bool, float]  # a keyword found, P(relevant)
 
 
 class PackError(ValueError):
-    """Says in one line why a directory is no topic pack."""
+    """Says in one line why a directory is not a topic pack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class Pack:
             )
         except Exception as error:  # a stranger's files may raise anything
             msg = (
-                f"topic pack {directory.name!r}: {reason(error)}; make it anew with "
+                f"topic pack {directory.name!r}: {reason(error)}; train it again with "
                 "`scrapy tres-train`"
             )
             raise PackError(msg) from error
@@ -152,42 +150,6 @@ class Pack:
         return np.array(rows, dtype=np.float32).reshape(len(rows), 3)
 
 
-def check_place(vectors: Path, directory: Path) -> Path:
-    """Return the vectors' path; raise ValueError if a pack in the directory cannot name it."""
-    models = directory.resolve().parent
-    if not vectors.resolve().is_relative_to(models):
-        msg = (
-            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there, beside "
-            "the packs that name them: copy them, or choose another --output"
-        )
-        raise ValueError(msg)
-    return vectors
-
-
-def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier) -> None:
-    """Write facts and weights as a pack; the same input gives the same bytes.
-
-    Ended at any moment, it leaves the old pack or the new one. A ValueError says what no TOML file
-    can hold.
-    """
-    weights = save(dict(classifier.tensors()))
-    digest = hashlib.sha256(weights).hexdigest()
-    name = f"classifier-{digest[:12]}.safetensors"
-    model = facts["classifier"] | {"file": name, "sha256": digest}
-    text = "\n".join([*_toml({**facts, "classifier": model}), ""])
-    # the name of a source, which a file gave it, may hold what has no UTF-8 form
-    encoded = text.encode("utf-8", "replace")
-    tomllib.loads(encoded.decode())
-    directory.mkdir(parents=True, exist_ok=True)
-    with whole_file(directory / name) as file:
-        file.write(weights)
-    with whole_file(directory / TOPIC_FILE) as file:
-        file.write(encoded)
-    for old in directory.glob("classifier*.safetensors"):
-        if old.name != name:
-            old.unlink()
-
-
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError when a file differs."""
     sizes = facts["classifier"]
@@ -233,7 +195,7 @@ def _strings(name: str, values: object) -> list[str]:
 
 
 def _code(language: str) -> str:
-    if not re.fullmatch(r"([a-z]{2})?", language):  # it is told in terminals
+    if not re.fullmatch(r"([a-z]{2})?", language):  # it is printed to terminals
         raise ValueError(f"language {language!r} must be a code of two small letters, or empty")
     return language
 
@@ -248,23 +210,3 @@ def _share(name: str, value: float) -> float:
         msg = f"{name} {value!r} must lie between 0 and 1"
         raise ValueError(msg)
     return value
-
-
-def _toml(facts: Mapping[str, Any], table: str = "") -> list[str]:
-    """Return the lines of a TOML table: its values first, then its tables."""
-    values = [(key, value) for key, value in facts.items() if not isinstance(value, Mapping)]
-    tables = [(key, value) for key, value in facts.items() if isinstance(value, Mapping)]
-    lines = [f"{_key(key)} = {_literal(value)}" for key, value in values]
-    for key, value in tables:
-        name = f"{table}.{_key(key)}" if table else _key(key)
-        lines += ["", f"[{name}]", *_toml(value, name)]
-    return lines
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _literal(name)
-
-
-def _literal(value: object) -> str:
-    """Return strings, numbers, booleans and lists, which JSON and TOML write alike but for DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

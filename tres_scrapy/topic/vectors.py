@@ -1,4 +1,4 @@
-"""Word vectors: trained by skip-gram, stored as one byte per number (P 2.3, 3.3)."""
+"""Word vectors, stored as one byte per number (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEVELS: Final = 127
-MAX_WORDS: Final = 50_000
-MIN_COUNT: Final = 5
 # what a file may hold: enough for any that is published, and for the memory of a laptop
 MOST_WORDS: Final = 500_000
 MOST_LETTERS: Final = 50 * MOST_WORDS  # in bytes
@@ -102,38 +100,3 @@ def _read(file: zipfile.ZipFile, name: str, dtype: DTypeLike, *most: int) -> NDA
             raise ValueError(msg)
         array.seek(0)
         return npy.read_array(array, allow_pickle=False)
-
-
-def train_vectors(
-    sentences: Iterable[list[str]],
-    *,
-    seed: int,
-    words: int = MAX_WORDS,
-    dimension: int = 100,
-    epochs: int = 5,
-    workers: int = 1,
-) -> WordVectors:
-    """Train skip-gram vectors of the most frequent words; one worker makes them reproducible.
-
-    The sentences are read `epochs` + 1 times. A ValueError says when too few words repeat.
-    """
-    from gensim.models import Word2Vec  # noqa: PLC0415 - one second that no crawl should pay
-
-    model = Word2Vec(
-        sg=1,
-        seed=seed,
-        vector_size=dimension,
-        epochs=epochs,
-        workers=workers,
-        min_count=MIN_COUNT,
-        max_final_vocab=words,
-    )
-    model.build_vocab(sentences)
-    if len(model.wv) < 2:
-        msg = (
-            f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
-            f"{MIN_COUNT} times or more, training takes two or more: add texts"
-        )
-        raise ValueError(msg)
-    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
-    return WordVectors(list(model.wv.index_to_key), model.wv.vectors)

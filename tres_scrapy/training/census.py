@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tres_scrapy.training.source import Fault
+    from tres_scrapy.training.source import Unreadable
 
 NAMED_FAULTS: Final = 5
 
@@ -24,9 +24,9 @@ class Census:
     foreign: Counter[str] = field(default_factory=Counter)
     relevant: int = 0
     irrelevant: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Unreadable] = field(default_factory=list)
 
-    def add_fault(self, fault: Fault) -> None:
+    def add_fault(self, fault: Unreadable) -> None:
         """Count what could not be read; the first few are named."""
         self.unreadable += 1
         if len(self.faults) < NAMED_FAULTS:

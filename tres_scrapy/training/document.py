@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -13,11 +13,11 @@ from tqdm import tqdm
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.file import open_bytes
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.text import read_page, tokenise
+from tres_scrapy.page.text import Page, read_page, tokenise
 from tres_scrapy.training.census import Census
 from tres_scrapy.training.reader import is_text, read_records, sniff_records
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.training.source import Fault
+from tres_scrapy.training.source import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,21 +73,21 @@ def read_documents(
     return list(kept.values()), census
 
 
-def read_texts(source: Path | bytes) -> Iterator[Document | Fault]:
-    """Yield the documents of a file, a folder or bytes one by one, unlabelled: not relevant."""
+def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
+    """Yield the documents of a file, a folder or bytes one by one, as pages without links.
+
+    A page without a URL has the place where it was read instead.
+    """
     if isinstance(source, bytes):
-        name, records = "standard input", sniff_records(source, "standard input")
+        records = sniff_records(source, "standard input")
     else:
-        name, records = source.name, read_records(source)
-    for number, record in enumerate(records):
-        if isinstance(record, Fault):
-            yield record
-        else:
-            yield _document(record, name, number, relevant=False)
+        records = read_records(source)
+    for record in records:
+        yield record if isinstance(record, Unreadable) else _page(record)
 
 
 class Sentences:
-    """The words of the files' texts in pieces of 1,000, read anew at every pass."""
+    """The words of the files' texts in pieces of 1,000, read again at every pass."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = list(paths)
@@ -108,10 +108,10 @@ def _plain_text(path: Path) -> Iterator[str]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    for document in read_texts(path):
-        if isinstance(document, Fault):
-            raise ValueError(str(document))
-        yield document.text
+    for page in read_pages(path):
+        if isinstance(page, Unreadable):
+            raise ValueError(str(page))
+        yield page.text
 
 
 def _selected(
@@ -129,11 +129,11 @@ def _selected(
 
 def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:
     """Yield what the selections of one path hold; raise ValueError when that is hopeless."""
-    faults: list[Fault] = []
+    faults: list[Unreadable] = []
     found = Counter[Selection]()
     readable = 0
     for number, record in enumerate(read_records(path)):
-        if isinstance(record, Fault):
+        if isinstance(record, Unreadable):
             faults.append(record)
             census.add_fault(record)
             continue
@@ -154,18 +154,21 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
 
 
 def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
-    url = str(record.get("url") or "")
-    title, text, language = str(record.get("title") or ""), str(record.get("text") or ""), ""
+    page = _page(record)
+    # without a host it stands for itself, whatever the other files hold
+    host = str(record.get("host") or _host(str(record.get("url") or "")) or f"{file}#{number}")
+    source, host = file.partition(".")[0], host.removeprefix("www.")
+    return Document(page.title, page.text, source, host, relevant, page.url, page.language)
+
+
+def _page(record: Record) -> Page:
+    url, title = str(record.get("url") or ""), str(record.get("title") or "")
+    place = url or record["place"]
     if isinstance(record.get("html"), str):
         page = read_page(record["html"], url, NO_LINKS)
-        title, text, language = title or page.title, page.text, page.language
-    else:
-        language = detect_language(text)
-    # without a host it stands for itself, whatever the other files hold
-    host = str(record.get("host") or _host(url) or f"{file}#{number}")
-    source, host = file.partition(".")[0], host.removeprefix("www.")
-    place = url or record["place"]
-    return Document(title, text, source, host, relevant, place, language)
+        return replace(page, url=place, title=title or page.title)
+    text = str(record.get("text") or "")
+    return Page(place, title, text, (), detect_language(text))
 
 
 def _host(url: str) -> str | None:

@@ -24,8 +24,8 @@ from tres_scrapy.topic.bilstm import (
     bag_of,
     encode,
 )
-from tres_scrapy.topic.calibration import best_threshold
 from tres_scrapy.training.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler
+from tres_scrapy.training.threshold import best_threshold
 from tres_scrapy.training.validation import Epoch, best_epoch
 
 if TYPE_CHECKING:

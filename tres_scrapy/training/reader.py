@@ -1,6 +1,6 @@
 """Records read from what users have: JSON lines, HTML, text, folders, WARC (P 3.1).
 
-What cannot be read is a Fault in its place, and reading goes on.
+What cannot be read is an Unreadable in its place, and reading goes on.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import OPENERS, open_bytes
-from tres_scrapy.training.source import BROKEN, MAX_BYTES, Fault, Record, decode, reason_of
-from tres_scrapy.training.warc import read_warc
+from tres_scrapy.page.file import OPENERS, open_bytes, reason
+from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
+from tres_scrapy.training.warc_reader import read_warc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ PEEK: Final = 1024
 HTML: Final = frozenset({".html", ".htm", ".xhtml"})
 
 
-def read_records(path: Path) -> Iterator[Record | Fault]:
+def read_records(path: Path) -> Iterator[Record | Unreadable]:
     """Yield the records of a file or, in sorted order, of all HTML and text below a folder."""
     if path.is_dir():
         yield from _folder(path)
@@ -39,7 +39,7 @@ def read_records(path: Path) -> Iterator[Record | Fault]:
             )
 
 
-def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Fault]:
+def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Unreadable]:
     try:
         start = file.read(PEEK)
         file.seek(0)
@@ -48,13 +48,13 @@ def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Fault]:
         else:
             yield from sniff_records(file.read(MAX_BYTES), place)
     except BROKEN as error:
-        yield Fault(place, reason_of(error))
+        yield Unreadable(place, reason(error))
 
 
-def sniff_records(data: bytes, place: str) -> Iterator[Record | Fault]:
+def sniff_records(data: bytes, place: str) -> Iterator[Record | Unreadable]:
     """Yield the records of bytes whose name says nothing: JSON lines, HTML, or plain text."""
     if b"\0" in data[:PEEK]:
-        yield Fault(place, "is neither text nor HTML nor JSON lines")
+        yield Unreadable(place, "is neither text nor HTML nor JSON lines")
     elif _starts_with(b"{", data):
         yield from _json_lines(BytesIO(data), place)
     else:
@@ -79,16 +79,16 @@ def _is_page(path: Path) -> bool:
     return is_text(path) or _kind(path) in HTML
 
 
-def _page(path: Path, place: str) -> Record | Fault:
+def _page(path: Path, place: str) -> Record | Unreadable:
     try:
         with open_bytes(path) as file:
             text = decode(file.read(MAX_BYTES))
     except BROKEN as error:
-        return Fault(place, reason_of(error))
+        return Unreadable(place, reason(error))
     return {"text" if is_text(path) else "html": text, "place": place}
 
 
-def _folder(path: Path) -> Iterator[Record | Fault]:
+def _folder(path: Path) -> Iterator[Record | Unreadable]:
     """Name the first folder on a file's way its host; follow no links to folders."""
     for directory, folders, names in os.walk(path):
         folders.sort()
@@ -101,25 +101,25 @@ def _folder(path: Path) -> Iterator[Record | Fault]:
                 yield record
 
 
-def _json_lines(lines: Iterable[bytes], name: str) -> Iterator[Record | Fault]:
+def _json_lines(lines: Iterable[bytes], name: str) -> Iterator[Record | Unreadable]:
     number = 0
     try:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield _json_line(line, f"{name}, line {number}")
     except BROKEN as error:
-        yield Fault(f"{name}, after line {number}", reason_of(error))
+        yield Unreadable(f"{name}, after line {number}", reason(error))
 
 
-def _json_line(line: bytes, place: str) -> Record | Fault:
+def _json_line(line: bytes, place: str) -> Record | Unreadable:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Fault(place, reason_of(error))
+        return Unreadable(place, reason(error))
     if isinstance(record, dict) and isinstance(record.get("error"), str):
-        return Fault(str(record.get("url", place)), record["error"])  # a fetch that failed
+        return Unreadable(str(record.get("url", place)), record["error"])  # a fetch that failed
     if not isinstance(record, dict) or not any(
         isinstance(record.get(kind), str) for kind in ("html", "text")
     ):
-        return Fault(place, "a record must have 'html' or 'text'")
+        return Unreadable(place, "a record must have 'html' or 'text'")
     return record | {"place": place}

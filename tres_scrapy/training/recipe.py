@@ -13,14 +13,16 @@ from tqdm import tqdm
 
 from tres_scrapy.page.file import sha256
 from tres_scrapy.topic import bag, bilstm
-from tres_scrapy.topic.keyword import KeywordSet, distinctive_words, expand
-from tres_scrapy.topic.pack import check_place, write_pack
+from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.baseline import fit_bag
+from tres_scrapy.training.expansion import distinctive_words, expand
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
-from tres_scrapy.training.sample import Example, example, stripes
+from tres_scrapy.training.fold import stripes
+from tres_scrapy.training.pack_file import check_place, write_pack
+from tres_scrapy.training.sample import STRIPES, Example, example
 from tres_scrapy.training.summary import means
-from tres_scrapy.training.validation import STRIPES, Validation, cross_validate
+from tres_scrapy.training.validation import Validation, cross_validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What `topic.toml` tells of a pack, and the answers its figures come from."""
+    """The contents of `topic.toml`, and the validations that its figures come from."""
 
     facts: dict[str, Any]
     validations: list[Validation]  # of the kept model first, then of those beside it

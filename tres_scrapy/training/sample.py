@@ -1,4 +1,4 @@
-"""What a reward model is trained and tested on: hosts kept apart, batches stratified (P 3.3)."""
+"""What a reward model is trained on: stratified batches of windows, snippets, titles (P 3.3)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tres_scrapy.training.document import Document
 
+FOLDS: Final = 5
+STRIPES: Final = 2 * FOLDS  # the parts that hosts are divided into: see validation.py
 IRRELEVANT_PER_RELEVANT: Final = 4
 RELEVANT_PER_BATCH: Final = 32
 BATCHES: Final = (20, 40)  # of an epoch at least, so that few documents suffice, and at most
@@ -41,43 +43,6 @@ def example(document: Document) -> Example:
     """Return what a classifier reads of a document."""
     text = Text.of(f"{document.title} {document.text}", document.url)
     return Example(text, Text.of(document.title), document.source, document.relevant)
-
-
-def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[np.int64]:
-    """Return the stripe of each document, [n] in 0 to count - 1.
-
-    Documents of one host share a stripe; hosts with relevant documents, and hosts of each source,
-    are spread over the stripes evenly. A ValueError says when a stripe lacks a label.
-    """
-    hosts: dict[str, list[int]] = {}
-    for row, document in enumerate(documents):
-        hosts.setdefault(document.host, []).append(row)
-    strata: dict[tuple[str, bool], list[list[int]]] = {}
-    for rows in hosts.values():
-        mixed = any(documents[row].relevant for row in rows)
-        strata.setdefault((documents[rows[0]].source, mixed), []).append(rows)
-    rng = np.random.default_rng(seed)
-    result = np.empty(len(documents), dtype=np.int64)
-    places = {False: 0, True: 0}  # small strata go on where the last one ended
-    for (_, mixed), groups in strata.items():
-        for group in rng.permutation(len(groups)):
-            result[groups[group]] = places[mixed] % count
-            places[mixed] += 1
-    _check(documents, result, count)
-    return result
-
-
-def _check(documents: Sequence[Document], stripe: NDArray[np.int64], count: int) -> None:
-    true = np.array([document.relevant for document in documents], dtype=bool)
-    for label, name in ((True, "relevant"), (False, "irrelevant")):
-        if len(np.unique(stripe[true == label])) < count:
-            hosts = {document.host for document in documents if document.relevant is label}
-            msg = (
-                f"{int((true == label).sum())} {name} documents of {len(hosts)} hosts are too few: "
-                f"a pack takes documents of both labels, each of {count} hosts or more (of twice "
-                "as many where hosts hold both), since it is tested on hosts not trained on"
-            )
-            raise ValueError(msg)
 
 
 class Sampler:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
+from sklearn.metrics import (
+    average_precision_score,
+    matthews_corrcoef,
+    precision_recall_fscore_support,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,34 +26,30 @@ class Score(NamedTuple):
     pr_auc: float
 
 
-class Curve(NamedTuple):
-    """Precision and recall at every distinct probability taken as threshold, falling."""
+class Interval(NamedTuple):
+    """A share and the ends of its 95 % confidence interval."""
 
-    threshold: NDArray[np.float64]  # [distinct]
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
+    low: float
+    share: float
+    high: float
 
 
 def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: float) -> Score:
-    """Compare labels with P(relevant) >= threshold; a ratio with nothing below the line is 0."""
-    predicted = probability >= threshold
-    tp, fp = int((true & predicted).sum()), int((~true & predicted).sum())
-    fn, tn = int((true & ~predicted).sum()), int((~true & ~predicted).sum())
-    f_macro = (_ratio(2 * tp, 2 * tp + fp + fn) + _ratio(2 * tn, 2 * tn + fp + fn)) / 2
-    mcc = _ratio(tp * tn - fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
-    found = curve(true, probability)
-    pr_auc = float(np.sum(np.diff(found.recall, prepend=0) * found.precision))
-    return Score(_ratio(tp, tp + fp), _ratio(tp, tp + fn), f_macro, mcc, pr_auc)
+    """Compare labels with P(relevant) >= threshold; a ratio of nothing is 0."""
+    called = probability >= threshold
+    precision, recall, f, _ = precision_recall_fscore_support(
+        true, called, labels=[False, True], zero_division=0
+    )
+    return Score(
+        float(precision[1]),
+        float(recall[1]),
+        float(f.mean()),
+        float(matthews_corrcoef(true, called)) if len(np.unique([true, called])) > 1 else 0.0,
+        float(average_precision_score(true, probability)) if true.any() else 0.0,
+    )
 
 
-def curve(true: NDArray[np.bool_], probability: NDArray[np.float64]) -> Curve:
-    """Return the precision-recall curve; documents of one probability are taken together."""
-    order = np.argsort(-probability, kind="stable")
-    falling = probability[order]
-    last = np.flatnonzero(np.diff(falling, append=-np.inf))  # of each distinct probability
-    found = np.cumsum(true[order])[last]
-    return Curve(falling[last], found / (last + 1), found / max(int(true.sum()), 1))
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def interval(found: int, count: int) -> Interval:
+    """Return the share `found / count` and its Wilson interval."""
+    ends = binomtest(found, count).proportion_ci(method="wilson")
+    return Interval(float(ends.low), found / count, float(ends.high))

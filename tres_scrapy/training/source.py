@@ -1,4 +1,4 @@
-"""A document as it was found, not yet read as a page, and one that could not be had (P 3.1)."""
+"""A document as it was found, not yet read as a page, or why it could not be read (P 3.1)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from w3lib.encoding import html_to_unicode
 
+from tres_scrapy.page.file import printable
+
 # with `html` or `text`, `place` where it was read, and `title`, `url` and `host` where known
 Record: TypeAlias = dict[str, Any]
 
@@ -20,7 +22,7 @@ BROKEN: Final = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Unreadable:
     """A document that could not be read: where it lies, and why not."""
 
     place: str
@@ -34,7 +36,7 @@ def decode(data: bytes, content_type: str | None = None) -> str:
     """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
     try:
         return html_to_unicode(content_type, data, auto_detect_fun=_guess)[1]
-    except (LookupError, UnicodeError):  # a codec that is none for pages, such as hex or punycode
+    except (LookupError, UnicodeError):  # not a codec of text, such as hex or punycode
         return data.decode(_guess(data), "replace")
 
 
@@ -45,13 +47,3 @@ def _guess(data: bytes) -> str:
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"
-
-
-def printable(text: str) -> str:
-    """Return a text without what a terminal would obey: escapes, turns of direction."""
-    return "".join(filter(str.isprintable, text))
-
-
-def reason_of(error: Exception) -> str:
-    """Return the first line of an error, or its name when it says nothing."""
-    return (str(error) or type(error).__name__).splitlines()[0]

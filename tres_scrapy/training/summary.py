@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tres_scrapy.page.file import printable
 from tres_scrapy.training.score import Score, score
-from tres_scrapy.training.source import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ FEW: Final = 50  # relevant documents: a fifth of them are the test of a fold
 EXCERPT: Final = 12  # words of a text without title
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """A line of the table: figures of one fold, or the mean of all with its deviation."""
 
     name: str
@@ -73,11 +73,11 @@ def table(validations: Sequence[Validation]) -> str:
     return "\n".join(lines)
 
 
-def rows(validations: Sequence[Validation]) -> list[Row]:
+def rows(validations: Sequence[Validation]) -> list[FigureRow]:
     """Return every fold of the first model, then the means of each on texts and on titles."""
     chosen = validations[0]
     texts = _folds(chosen, chosen.texts)
-    result = [Row(f"{chosen.kind}, {name}", figures) for name, figures in texts.items()]
+    result = [FigureRow(f"{chosen.kind}, {name}", figures) for name, figures in texts.items()]
     for part in ("texts", "titles"):
         for validation in validations:
             folds = _folds(validation, getattr(validation, part))
@@ -145,9 +145,9 @@ def _folds(validation: Validation, answers: NDArray[np.float64]) -> dict[str, Sc
     return result
 
 
-def _mean(name: str, folds: Sequence[Score]) -> Row:
+def _mean(name: str, folds: Sequence[Score]) -> FigureRow:
     spread = np.std(folds, axis=0, ddof=min(1, len(folds) - 1)).tolist()
-    return Row(name, Score(*np.mean(folds, axis=0).tolist()), Score(*spread))
+    return FigureRow(name, Score(*np.mean(folds, axis=0).tolist()), Score(*spread))
 
 
 def sources(documents: Sequence[Document], chosen: Validation) -> Iterator[SourceFigures]:

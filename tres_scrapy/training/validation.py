@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from tres_scrapy.topic import bag
-from tres_scrapy.topic.calibration import Calibration, best_threshold, calibrate, sigmoid
-from tres_scrapy.training.sample import lead
+from tres_scrapy.topic.calibration import Calibration, sigmoid
+from tres_scrapy.training.sample import FOLDS, STRIPES, lead
+from tres_scrapy.training.threshold import best_threshold, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.classifier import Classifier
     from tres_scrapy.training.sample import Example
 
-FOLDS: Final = 5
-STRIPES: Final = 2 * FOLDS
 # Of epochs that differ by chance the later is kept: its steps were smaller, and what a few
 # validation hosts cannot show, how it does on other sources, goes on improving.
 TOLERANCE: Final = 0.02
@@ -47,7 +46,7 @@ class Fit(Protocol):
         """Return the classifier of the best epoch and the figures of all, none without epochs."""
 
 
-class Judged(NamedTuple):
+class HeldOut(NamedTuple):
     """Log odds that a calibrated model gives to held-out documents, and their labels."""
 
     calibration: Calibration
@@ -126,7 +125,7 @@ def cross_validate(
     )
 
 
-def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> Judged:
+def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> HeldOut:
     """Calibrate a model by documents that it was not trained on.
 
     A page may be long or short: what was trained on both is judged on whole texts, leads, titles.
@@ -137,10 +136,10 @@ def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> Judged:
         views += [(e.title, e.relevant) for e in examples if e.title.words]
     logits = model.logits([text for text, _ in views])
     true = np.array([relevant for _, relevant in views], dtype=bool)
-    return Judged(calibrate(logits, true), logits, true)
+    return HeldOut(calibrate(logits, true), logits, true)
 
 
-def choose_threshold(judged: Sequence[Judged]) -> float:
+def choose_threshold(judged: Sequence[HeldOut]) -> float:
     """Return the P(relevant) at which the decisions of several models have the best MCC."""
     true = np.concatenate([each.true for each in judged])
     found = best_threshold(true, np.concatenate([each.log_odds for each in judged]))

@@ -11,15 +11,15 @@ import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from sklearn.metrics import precision_recall_curve
 
-from tres_scrapy.training.score import curve, score
+from tres_scrapy.training.score import interval, score
 from tres_scrapy.training.validation import best_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from tres_scrapy.training.validation import Epoch, Validation
 
@@ -81,11 +81,11 @@ def _curves(axes: Axes, validations: Sequence[Validation]) -> None:
     lowest = 1.0
     styles = zip(validations, cycle(COLOURS), cycle(DASHES), strict=False)
     for validation, colour, dashes in styles:
-        found = curve(validation.true, validation.texts)
+        precision, recall, _ = precision_recall_curve(validation.true, validation.texts)
         figures = score(validation.true, validation.texts, validation.threshold)
         axes.plot(
-            [0, *found.recall],
-            [found.precision[0], *found.precision],
+            recall[:-1],  # the last point is scikit-learn's own: precision 1 at recall 0
+            precision[:-1],
             color=colour,
             linestyle=dashes,
             label=f"{validation.kind} (area {figures.pr_auc:.3f})",
@@ -101,7 +101,7 @@ def _curves(axes: Axes, validations: Sequence[Validation]) -> None:
 
 def _thresholds(figure: Figure, chosen: Validation) -> None:
     axes = figure.subplots()
-    steps = np.linspace(0, 1, 101)
+    steps = np.linspace(0, 1, 51)
     figures = np.array([score(chosen.true, chosen.texts, step)[:3] for step in steps.tolist()])
     names = ("precision", "recall", "F-macro")
     for name, values, colour, dashes in zip(names, figures.T, COLOURS, DASHES, strict=False):
@@ -117,9 +117,9 @@ def _calibration(figure: Figure, chosen: Validation) -> None:
     counts = np.bincount(bins, minlength=len(BINS) - 1)
     filled = np.flatnonzero(counts)
     said = np.array([chosen.texts[bins == number].mean() for number in filled])
-    low, share, high = _interval(
-        np.array([chosen.true[bins == number].sum() for number in filled]), counts[filled]
-    )
+    relevant = np.bincount(bins, chosen.true)
+    shares = [interval(int(relevant[number]), int(counts[number])) for number in filled]
+    low, share, high = np.array(shares).T
     upper.plot([0, 1], [0, 1], color=INK, linewidth=0.8, label="as it should be")
     upper.errorbar(
         said,
@@ -189,14 +189,3 @@ def _mark_threshold(axes: Axes, threshold: float) -> None:
         ha="center",
         va="bottom",
     )
-
-
-def _interval(
-    found: NDArray[np.int64], count: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower end, the share, and the upper end of Wilson's 95 % interval."""
-    z = 1.96
-    share = found / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * np.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    return np.minimum(middle - half, share), share, np.maximum(middle + half, share)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, cast
 import numpy as np
 from numpy.lib import format as npy
 
+from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import reason
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
@@ -61,7 +62,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
                         break
             matrix = np.array(list(kept.values()), dtype=np.float32)  # [V, d]
         except (EOFError, TypeError, ValueError, zlib.error) as error:
-            msg = f"{path.name!r} is no word2vec, GloVe or KeyedVectors file: {reason(error)}"
+            msg = f"{path.name!r} is not a word2vec, GloVe or KeyedVectors file: {reason(error)}"
             raise ValueError(msg) from error
     if not kept or not np.isfinite(matrix).all():
         msg = f"{path.name!r} has {len(kept)} words, it must have some, all with finite numbers"
@@ -73,6 +74,7 @@ def _download(name: str) -> Path:
     if not NAME.fullmatch(name):
         msg = f"vectors {name!r} must be a file, or a name that gensim's downloader knows"
         raise ValueError(msg)
+    require("train", "gensim's downloader")
     from gensim import downloader  # noqa: PLC0415 - one second that no crawl should pay
 
     logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)  # it logs a trace offline

@@ -6,7 +6,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
-from tres_scrapy.training.source import BROKEN, MAX_BYTES, Fault, Record, decode, reason_of
+from tres_scrapy.page.file import reason
+from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
 
 
-def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Fault]:
+def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Unreadable]:
     """Yield the HTML pages among the responses of a WARC file, plain or .gz."""
     url = "start"
     try:
@@ -24,15 +25,15 @@ def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Fault]:
             url = (entry.headers.get("WARC-Target-URI") or "").strip("<>")  # as wget writes
             block = entry.reader.read()
             if len(block) < entry.content_length:
-                yield Fault(f"{name}, {url}", "the file ends within the record")
+                yield Unreadable(f"{name}, {url}", "the file ends within the record")
             elif record := _response(block, url, f"{name}, {url}"):
                 yield record
     except BROKEN as error:
-        yield Fault(f"{name}, after {url}", reason_of(error))
+        yield Unreadable(f"{name}, after {url}", reason(error))
 
 
-def _response(block: bytes, url: str, place: str) -> Record | Fault | None:
-    """Return the page of an HTTP response, None when it is no page."""
+def _response(block: bytes, url: str, place: str) -> Record | Unreadable | None:
+    """Return the page of an HTTP response, None when it is not a page."""
     # a copy, since the iterator stops at the first body that it cannot decode
     response = WarcRecord()
     response.init_headers(WarcRecordType.response, content_length=len(block))
@@ -44,6 +45,6 @@ def _response(block: bytes, url: str, place: str) -> Record | Fault | None:
             return None
         data = response.reader.read(MAX_BYTES)
     except BROKEN as error:
-        return Fault(place, reason_of(error))
+        return Unreadable(place, reason(error))
     kind = response.http_headers.get("Content-Type")
     return {"html": decode(data, kind), "url": url, "place": place}

@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
+from tres_scrapy.page.file import printable
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.training.source import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tres_scrapy.page.text import Page
     from tres_scrapy.topic.pack import Pack
-    from tres_scrapy.training.document import Document
 
 TITLE_LENGTH: Final = 100
 KEYWORDS_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class PageExplanation:
     """The verdict on one document, and what it rests on."""
 
     name: str  # its URL, or where it was read
@@ -105,7 +105,7 @@ class Explanation:
 
 
 @dataclass(slots=True)
-class Tally:
+class Totals:
     """How many documents were judged, and how many of them to which effect."""
 
     judged: int = 0
@@ -114,9 +114,9 @@ class Tally:
     unreadable: int = 0
     foreign: Counter[str] = field(default_factory=Counter)
 
-    def add(self, explanations: Iterable[Explanation]) -> None:
+    def add(self, verdicts: Iterable[PageExplanation]) -> None:
         """Count documents that were judged."""
-        for each in explanations:
+        for each in verdicts:
             self.judged += 1
             self.relevant += each.relevant
             self.without_text += not each.has_text
@@ -137,27 +137,26 @@ class Tally:
         return "; ".join(parts)
 
 
-def explain(pack: Pack, documents: Sequence[Document], *, words: int) -> list[Explanation]:
-    """Return the verdict on each document, and up to `words` words that moved it most.
+def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplanation]:
+    """Return the verdict on each page, with up to `words` words that moved it most.
 
-    All documents are judged in one call, but the words of each take one of their own: with 0 it
-    is left out.
+    All pages are judged in one call of the model; explaining by words takes another call for each.
     """
-    texts = [Text.of(f"{d.title} {d.text}", d.url) for d in documents]
+    texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
     probabilities = pack.probabilities(texts).tolist()
     return [
-        Explanation(
-            name=document.url,
-            title=" ".join(document.title.split()),
+        PageExplanation(
+            name=page.url,
+            title=" ".join(page.title.split()),
             probability=probability,
             threshold=pack.threshold,
-            language=document.language,
+            language=page.language,
             expected_language=pack.language,
             has_text=bool(text.words),
             keywords=dict(pack.keywords.found(text.words).most_common()),
             words=moving_words(pack, text, words),
         )
-        for document, text, probability in zip(documents, texts, probabilities, strict=True)
+        for page, text, probability in zip(pages, texts, probabilities, strict=True)
     ]
 
 

@@ -1,0 +1,24 @@
+"""Extras: packages that a plain crawl does without."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+EXTRAS: Final = {
+    "bench": ("matplotlib",),
+    "dashboard": ("plotly",),
+    "render": ("playwright", "scrapy_playwright"),
+    "train": ("gensim", "plotly", "scipy", "sklearn", "tomli_w"),
+}
+
+
+class ExtraError(ValueError):
+    """Says in one line which packages are missing and how to install them."""
+
+
+def require(extra: str, what: str) -> None:
+    """Raise ExtraError if a package of the extra is missing; `what` is what needs it."""
+    missing = [package for package in EXTRAS[extra] if find_spec(package) is None]
+    if missing:
+        raise ExtraError(f"{what} needs {', '.join(missing)}: pip install 'tres-scrapy[{extra}]'")

@@ -1,0 +1,48 @@
+"""Calibration and threshold of a classifier, from documents that it was not trained on (P 3.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import confusion_matrix_at_thresholds
+
+from tres_scrapy.topic.calibration import Calibration
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PLATEAU: Final = 0.01  # thresholds whose MCC is less than this below the best are as good
+
+
+class Threshold(NamedTuple):
+    """A boundary and the MCC of the decision at it."""
+
+    value: float
+    mcc: float
+
+
+def calibrate(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> Calibration:
+    """Fit slope and intercept to labels; P(relevant) then holds for a mix like these documents."""
+    model = LogisticRegression(C=1.0).fit(logits[:, None], true)
+    return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
+
+
+def best_threshold(true: NDArray[np.bool_], values: NDArray[np.float64]) -> Threshold:
+    """Return the middle of the plateau of thresholds around the best MCC, and that MCC.
+
+    Values are logits or log odds; a document at the threshold is relevant. Without documents of
+    both labels the MCC is 0 and the threshold 0.
+    """
+    tn, fp, fn, tp, falling = confusion_matrix_at_thresholds(true, values, pos_label=True)
+    spread = np.sqrt((tp + fp) * (tn + fn) * (tp + fn) * (tn + fp))
+    mcc = np.divide(tp * tn - fp * fn, spread, out=np.zeros_like(tp), where=spread > 0)
+    if not mcc.any():
+        return Threshold(0.0, 0.0)
+    best = int(np.argmax(mcc))
+    poor = np.flatnonzero(mcc < mcc[best] - PLATEAU)
+    first = int(poor[poor < best].max(initial=-1)) + 1
+    end = int(poor[poor > best].min(initial=len(mcc)))  # at its value the decision is poor
+    below = falling[min(end, len(mcc) - 1)]
+    return Threshold(float(falling[first] + below) / 2, float(mcc[best]))
