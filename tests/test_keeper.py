@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tres_scrapy.refresh.collection import Known
+from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Host, Store
-from tres_scrapy.refresh.errand import Answer, report_of
+from tres_scrapy.refresh.errand import PageAnswer, item_of
 from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
 from tres_scrapy.refresh.main_text import Reading, copy_of
 from tres_scrapy.refresh.roster import POLICIES
@@ -38,7 +38,9 @@ def keep(tmp_path):
             store.close()
         stores.append(Store(tmp_path / "s.sqlite"))
         known = [
-            Known(f"http://h{i % 2}.test/d/{i}", 1.0, 0.0, copy_of("T", OLD) if copies else None)
+            KnownPage(
+                f"http://h{i % 2}.test/d/{i}", 1.0, 0.0, copy_of("T", OLD) if copies else None
+            )
             for i in range(count)
         ]
         return Keeper(stores[-1], replace(OPTIONS, **options), known, now)
@@ -50,7 +52,7 @@ def keep(tmp_path):
 
 def text(words, *, status=200, links=(), **validators):
     reading = Reading("T", words, tuple((url, "") for url in links), copy_of("T", words))
-    return Answer(status, "", "http://end.test/", reading, reading.copy, **validators)
+    return PageAnswer(status, "", "http://end.test/", reading, reading.copy, **validators)
 
 
 def visit(keeper, now, answer):
@@ -63,7 +65,7 @@ def visit(keeper, now, answer):
 
 
 def failed(status=None, error="TimeoutError"):
-    return Answer(status, error)
+    return PageAnswer(status, error)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
     keeper._random = Drawn(0.9)  # no audit
     first, _ = visit(keeper, 100.0, text(OLD, etag='"1"', modified="Fri"))
     assert not first.conditional
-    second, report = visit(keeper, 200.0, Answer(304))
+    second, report = visit(keeper, 200.0, PageAnswer(304))
     assert (second.etag, second.modified) == ('"1"', "Fri")
     assert report.change == "unchanged"
     assert keeper.store.pages()[0].quiet_time == 200
@@ -107,7 +109,7 @@ def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
 
 def test_304_that_was_not_asked_for_is_an_error(keep):
     keeper = keep(1)
-    assert visit(keeper, 100.0, Answer(304, "HTTP 304"))[1].change == "error"
+    assert visit(keeper, 100.0, PageAnswer(304, "HTTP 304"))[1].change == "error"
 
 
 def test_host_whose_validators_hide_a_change_is_not_believed_again(keep):
@@ -245,7 +247,7 @@ def test_items_wait_until_they_are_delivered(keep):
     _, report = visit(keeper, 100.0, text(NEW))
     ((number, kept),) = keep(1, now=200.0).store.outbox()
     assert number == report.visit
-    assert report_of(kept) == report
+    assert item_of(kept) == report
 
 
 def test_min_age_max_age_and_busy_hosts(keep):

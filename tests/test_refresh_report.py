@@ -3,9 +3,9 @@ import re
 import numpy as np
 import pytest
 
-from tres_scrapy.refresh.collection import Known
+from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import Answer
+from tres_scrapy.refresh.errand import PageAnswer
 from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
@@ -14,7 +14,7 @@ from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, hist
 @pytest.fixture
 def keeper(tmp_path):
     known = [
-        Known(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
+        KnownPage(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
         for folder in ("news", "docs")
         for i in range(3)
     ]
@@ -26,7 +26,7 @@ def keeper(tmp_path):
 def visit(keeper, now, words="new text", status=200):
     errand = keeper.next(now)
     copy = copy_of("T", words) if status == 200 else None
-    keeper.book(errand, Answer(status, copy=copy), now)
+    keeper.book(errand, PageAnswer(status, copy=copy), now)
     keeper._asked.clear()  # as if each visit were in a run of its own
     keeper._ready[:] = 0.0
 

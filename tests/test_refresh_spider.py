@@ -171,7 +171,7 @@ def test_changing_web_without_a_network(scrapy, tmp_path):
 def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.refresh.errand import Answer  # noqa: PLC0415
+    from tres_scrapy.refresh.errand import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
     for clock in (begun, begun + 5):
         assert not spider._over()
         errands.append(spider.keeper.next(clock))
-    answer = Answer(200, copy=copy_of("T", OTHER))
+    answer = PageAnswer(200, copy=copy_of("T", OTHER))
     assert first.book(errands[0], answer, clock).change == "changed"
     clock += 6
     assert not spider._over()

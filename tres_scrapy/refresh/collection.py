@@ -20,7 +20,7 @@ class CollectionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPage:
     """A page of the collection: its importance, and what the crawl has kept of it, if anything."""
 
     url: str
@@ -29,7 +29,7 @@ class Known:
     copy: Copy | None
 
 
-def read_collection(path: Path) -> Iterator[Known]:
+def read_collection(path: Path) -> Iterator[KnownPage]:
     """Yield each page once; CollectionError: the file cannot be read, or a line has no URL.
 
     A line is a JSON object with `url`; `final_url`, `title`, `text`, `fetched_at`, `probability`
@@ -53,7 +53,7 @@ def read_collection(path: Path) -> Iterator[Known]:
         )
 
 
-def _known(line: str, place: str) -> Known:
+def _known(line: str, place: str) -> KnownPage:
     try:
         row = json.loads(line)
         url = canonicalise(str(row["url"]))
@@ -64,7 +64,7 @@ def _known(line: str, place: str) -> Known:
         raise CollectionError(msg)
     text = row.get("text")
     copy = copy_of(str(row.get("title") or ""), str(text), loose=True) if text else None
-    return Known(url, _weight(row, place), _time(row, place), copy)
+    return KnownPage(url, _weight(row, place), _time(row, place), copy)
 
 
 def _weight(row: dict[str, Any], place: str) -> float:

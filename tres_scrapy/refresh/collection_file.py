@@ -58,7 +58,7 @@ class StoreError(RuntimeError):
 
 
 @dataclass(slots=True)
-class Row:
+class PageRow:
     """A page as the store has it; times in seconds since 1970, counts of visits."""
 
     id: int
@@ -151,7 +151,7 @@ class Store:
         """Close the file."""
         self._connection.close()
 
-    def add_pages(self, pages: Iterable[Row]) -> int:
+    def add_pages(self, pages: Iterable[PageRow]) -> int:
         """Add the pages whose URLs are new, their ids left to the table; return how many."""
         marks = ", ".join("?" * 21)
         before = self._one("SELECT count(*) FROM page")
@@ -163,10 +163,10 @@ class Store:
             )
         return int(self._one("SELECT count(*) FROM page") - before)
 
-    def pages(self) -> list[Row]:
+    def pages(self) -> list[PageRow]:
         """Return all pages in the order of their ids."""
         query = f"SELECT {PAGE} FROM page ORDER BY id"  # noqa: S608 - our own names
-        return [Row.read(values) for values in self._connection.execute(query)]
+        return [PageRow.read(values) for values in self._connection.execute(query)]
 
     def hosts(self) -> dict[str, Host]:
         """Return what is known of hosts by name."""
@@ -233,7 +233,7 @@ class Store:
         """Forget a visit whose request did not leave."""
         self._connection.execute("DELETE FROM visit WHERE id = ?", (visit,))
 
-    def book(self, visit: VisitRow, page: Row, hosts: dict[str, Host]) -> None:
+    def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
         """Write down a visit, its page, its host, its item and its links: all of it or nothing."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
         with self._transaction() as connection:

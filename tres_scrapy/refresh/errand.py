@@ -26,7 +26,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PageAnswer:
     """What came of a request: a status or, without one, the name of what failed."""
 
     status: int | None
@@ -39,7 +39,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Report:
+class VisitItem:
     """An item: what a visit has found."""
 
     url: str
@@ -61,7 +61,7 @@ class Report:
     found: list[str] = field(default_factory=list)
 
 
-def report_of(text: str) -> Report:
+def item_of(text: str) -> VisitItem:
     """Return an item from the text that the store has kept of it."""
     values: dict[str, Any] = json.loads(text)
-    return Report(**values)
+    return VisitItem(**values)

@@ -58,7 +58,7 @@ class FgDqnBandit:
         self._waited = np.ones(arms)  # X
         self._changed = np.zeros(arms)  # Y
         self._out: dict[int, deque[State]] = defaultdict(deque)  # states of choices without result
-        self._replay = Replay(options.replay_capacity, 2 * arms)
+        self._replay = ArmReplay(options.replay_capacity, 2 * arms)
         self.slots = 0
 
     @property
@@ -100,7 +100,7 @@ class FgDqnBandit:
         if len(self._replay) >= self.options.batch_size:
             self._learn()
 
-    def loss(self, batch: Batch) -> torch.Tensor:
+    def loss(self, batch: ArmBatch) -> torch.Tensor:
         """Return half the mean squared Bellman error; max Q of the next state has its gradient.
 
         That gradient is what sets FG-DQN apart from DQN, and it needs no target network.
@@ -139,7 +139,7 @@ class FgDqnBandit:
 
 
 @dataclass(frozen=True)
-class Batch:
+class ArmBatch:
     """Experiences (Z, U, R, Z'): [B, 2K], [B], [B], [B, 2K]."""
 
     states: torch.Tensor
@@ -148,7 +148,7 @@ class Batch:
     following: torch.Tensor
 
 
-class Replay:
+class ArmReplay:
     """The last `capacity` experiences."""
 
     def __init__(self, capacity: int, size: int) -> None:
@@ -168,11 +168,11 @@ class Replay:
         self._arms[place], self._rewards[place] = arm, reward
         self._added += 1
 
-    def batch(self, size: int, random: np.random.Generator) -> Batch:
+    def batch(self, size: int, random: np.random.Generator) -> ArmBatch:
         """Draw `size` experiences uniformly with replacement."""
         drawn = random.integers(len(self), size=size)
         columns = (self._states, self._arms, self._rewards, self._following)
-        return Batch(*(torch.from_numpy(column[drawn]) for column in columns))
+        return ArmBatch(*(torch.from_numpy(column[drawn]) for column in columns))
 
 
 def _network(sizes: tuple[int, ...], generator: torch.Generator) -> nn.Sequential:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import allocate_within, chance
 from tres_scrapy.refresh.bandit import Floats, Mask
-from tres_scrapy.refresh.page_policy import Pages
+from tres_scrapy.refresh.page_policy import PageTable
 from tres_scrapy.refresh.rate import pooled_rates
 
 
@@ -24,7 +24,7 @@ class Bounds:
 class IntervalPolicy:
     """Fetches the page that is due first, also before it is: a permit is never left unused."""
 
-    def __init__(self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int) -> None:
+    def __init__(self, pages: PageTable, intervals: Floats, bounds: Bounds, seed: int) -> None:
         self.pages, self.bounds, self._random = pages, bounds, np.random.default_rng(seed)
         self.intervals = np.clip(intervals, bounds.least, bounds.most)
         self._factors = self._jittered(len(pages))
@@ -46,7 +46,7 @@ class IntervalPolicy:
 
 
 @dataclass(frozen=True)
-class Rule:
+class IntervalRule:
     """How the interval of a page follows what a visit found.
 
     `shrink` is its share that is left after a change, `grow` the share that it grows by otherwise;
@@ -59,14 +59,19 @@ class Rule:
     halves: bool = True
 
 
-STORM, NUTCH = Rule(), Rule(shrink=0.8, grow=0.2, halves=False)
+STORM, NUTCH = IntervalRule(), IntervalRule(shrink=0.8, grow=0.2, halves=False)
 
 
 class AdaptivePolicy(IntervalPolicy):
     """The interval rule that users of recrawlers know: shorter after a change, else longer."""
 
     def __init__(
-        self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int, rule: Rule = STORM
+        self,
+        pages: PageTable,
+        intervals: Floats,
+        bounds: Bounds,
+        seed: int,
+        rule: IntervalRule = STORM,
     ) -> None:
         super().__init__(pages, intervals, bounds, seed)
         self._rule = rule
@@ -91,7 +96,7 @@ class StaticPolicy(IntervalPolicy):
 
     floor = 0.02
 
-    def __init__(self, pages: Pages, pace: float, bounds: Bounds, seed: int) -> None:
+    def __init__(self, pages: PageTable, pace: float, bounds: Bounds, seed: int) -> None:
         super().__init__(pages, np.full(len(pages), len(pages) / pace), bounds, seed)
         self._pace = pace
         self._period = int(np.clip(len(pages) // 200, 1, 500))  # visits between two solutions

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tres_scrapy.refresh.bandit import Floats, Mask
-from tres_scrapy.refresh.collection import Known
-from tres_scrapy.refresh.collection_file import Host, Row, RunRow, Store, VisitRow
-from tres_scrapy.refresh.errand import Answer, Errand, Report
+from tres_scrapy.refresh.collection import KnownPage
+from tres_scrapy.refresh.collection_file import Host, PageRow, RunRow, Store, VisitRow
+from tres_scrapy.refresh.errand import Errand, PageAnswer, VisitItem
 from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
 from tres_scrapy.refresh.interval import Bounds, IntervalPolicy
 from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, compare, distance
-from tres_scrapy.refresh.page_policy import Ints, Pages, oldest
+from tres_scrapy.refresh.page_policy import Ints, PageTable, oldest
 from tres_scrapy.refresh.rate import pooled_rates
 from tres_scrapy.refresh.roster import PolicySetup, agent_of, make_policy
 
@@ -57,7 +57,7 @@ class Keeper:
     """
 
     def __init__(
-        self, store: Store, options: KeeperOptions, known: Iterable[Known], now: float
+        self, store: Store, options: KeeperOptions, known: Iterable[KnownPage], now: float
     ) -> None:
         self.store, self.options = store, options
         self.added = store.add_pages(_row(page, now) for page in known)
@@ -152,14 +152,14 @@ class Keeper:
         self._ready[errand.place] = now + min(self.options.max_age, DAY)
         self.policy.end(errand.place, None, now)
 
-    def book(self, errand: Errand, answer: Answer, now: float) -> Report:
+    def book(self, errand: Errand, answer: PageAnswer, now: float) -> VisitItem:
         """Write down what came of a request, and return its item."""
         place = errand.place
         row = self.rows[place]
         before = row.copy
         age = now - row.last_seen
         change, lanes = self._judge(row, errand, answer)
-        report = Report(row.url, change, errand.visit, answer.status, answer.url, age=age)
+        report = VisitItem(row.url, change, errand.visit, answer.status, answer.url, age=age)
         report.distance, report.error = lanes, answer.error
         report.old_hash = before.hash.hex() if before else ""
         observed = self._observe(row, place, change, now)
@@ -214,11 +214,11 @@ class Keeper:
         self._pace = run.budget / max(period, 1.0)
         return run
 
-    def _pages(self) -> Pages:
+    def _pages(self) -> PageTable:
         rows = self.rows
         groups = number([group_name(row.url) for row in rows])
         kinds = number([kind_name(row.url) for row in rows])
-        pages = Pages(np.array([row.weight for row in rows]), groups, (kinds, groups))
+        pages = PageTable(np.array([row.weight for row in rows]), groups, (kinds, groups))
         pages.fetched = np.array([row.last_seen for row in rows])
         pages.changes = np.array([float(row.changes) for row in rows])
         pages.changed_time = np.array([row.changed_time for row in rows])
@@ -245,7 +245,7 @@ class Keeper:
                 return oldest(self.pages, urgent)
         return self.policy.select(now, allowed)
 
-    def _validators(self, row: Row, place: int) -> tuple[str | None, str | None]:
+    def _validators(self, row: PageRow, place: int) -> tuple[str | None, str | None]:
         """Return the validators to send; none where they cannot be relied on or are to be tried."""
         host = self._hosts.get(self.host_names[self.host_of[place]], Host())
         if row.copy is None or row.copy.loose or row.errors or row.misses or row.gone or host.lies:
@@ -255,7 +255,7 @@ class Keeper:
             return None, None
         return row.etag, row.modified
 
-    def _ready_at(self, row: Row) -> float:
+    def _ready_at(self, row: PageRow) -> float:
         """Return when a page may be asked for again; one without a copy may at once.
 
         A run without a horizon asks for a page once.
@@ -266,7 +266,7 @@ class Keeper:
             return row.retry_at
         return max(row.last_seen + self.options.min_age, row.retry_at)
 
-    def _judge(self, row: Row, errand: Errand, answer: Answer) -> tuple[str, int | None]:
+    def _judge(self, row: PageRow, errand: Errand, answer: PageAnswer) -> tuple[str, int | None]:
         """Return what a visit has found, and in how many lanes the texts differ."""
         if answer.status == NOT_MODIFIED and errand.conditional:
             return SAME, 0
@@ -283,7 +283,7 @@ class Keeper:
             return NEW, None
         return compare(row.copy, copy, self.options.minor), distance(row.copy, copy)
 
-    def _observe(self, row: Row, place: int, change: str, now: float) -> bool | None:
+    def _observe(self, row: PageRow, place: int, change: str, now: float) -> bool | None:
         """Let the statistics and the policy learn; None: there is nothing to learn."""
         if change in {ERROR, GONE}:
             self._put_off(row, change, now)
@@ -306,7 +306,7 @@ class Keeper:
         row.retry_at, row.gone = 0.0, False
         return observed
 
-    def _put_off(self, row: Row, change: str, now: float) -> None:
+    def _put_off(self, row: PageRow, change: str, now: float) -> None:
         """Say when a page that has failed is tried again: what is gone may come back."""
         options = self.options
         row.errors += change == ERROR and not row.misses
@@ -314,7 +314,7 @@ class Keeper:
         turns = row.errors + row.misses - 1
         row.retry_at = now + min(options.retry * 2.0 ** min(turns, 60), options.max_age)
 
-    def _keep(self, row: Row, answer: Answer, change: str) -> None:
+    def _keep(self, row: PageRow, answer: PageAnswer, change: str) -> None:
         """Keep the copy and its validators, and learn what the host's are worth."""
         if answer.status == NOT_MODIFIED or answer.copy is None or change in {ERROR, GONE}:
             return
@@ -330,7 +330,7 @@ class Keeper:
         row.etag, row.modified = validators
 
     def _describe(
-        self, report: Report, row: Row, answer: Answer, now: float, *, first: bool
+        self, report: VisitItem, row: PageRow, answer: PageAnswer, now: float, *, first: bool
     ) -> list[int]:
         """Complete the item; return the hashes of the links that were not seen before."""
         report.fetched_at, report.changed_at = _iso(now), _iso(row.last_change)
@@ -367,9 +367,9 @@ class Keeper:
             self.store.keep("network", agent.slots.to_bytes(8, "big") + weights)
 
 
-def _row(page: Known, now: float) -> Row:
+def _row(page: KnownPage, now: float) -> PageRow:
     seen = now if page.fetched is None else min(page.fetched, now)
-    return Row(0, page.url, page.weight, seen, seen, copy=page.copy)
+    return PageRow(0, page.url, page.weight, seen, seen, copy=page.copy)
 
 
 def _iso(seconds: float | None) -> str:

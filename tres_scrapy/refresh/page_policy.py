@@ -13,7 +13,7 @@ from tres_scrapy.refresh.bandit import Bandit, Floats, Mask
 Ints = NDArray[np.int64]
 
 
-class Pages:
+class PageTable:
     """What is known of n pages, a column each; times are in seconds, or slots of a simulation.
 
     `fetched` is when a page was last seen; `changes` counts the visits that found it changed,
@@ -46,8 +46,8 @@ class Pages:
         return np.bincount(self.arms, self.weights) / np.maximum(np.bincount(self.arms), 1)
 
 
-class Policy(Protocol):
-    """Chooses the page to fetch next; Pages is up to date when it is told of a visit."""
+class PagePolicy(Protocol):
+    """Chooses the page to fetch next; PageTable is up to date when it is told of a visit."""
 
     def select(self, now: float, allowed: Mask) -> int:
         """Return one of the pages that are allowed, [n], of which there is one at least."""
@@ -79,7 +79,7 @@ class UniformPolicy:
 class RoundRobinPolicy(UniformPolicy):
     """The page whose last visit is longest ago."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: PageTable) -> None:
         self._pages = pages
 
     def select(self, now: float, allowed: Mask) -> int:
@@ -90,7 +90,7 @@ class RoundRobinPolicy(UniformPolicy):
 class BanditPolicy:
     """The page of a bandit's arm whose last visit is longest ago: the paper's pointer M_k."""
 
-    def __init__(self, pages: Pages, bandit: Bandit) -> None:
+    def __init__(self, pages: PageTable, bandit: Bandit) -> None:
         self._pages, self.bandit = pages, bandit
         self._count = int(pages.arms.max()) + 1
 
@@ -109,6 +109,6 @@ class BanditPolicy:
         self.bandit.end(int(self._pages.arms[page]), changed)
 
 
-def oldest(pages: Pages, allowed: Mask) -> int:
+def oldest(pages: PageTable, allowed: Mask) -> int:
     """Return the first of the allowed pages that were seen longest ago."""
     return int(np.argmin(np.where(allowed, pages.fetched, np.inf)))

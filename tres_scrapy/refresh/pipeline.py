@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 
 from tres_scrapy.config.config import ConfigError
 from tres_scrapy.export.json_lines import mend
-from tres_scrapy.refresh.errand import Report
+from tres_scrapy.refresh.errand import VisitItem
 from tres_scrapy.refresh.settings import RefreshConfig
 
 
@@ -47,7 +47,7 @@ class RefreshPipeline:
                 file.close()
 
     def process_item(self, item: Any) -> Any:
-        if not isinstance(item, Report) or self._file is None:
+        if not isinstance(item, VisitItem) or self._file is None:
             return item
         if self._found is not None and item.found:
             self._found.write("".join(f"{url}\n" for url in item.found))

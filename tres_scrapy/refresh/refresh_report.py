@@ -31,7 +31,7 @@ KINDS: Final = ("changed", "minor", "unchanged", "new", "gone", "error")
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PastVisit:
     """An answered request of the store's history."""
 
     place: int
@@ -75,18 +75,20 @@ def write_report(path: Path, keeper: Keeper, now: float) -> None:
         file.write(text.encode(errors="replace"))
 
 
-def history(keeper: Keeper) -> list[Visit]:
+def history(keeper: Keeper) -> list[PastVisit]:
     """Return all answered visits of the collection in their order."""
     places = {row.id: place for place, row in enumerate(keeper.rows)}
     return [
-        Visit(places[page], time, gap, change, bool(conditional))
+        PastVisit(places[page], time, gap, change, bool(conditional))
         for page, _, time, gap, change, conditional in keeper.store.history()
         if page in places
     ]
 
 
 def expected_freshness(
-    keeper: Keeper, visits: list[Visit], moments: np.ndarray[tuple[int], np.dtype[np.float64]]
+    keeper: Keeper,
+    visits: list[PastVisit],
+    moments: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the share of the copies that were fresh at each of the rising moments, [m].
 
@@ -107,7 +109,7 @@ def expected_freshness(
     return shares
 
 
-def arms_of(keeper: Keeper, visits: list[Visit]) -> list[Arm]:
+def arms_of(keeper: Keeper, visits: list[PastVisit]) -> list[Arm]:
     """Return the arms, the most asked first."""
     pages, rates = keeper.pages, keeper.rates() * DAY
     names: dict[int, Counter[str]] = {}
@@ -167,7 +169,9 @@ def _state(keeper: Keeper, place: int, now: float) -> str:
     return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
 
 
-def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> dict[str, Markup]:
+def _draw(
+    keeper: Keeper, visits: list[PastVisit], arms: list[Arm], now: float
+) -> dict[str, Markup]:
     if not visits:
         return {}
     figures: dict[str, Figure] = {}
@@ -180,7 +184,7 @@ def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> d
         return {name: svg_of(figure) for name, figure in figures.items()}
 
 
-def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[Visit], now: float) -> None:
+def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[PastVisit], now: float) -> None:
     axes = figure.subplots()
     start = min(row.first_seen for row in keeper.rows)
     moments = np.linspace(min(start, visits[0].time), max(now, visits[-1].time), POINTS)

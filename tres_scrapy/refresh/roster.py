@@ -13,8 +13,8 @@ from tres_scrapy.refresh.fgdqn import FgDqnBandit, FgDqnOptions
 from tres_scrapy.refresh.interval import AdaptivePolicy, Bounds, StaticPolicy
 from tres_scrapy.refresh.page_policy import (
     BanditPolicy,
-    Pages,
-    Policy,
+    PagePolicy,
+    PageTable,
     RoundRobinPolicy,
     UniformPolicy,
 )
@@ -29,7 +29,7 @@ class PolicySetup:
     `intervals` are those that an interrupted run has left, [n], not a number where there is none.
     """
 
-    pages: Pages
+    pages: PageTable
     pace: float
     bounds: Bounds
     seed: int
@@ -37,12 +37,12 @@ class PolicySetup:
     intervals: Floats
 
 
-def make_policy(name: str, setup: PolicySetup) -> Policy:
+def make_policy(name: str, setup: PolicySetup) -> PagePolicy:
     """Return a policy; it knows what the visits before have found."""
     return POLICIES[name](setup)
 
 
-def agent_of(policy: Policy) -> FgDqnBandit | None:
+def agent_of(policy: PagePolicy) -> FgDqnBandit | None:
     """Return the FG-DQN in a policy, whose network is worth keeping."""
     bandit = policy.bandit if isinstance(policy, BanditPolicy) else None
     if isinstance(bandit, SwitchingBandit):
@@ -50,11 +50,11 @@ def agent_of(policy: Policy) -> FgDqnBandit | None:
     return bandit if isinstance(bandit, FgDqnBandit) else None
 
 
-def _static(setup: PolicySetup) -> Policy:
+def _static(setup: PolicySetup) -> PagePolicy:
     return StaticPolicy(setup.pages, setup.pace, setup.bounds, setup.seed)
 
 
-def _adaptive(setup: PolicySetup) -> Policy:
+def _adaptive(setup: PolicySetup) -> PagePolicy:
     first = np.full(len(setup.pages), len(setup.pages) / setup.pace)
     known = np.isfinite(setup.intervals)
     intervals = np.where(known, setup.intervals, first)
@@ -71,11 +71,11 @@ def _thompson(setup: PolicySetup, *, by_importance: bool) -> ThompsonBandit:
     return bandit
 
 
-def _ts(setup: PolicySetup) -> Policy:
+def _ts(setup: PolicySetup) -> PagePolicy:
     return BanditPolicy(setup.pages, _thompson(setup, by_importance=False))
 
 
-def _ts_importance(setup: PolicySetup) -> Policy:
+def _ts_importance(setup: PolicySetup) -> PagePolicy:
     return BanditPolicy(setup.pages, _thompson(setup, by_importance=True))
 
 
@@ -83,25 +83,25 @@ def _agent(setup: PolicySetup) -> FgDqnBandit:
     return FgDqnBandit(setup.pages.arm_weights(), FgDqnOptions(), setup.seed)
 
 
-def _fgdqn(setup: PolicySetup) -> Policy:
+def _fgdqn(setup: PolicySetup) -> PagePolicy:
     return BanditPolicy(setup.pages, _agent(setup))
 
 
-def _ts_then_dqn(setup: PolicySetup) -> Policy:
+def _ts_then_dqn(setup: PolicySetup) -> PagePolicy:
     left = SWITCH - int(setup.pages.changes.sum() + setup.quiet.sum())
     first = _thompson(setup, by_importance=False)
     return BanditPolicy(setup.pages, SwitchingBandit(first, _agent(setup), left))
 
 
-def _round_robin(setup: PolicySetup) -> Policy:
+def _round_robin(setup: PolicySetup) -> PagePolicy:
     return RoundRobinPolicy(setup.pages)
 
 
-def _uniform(setup: PolicySetup) -> Policy:
+def _uniform(setup: PolicySetup) -> PagePolicy:
     return UniformPolicy(np.random.default_rng(setup.seed))
 
 
-POLICIES: Final[dict[str, Callable[[PolicySetup], Policy]]] = {
+POLICIES: Final[dict[str, Callable[[PolicySetup], PagePolicy]]] = {
     "static": _static,
     "fgdqn": _fgdqn,
     "ts": _ts,

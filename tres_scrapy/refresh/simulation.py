@@ -13,7 +13,7 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import chance
 from tres_scrapy.refresh.bandit import Floats
-from tres_scrapy.refresh.page_policy import Pages, Policy
+from tres_scrapy.refresh.page_policy import PagePolicy, PageTable
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Experiment:
         rates = np.array(self.rates)
         return rates if self.bernoulli else chance(rates)
 
-    def pages(self) -> Pages:
+    def pages(self) -> PageTable:
         """Return the pages, an arm and a group for each kind."""
         arms = np.repeat(np.arange(len(self.counts)), self.counts)
-        return Pages(np.array(self.weights)[arms], arms)
+        return PageTable(np.array(self.weights)[arms], arms)
 
 
 SINGLE: Final = Experiment("single", (1, 1, 1, 1), (0.6, 0.08, 0.01, 0.3))
@@ -65,7 +65,7 @@ class Trace:
 
 def simulate(
     experiment: Experiment,
-    make: Callable[[Pages, np.random.Generator], Policy],
+    make: Callable[[PageTable, np.random.Generator], PagePolicy],
     slots: int,
     seed: int,
 ) -> Trace:
@@ -102,7 +102,7 @@ class IndexPolicy:
     how long pages are fresh.
     """
 
-    def __init__(self, pages: Pages, chances: Floats, *, freshness: bool) -> None:
+    def __init__(self, pages: PageTable, chances: Floats, *, freshness: bool) -> None:
         self._pages, self._chances = pages, chances
         self._worth = pages.weights / (chances if freshness else 1)
 

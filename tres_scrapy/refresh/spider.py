@@ -29,7 +29,7 @@ from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import Answer, Errand, Report, report_of
+from tres_scrapy.refresh.errand import Errand, PageAnswer, VisitItem, item_of
 from tres_scrapy.refresh.keeper import ERROR, Keeper
 from tres_scrapy.refresh.main_text import copy_of_bytes, read
 from tres_scrapy.refresh.pipeline import RefreshPipeline, written
@@ -127,9 +127,9 @@ class RefreshSpider(Spider):
             except TimeoutError:
                 continue
 
-    def _undelivered(self) -> list[Report]:
+    def _undelivered(self) -> list[VisitItem]:
         """Return the items that a killed run has booked and its file does not have."""
-        reports = [report_of(text) for _, text in self._store.outbox()]
+        reports = [item_of(text) for _, text in self._store.outbox()]
         have = written(self.config.beside(self.config.output, "jsonl")) if reports else set()
         for report in reports:
             if (report.url, report.fetched_at) in have:
@@ -144,7 +144,7 @@ class RefreshSpider(Spider):
             copy = reading.copy
         elif response.status == 200:
             copy = copy_of_bytes(response.body)
-        answer = Answer(
+        answer = PageAnswer(
             response.status,
             "" if copy or response.status == 304 else f"HTTP {response.status}",
             response.url,
@@ -164,7 +164,7 @@ class RefreshSpider(Spider):
             self.keeper.take_back(errand, self._now())
             self._answered.set()
             return None
-        return self._book(errand, Answer(None, type(failure.value).__name__))
+        return self._book(errand, PageAnswer(None, type(failure.value).__name__))
 
     def closed(self, reason: str) -> None:
         """Say what was found, write the report, and leave a run that was interrupted open."""
@@ -224,7 +224,7 @@ class RefreshSpider(Spider):
             dont_filter=True,
         )
 
-    def _book(self, errand: Errand, answer: Answer) -> Report | None:
+    def _book(self, errand: Errand, answer: PageAnswer) -> VisitItem | None:
         self._out.pop(errand.visit, None)
         self._answered.set()
         try:
@@ -261,7 +261,7 @@ class RefreshSpider(Spider):
         deferred_from_coro(self.crawler.engine.close_spider_async(reason=STORE_FAILED))
 
     def _delivered(self, item: Any) -> None:
-        if isinstance(item, Report):
+        if isinstance(item, VisitItem):
             self._store.delivered(item.visit)
 
     def _idle(self) -> None:
