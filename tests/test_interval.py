@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.page_policy import PageTable, RoundRobinPolicy
+from tres_scrapy.refresh.page_policy import RoundRobinPolicy
+from tres_scrapy.refresh.page_table import PageTable
 from tres_scrapy.refresh.simulation import SINGLE, Experiment, simulate
 
 

@@ -2,8 +2,8 @@ import json
 
 from scrapy.utils.test import get_crawler
 
-from tres_scrapy.refresh.errand import VisitItem
-from tres_scrapy.refresh.pipeline import RefreshPipeline, written
+from tres_scrapy.refresh.pipeline import RefreshPipeline
+from tres_scrapy.refresh.visit_item import VisitItem, written
 
 
 def report(number, **facts):

@@ -6,7 +6,8 @@ import pytest
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import PageAnswer
-from tres_scrapy.refresh.keeper import Keeper, KeeperOptions
+from tres_scrapy.refresh.keeper import Keeper
+from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
 
@@ -42,7 +43,7 @@ def test_report_is_one_file_without_scripts_that_escapes_what_strangers_write(ke
     assert "<script" not in text
     assert "/&lt;0&gt;" in text
     assert text.count("<svg") == 3
-    assert "gone; asked for again from" in text
+    assert "gone; next request from" in text
     assert not re.search(r"(?:src|href)=.http", text)
 
 

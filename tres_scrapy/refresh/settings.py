@@ -18,7 +18,7 @@ from tres_scrapy.config.config import (
     suggestion,
 )
 from tres_scrapy.config.parser import duration, flag, number, one_of, whole
-from tres_scrapy.refresh.keeper import KeeperOptions
+from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.roster import POLICIES
 
 # Settings of the crawl that mean the same here
