@@ -28,7 +28,7 @@ class PolicySetup:
     """What a policy is made from: `pace` in requests a second.
 
     `quiet` counts the visits of each page without a change, [n]. `intervals` are those kept from
-    an earlier run, [n], NaN where there is none.
+    an earlier run, [n], NaN where unknown.
     """
 
     pages: PageTable
