@@ -18,10 +18,11 @@ from tres_scrapy.refresh.bandit import (
 )
 from tres_scrapy.refresh.fgdqn import FgDqnBandit, FgDqnOptions, State
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.page_policy import BanditPolicy, Pages, Policy, RoundRobinPolicy
+from tres_scrapy.refresh.page_policy import BanditPolicy, PagePolicy, RoundRobinPolicy
+from tres_scrapy.refresh.page_table import PageTable
 from tres_scrapy.refresh.simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
 
-Make = Callable[[Pages, np.random.Generator], Policy]
+Make = Callable[[PageTable, np.random.Generator], PagePolicy]
 
 GREEDY = 2_000  # slots after training in which FG-DQN chooses by Q alone
 RUNS, FEW = 10, 3
@@ -52,7 +53,7 @@ class Case:
 class TrainedPolicy(BanditPolicy):
     """FG-DQN that no longer explores or learns after some slots."""
 
-    def __init__(self, pages: Pages, bandit: FgDqnBandit, slots: int) -> None:
+    def __init__(self, pages: PageTable, bandit: FgDqnBandit, slots: int) -> None:
         super().__init__(pages, bandit)
         self._agent, self._slots = bandit, slots
 
@@ -67,7 +68,7 @@ class ScaledFgDqnBandit(FgDqnBandit):
 
     def __init__(
         self,
-        pages: Pages,
+        pages: PageTable,
         options: FgDqnOptions,
         seed: int,
         scale: Callable[[Floats], Floats],
@@ -143,12 +144,12 @@ def _bandit(make: Callable[[np.random.Generator], Bandit]) -> Make:
     return lambda pages, random: BanditPolicy(pages, make(random))
 
 
-def _adaptive(pages: Pages, *, storm: bool) -> AdaptivePolicy:
+def _adaptive(pages: PageTable, *, storm: bool) -> AdaptivePolicy:
     first = np.full(len(pages), float(len(pages)))
     return AdaptivePolicy(pages, first, Bounds(least=1), 0, STORM if storm else NUTCH)
 
 
-def _ts(pages: Pages, random: np.random.Generator) -> Policy:
+def _ts(pages: PageTable, random: np.random.Generator) -> PagePolicy:
     return BanditPolicy(pages, ThompsonBandit(np.ones(len(pages.arm_weights())), random))
 
 
@@ -164,7 +165,7 @@ def _trained(options: FgDqnOptions) -> Make:
     )
 
 
-def _ts_then_dqn(pages: Pages, random: np.random.Generator) -> Policy:
+def _ts_then_dqn(pages: PageTable, random: np.random.Generator) -> PagePolicy:
     weights = pages.arm_weights()
     agent = FgDqnBandit(weights, FgDqnOptions(), _seed(random))
     first = ThompsonBandit(np.ones(len(weights)), random)

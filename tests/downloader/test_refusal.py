@@ -14,9 +14,9 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.downloader.private_address import PrivateAddressError
 from tres_scrapy.downloader.refusal import (
     BoundedCompression,
+    FetchRefusedError,
     MetaRefreshes,
     Redirects,
-    RefusedError,
     failure_of,
     give_kinds,
 )
@@ -42,14 +42,14 @@ def middleware_of(cls):
     ],
 )
 def test_limits_of_scrapy_have_kinds(cls, response, kind):
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(FetchRefusedError) as caught:
         middleware_of(cls).process_response(Request(URL), response)
     assert caught.value.kind == kind
 
 
 def test_forbidden_page_has_a_kind():
     rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(FetchRefusedError) as caught:
         middleware_of(RobotsMiddleware).process_request_2(rules, Request(URL))
     assert caught.value.kind == "robots"
 
@@ -58,7 +58,7 @@ def test_forbidden_page_has_a_kind():
     ("error", "failure"),
     [
         (HttpError(Response(URL, 503)), Failure("http_503")),
-        (RefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
+        (FetchRefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
         (PrivateAddressError("10.0.0.1"), Failure("private_address")),
         (IgnoreRequest("by another middleware"), Failure("ignored")),
         (TimeoutError(), Failure("TimeoutError", reached=False)),

@@ -2,7 +2,8 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.refresh.collection_file import Host, Row, Store, StoreError, VisitRow
+from tres_scrapy.refresh.collection_file import Store, StoreError
+from tres_scrapy.refresh.collection_row import Host, PageRow, VisitRow
 from tres_scrapy.refresh.main_text import copy_of
 
 
@@ -14,7 +15,7 @@ def store(tmp_path):
 
 
 def page(url="http://a.test/", **columns):
-    return Row(0, url, 1.0, 5.0, 5.0, **columns)
+    return PageRow(0, url, 1.0, 5.0, 5.0, **columns)
 
 
 def booked(store, visit, row, item="{}"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tres_scrapy.refresh.bandit import ThompsonBandit
-from tres_scrapy.refresh.fgdqn import Batch, FgDqnBandit, FgDqnOptions, Replay
+from tres_scrapy.refresh.fgdqn import ArmBatch, ArmReplay, FgDqnBandit, FgDqnOptions
 from tres_scrapy.refresh.page_policy import BanditPolicy
 from tres_scrapy.refresh.simulation import SINGLE, simulate
 
@@ -20,14 +20,14 @@ def random_batch(size=32):
     generator = torch.Generator().manual_seed(1)
     states, following = torch.randn(2, size, 6, generator=generator)
     arms = torch.randint(3, (size,), generator=generator)
-    return Batch(states, arms, torch.rand(size, generator=generator), following)
+    return ArmBatch(states, arms, torch.rand(size, generator=generator), following)
 
 
 def bias_gradient(options):
     """Return the gradient of the loss by the output biases, and the two parts Eq. 9 says it has."""
     agent, batch = FgDqnBandit(WEIGHTS, options, 0), random_batch()
     agent.network.double()
-    batch = Batch(
+    batch = ArmBatch(
         batch.states.double(), batch.arms, batch.rewards.double(), batch.following.double()
     )
     agent.loss(batch).backward()
@@ -96,7 +96,7 @@ def test_exploration_falls_to_its_floor():
 
 
 def test_replay_forgets_the_oldest():
-    replay = Replay(3, 1)
+    replay = ArmReplay(3, 1)
     for number in range(5):
         replay.add(np.array([number], np.float32), number, 0.0, np.zeros(1, np.float32))
     assert len(replay) == 3

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.page_policy import Pages, RoundRobinPolicy
+from tres_scrapy.refresh.page_policy import RoundRobinPolicy
+from tres_scrapy.refresh.page_table import PageTable
 from tres_scrapy.refresh.simulation import SINGLE, Experiment, simulate
 
 
 def pages_of(count, groups=None):
-    return Pages(np.ones(count), np.zeros(count, int) if groups is None else np.array(groups))
+    return PageTable(np.ones(count), np.zeros(count, int) if groups is None else np.array(groups))
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tres_scrapy.refresh.collection import Known
-from tres_scrapy.refresh.collection_file import Host, Store
-from tres_scrapy.refresh.errand import Answer, report_of
+from tres_scrapy.refresh.collection import KnownPage
+from tres_scrapy.refresh.collection_file import Store
+from tres_scrapy.refresh.collection_row import Host
+from tres_scrapy.refresh.errand import PageAnswer
 from tres_scrapy.refresh.keeper import Keeper
+from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import Reading, copy_of
 from tres_scrapy.refresh.roster import POLICIES
-from tres_scrapy.refresh.settings import KeeperOptions
+from tres_scrapy.refresh.visit_item import item_of
 
 OLD, NEW, NEAR = (
     " ".join(f"{word}{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200))
@@ -39,7 +41,9 @@ def keep(tmp_path):
             store.close()
         stores.append(Store(tmp_path / "s.sqlite"))
         known = [
-            Known(f"http://h{i % 2}.test/d/{i}", 1.0, 0.0, copy_of("T", OLD) if copies else None)
+            KnownPage(
+                f"http://h{i % 2}.test/d/{i}", 1.0, 0.0, copy_of("T", OLD) if copies else None
+            )
             for i in range(count)
         ]
         return Keeper(stores[-1], replace(OPTIONS, **options), known, now)
@@ -51,7 +55,7 @@ def keep(tmp_path):
 
 def text(words, *, status=200, links=(), **validators):
     reading = Reading("T", words, tuple((url, "") for url in links), copy_of("T", words))
-    return Answer(status, "", "http://end.test/", reading, reading.copy, **validators)
+    return PageAnswer(status, "", "http://end.test/", reading, reading.copy, **validators)
 
 
 def visit(keeper, now, answer):
@@ -64,7 +68,7 @@ def visit(keeper, now, answer):
 
 
 def failed(status=None, error="TimeoutError"):
-    return Answer(status, error)
+    return PageAnswer(status, error)
 
 
 @pytest.mark.parametrize(
@@ -97,10 +101,10 @@ def test_page_never_fetched_is_new_and_comes_first(keep):
 
 def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
     keeper = keep(1)
-    keeper._random = Drawn(0.9)  # no audit
+    keeper._validators._random = Drawn(0.9)  # no audit
     first, _ = visit(keeper, 100.0, text(OLD, etag='"1"', modified="Fri"))
     assert not first.conditional
-    second, report = visit(keeper, 200.0, Answer(304))
+    second, report = visit(keeper, 200.0, PageAnswer(304))
     assert (second.etag, second.modified) == ('"1"', "Fri")
     assert report.change == "unchanged"
     assert keeper.store.pages()[0].quiet_time == 200
@@ -108,7 +112,7 @@ def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
 
 def test_304_that_was_not_asked_for_is_an_error(keep):
     keeper = keep(1)
-    assert visit(keeper, 100.0, Answer(304, "HTTP 304"))[1].change == "error"
+    assert visit(keeper, 100.0, PageAnswer(304, "HTTP 304"))[1].change == "error"
 
 
 def test_host_whose_validators_hide_a_change_is_not_believed_again(keep):
@@ -191,27 +195,27 @@ def test_budget_is_never_exceeded(keep):
     assert keeper.next(100.0) is not None
     assert keeper.next(100.0) is not None
     assert keeper.next(100.0) is None
-    assert keeper.spent(100.0)
+    assert keeper.run.spent(100.0)
 
 
 def test_requests_are_spread_over_the_horizon(keep):
     keeper = keep(5, now=1_000.0, budget=5, horizon=50.0)
     sent = []
     now = 1_000.0
-    while not keeper.spent(now):
+    while not keeper.run.spent(now):
         if keeper.next(now) is not None:
             sent.append(now)
-        now += keeper.wait(now)
+        now += keeper.run.wait(now)
     assert sent == [1_000, 1_010, 1_020, 1_030, 1_040]
-    assert keeper.wait_for_end(1_040.0) == 10
+    assert keeper.run.wait_for_end(1_040.0) == 10
 
 
 def test_run_that_begins_later_has_all_of_its_time(keep):
     keeper = keep(2, budget=2, horizon=50.0)
-    keeper.start(500.0)
+    keeper.run.start(500.0)
     assert keeper.next(500.0) is not None
-    keeper.start(900.0)
-    assert keeper.wait(500.0) == 25
+    keeper.run.start(900.0)
+    assert keeper.run.wait(500.0) == 25
 
 
 def test_killed_run_goes_on_with_what_is_left(keep):
@@ -219,26 +223,26 @@ def test_killed_run_goes_on_with_what_is_left(keep):
     visit(keeper, 100.0, text(NEW))
     keeper.next(250.0)  # and killed before it is answered
     keeper = keep(3, now=260.0, budget=4, horizon=400.0)
-    assert (keeper.resumed, keeper.lost, keeper.sent) == (True, 1, 2)
+    assert (keeper.run.resumed, keeper.lost, keeper.run.sent) == (True, 1, 2)
     assert keeper.pages.changes.sum() == 1
-    assert keeper.wait(260.0) == 40
+    assert keeper.run.wait(260.0) == 40
     sent = [keeper.next(now) for now in (300.0, 400.0, 400.0)]
     assert [errand is not None for errand in sent] == [True, True, False]
 
 
 def test_other_wishes_begin_another_run(keep):
     keep(3, now=100.0, budget=4)
-    assert keep(3, now=200.0, budget=4).resumed
-    assert not keep(3, now=300.0, budget=5).resumed
+    assert keep(3, now=200.0, budget=4).run.resumed
+    assert not keep(3, now=300.0, budget=5).run.resumed
     keep(3, now=400.0, budget=5, horizon=10.0)
-    assert not keep(3, now=500.0, budget=5, horizon=10.0).resumed, "its time is over"
+    assert not keep(3, now=500.0, budget=5, horizon=10.0).run.resumed, "its time is over"
 
 
 def test_pace_without_a_horizon_is_that_of_the_runs(keep):
     keeper = keep(3, now=0.0, budget=10)
-    assert keeper.pace == pytest.approx(10 / 86_400)
+    assert keeper.run.pace == pytest.approx(10 / 86_400)
     keeper.end(5.0, finished=True)
-    assert keep(3, now=3_600.0, budget=10).pace == pytest.approx(10 / 3_600)
+    assert keep(3, now=3_600.0, budget=10).run.pace == pytest.approx(10 / 3_600)
 
 
 def test_items_wait_until_they_are_delivered(keep):
@@ -246,7 +250,7 @@ def test_items_wait_until_they_are_delivered(keep):
     _, report = visit(keeper, 100.0, text(NEW))
     ((number, kept),) = keep(1, now=200.0).store.outbox()
     assert number == report.visit
-    assert report_of(kept) == report
+    assert item_of(kept) == report
 
 
 def test_min_age_max_age_and_busy_hosts(keep):
@@ -264,7 +268,7 @@ def test_robots_cost_nothing(keep):
     keeper = keep(1, budget=1)
     errand = keeper.next(100.0)
     keeper.take_back(errand, 100.0)
-    assert (keeper.sent, keeper.out) == (0, 0)
+    assert (keeper.run.sent, keeper.out) == (0, 0)
     assert keeper.next(100.0) is None
     assert keeper.next(100_000.0) is not None
 
@@ -286,8 +290,8 @@ def test_every_policy_keeps_a_collection_and_is_resumed(keep, policy):
         visit(keeper, 100.0 + number, text(words) if number % 7 else failed())
     keeper.end(200.0, finished=False)
     again = keep(6, now=300.0, policy=policy, min_age=0.0, retry=2.0)
-    assert again.resumed
-    assert again.sent == 40
+    assert again.run.resumed
+    assert again.run.sent == 40
     assert again.pages.changes.tolist() == keeper.pages.changes.tolist()
     assert again.policy.select(400.0, np.ones(6, bool)) in range(6)
 

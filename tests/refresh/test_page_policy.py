@@ -1,13 +1,14 @@
 import numpy as np
 
 from tres_scrapy.refresh.bandit import UniformBandit
-from tres_scrapy.refresh.page_policy import BanditPolicy, Pages, RoundRobinPolicy, UniformPolicy
+from tres_scrapy.refresh.page_policy import BanditPolicy, RoundRobinPolicy, UniformPolicy
+from tres_scrapy.refresh.page_table import PageTable
 
 FOUR = np.ones(4, bool)
 
 
 def pages_of(*arms, weights=None):
-    return Pages(np.ones(len(arms)) if weights is None else np.array(weights), np.array(arms))
+    return PageTable(np.ones(len(arms)) if weights is None else np.array(weights), np.array(arms))
 
 
 def test_visit_books_the_gap_where_it_belongs():

@@ -2,12 +2,12 @@ import json
 
 from scrapy.utils.test import get_crawler
 
-from tres_scrapy.refresh.errand import Report
-from tres_scrapy.refresh.pipeline import RefreshPipeline, written
+from tres_scrapy.refresh.pipeline import RefreshPipeline
+from tres_scrapy.refresh.visit_item import VisitItem, written
 
 
 def report(number, **facts):
-    return Report(f"http://a.test/{number}", "changed", number, fetched_at=f"t{number}", **facts)
+    return VisitItem(f"http://a.test/{number}", "changed", number, fetched_at=f"t{number}", **facts)
 
 
 def run(path, found, *items):

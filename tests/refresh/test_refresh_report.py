@@ -3,19 +3,19 @@ import re
 import numpy as np
 import pytest
 
-from tres_scrapy.refresh.collection import Known
+from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import Answer
+from tres_scrapy.refresh.errand import PageAnswer
 from tres_scrapy.refresh.keeper import Keeper
+from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
-from tres_scrapy.refresh.settings import KeeperOptions
 
 
 @pytest.fixture
 def keeper(tmp_path):
     known = [
-        Known(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
+        KnownPage(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
         for folder in ("news", "docs")
         for i in range(3)
     ]
@@ -27,7 +27,7 @@ def keeper(tmp_path):
 def visit(keeper, now, words="new text", status=200):
     errand = keeper.next(now)
     copy = copy_of("T", words) if status == 200 else None
-    keeper.book(errand, Answer(status, copy=copy), now)
+    keeper.book(errand, PageAnswer(status, copy=copy), now)
     keeper._asked.clear()  # as if each visit were in a run of its own
     keeper._ready[:] = 0.0
 
@@ -43,7 +43,7 @@ def test_report_is_one_file_without_scripts_that_escapes_what_strangers_write(ke
     assert "<script" not in text
     assert "/&lt;0&gt;" in text
     assert text.count("<svg") == 3
-    assert "gone; asked for again from" in text
+    assert "gone; next request from" in text
     assert not re.search(r"(?:src|href)=.http", text)
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from tres_scrapy.refresh.allocation import allocate, freshness
 from tres_scrapy.refresh.bandit import StaticBandit, ThompsonBandit, UniformBandit
-from tres_scrapy.refresh.page_policy import BanditPolicy, Pages
+from tres_scrapy.refresh.page_policy import BanditPolicy
+from tres_scrapy.refresh.page_table import PageTable
 from tres_scrapy.refresh.simulation import SINGLE, Experiment, IndexPolicy, simulate
 
 WEIGHTS = np.array(SINGLE.weights)
@@ -63,6 +64,6 @@ def test_runs_of_a_seed_are_alike_and_of_another_are_not():
 
 def test_pages_of_an_experiment_are_in_arms_of_its_counts():
     pages = Experiment("two", (2, 3), (0.1, 0.2), (5.0, 1.0)).pages()
-    assert isinstance(pages, Pages)
+    assert isinstance(pages, PageTable)
     assert pages.arms.tolist() == [0, 0, 1, 1, 1]
     assert pages.weights.tolist() == [5, 5, 1, 1, 1]

@@ -141,7 +141,7 @@ def test_killed_run_goes_on_and_loses_nothing(pages, scrapy, collection, tmp_pat
     assert 20 <= before < 60
     done = scrapy(*command, pages=pages)
     assert done.returncode == 0, done.stderr
-    assert "going on with the run before" in done.stderr
+    assert "resuming the previous run" in done.stderr
     connection = sqlite3.connect(tmp_path / "pages.refresh.sqlite")
     changes = dict(connection.execute("SELECT change, count(*) FROM visit GROUP BY change"))
     (waiting,) = connection.execute("SELECT count(*) FROM outbox").fetchone()
@@ -171,7 +171,7 @@ def test_changing_web_without_a_network(scrapy, tmp_path):
 def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.refresh.errand import Answer  # noqa: PLC0415
+    from tres_scrapy.refresh.errand import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
@@ -179,22 +179,23 @@ def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
     spider = RefreshSpider.from_crawler(
         Crawler(RefreshSpider), **given, budget="2", horizon="10s", min_age="0"
     )
-    first = spider.keeper
+    job = spider.job
+    first = job.keeper
     begun = clock = first.run.started
-    monkeypatch.setattr(spider, "_now", lambda: clock)
+    monkeypatch.setattr(job, "now", lambda: clock)
     errands = []
     for clock in (begun, begun + 5):
-        assert not spider._over()
-        errands.append(spider.keeper.next(clock))
-    answer = Answer(200, copy=copy_of("T", OTHER))
+        assert not job.over()
+        errands.append(job.keeper.next(clock))
+    answer = PageAnswer(200, copy=copy_of("T", OTHER))
     assert first.book(errands[0], answer, clock).change == "changed"
     clock += 6
-    assert not spider._over()
-    assert spider.keeper is first, "an answer is still to come"
+    assert not job.over()
+    assert job.keeper is first, "an answer is still to come"
     first.book(errands[1], answer, clock)
-    assert not spider._over()
-    second = spider.keeper
-    assert (second.run.id, second.run.started, second.sent) == (first.run.id + 1, clock, 0)
+    assert not job.over()
+    second = job.keeper
+    assert (second.run.id, second.run.started, second.run.sent) == (first.run.id + 1, clock, 0)
     assert [row.changes for row in second.rows] == [1, 1], "what was learnt stays"
     assert second.next(clock) is not None
-    spider._store.close()
+    job.store.close()

@@ -12,7 +12,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
-from tres_scrapy.downloader.refusal import RefusedError
+from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -103,7 +103,7 @@ def test_host_need_not_rest_after_a_request_that_was_never_sent(clock):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     request = scheduler.next_request()
     assert scheduler.next_request() is None
-    request.errback(twisted_failure.Failure(RefusedError("Forbidden by robots.txt", "robots")))
+    request.errback(twisted_failure.Failure(FetchRefusedError("Forbidden by robots.txt", "robots")))
     assert crawl.failures == {"robots": 1}
     assert scheduler.next_request().url == "http://a.test/2"
 

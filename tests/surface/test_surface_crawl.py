@@ -58,7 +58,7 @@ def test_links_of_records_alone_are_listed(scrapy, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-s", "JOBDIR=job"], "JOBDIR: a surface crawl cannot be gone on with"),
+        (["-s", "JOBDIR=job"], "JOBDIR: a surface crawl cannot be resumed"),
         (
             ["-a", "surface_selector=best"],
             "must be one of recapture, yield-ratio, paper, gf, zipf, random",

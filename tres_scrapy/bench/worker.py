@@ -42,7 +42,7 @@ class Advance(NamedTuple):
     pages: int
 
 
-class Failure(NamedTuple):
+class RunFailure(NamedTuple):
     """A run that broke off: the reason in one line, and where in the code it was."""
 
     run: Run
@@ -50,7 +50,7 @@ class Failure(NamedTuple):
     trace: str
 
 
-Event = Advance | Failure | Result
+Event = Advance | RunFailure | Result
 
 
 def work(
@@ -101,13 +101,13 @@ class _Worker:
             self.connection.send(self.run)
 
     def receive(self) -> Event:
-        """Return what the process says, a Failure if it is no more."""
+        """Return what the process says, a RunFailure if it is no more."""
         assert self.run is not None
         try:
             event: Event = self.connection.recv()
         except (EOFError, OSError):
             said = f"its process ended with exit status {self.end()}"
-            event = Failure(self.run, said, said)
+            event = RunFailure(self.run, said, said)
         return event
 
     def end(self) -> int | None:
@@ -173,7 +173,7 @@ class _Crawler:
             result.write(self._directory)
         except Exception as error:
             said = f"{type(error).__name__}: {reason(error)}"
-            self._connection.send(Failure(run, said, traceback.format_exc()))
+            self._connection.send(RunFailure(run, said, traceback.format_exc()))
         else:
             self._connection.send(result)
 

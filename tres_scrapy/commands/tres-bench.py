@@ -20,7 +20,7 @@ from tres_scrapy.bench.display import Display
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
-from tres_scrapy.bench.worker import Advance, Failure, work
+from tres_scrapy.bench.worker import Advance, RunFailure, work
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
@@ -247,7 +247,7 @@ def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Pat
         for event in events:
             if isinstance(event, Advance):
                 display.advance(*event)
-            elif isinstance(event, Failure):
+            elif isinstance(event, RunFailure):
                 trace = _trace(directory, event.run)
                 trace.write_text(event.trace, encoding="utf-8")
                 display.fail(event, trace)

@@ -14,14 +14,14 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.url import add_http_if_no_scheme
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.downloader.refusal import RefusedError
+from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.url.public_address import is_public, may_be_public
 
 logger = logging.getLogger(__name__)
 
 
-class PrivateAddressError(RefusedError):
+class PrivateAddressError(FetchRefusedError):
     """Says in one line why a request is not made and what would allow it."""
 
     def __init__(self, message: str) -> None:

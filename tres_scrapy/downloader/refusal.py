@@ -21,7 +21,7 @@ IGNORED: Final = "ignored"  # the kind of a request that another middleware refu
 TOO_LARGE: Final = "too_large"
 
 
-class RefusedError(IgnoreRequest):
+class FetchRefusedError(IgnoreRequest):
     """Says in one line why a request is refused; failures are counted by its `kind`."""
 
     def __init__(self, message: str, kind: str) -> None:
@@ -43,10 +43,10 @@ def refusing(kind: str) -> Iterator[None]:
     """Give a kind to what Scrapy refuses."""
     try:
         yield
-    except RefusedError:
+    except FetchRefusedError:
         raise
     except IgnoreRequest as error:
-        raise RefusedError(str(error), kind) from None
+        raise FetchRefusedError(str(error), kind) from None
 
 
 class Redirects(RedirectMiddleware):

@@ -12,7 +12,7 @@ from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.frontier.store import SampleStore
 
 
-class Keeper(Protocol):
+class RequestKeeper(Protocol):
     """What writes requests down, so that they outlive the process."""
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
@@ -23,7 +23,7 @@ class OwnRequests:
     """Holds requests by the row of their sample until that is fetched or dropped."""
 
     def __init__(
-        self, store: SampleStore, keeper: Keeper | None, dupefilter: OwnDupeFilter | None
+        self, store: SampleStore, keeper: RequestKeeper | None, dupefilter: OwnDupeFilter | None
     ) -> None:
         self._store = store
         self._keeper = keeper

@@ -1,1 +1,1 @@
-"""Which page of a collection to fetch again (Avrachenkov, Borkar and Patil, 2021)."""
+"""Keeps the pages of a finished crawl fresh (Avrachenkov, Borkar and Patil, 2021)."""

@@ -1,8 +1,8 @@
-"""How often each page is fetched when its change rate is known: static optimisation (Eq. 8).
+"""Static optimisation (Eq. 8): how often to fetch each page when its change rate is known.
 
-A page that changes with chance d in a slot and is fetched with probability p in it is fresh
-for the share F = p / (p + d - d p) of the time. The sum of w F over all pages is concave in p, and
-at its maximum w d / (d + (1 - d) p)^2 is one price for all pages that are fetched at all.
+A page that changes with chance d and is fetched with probability p in each slot is fresh for the
+share F = p / (p + d - d p) of the time. The sum of w F over all pages is concave in p. At its
+maximum, w d / (d + (1 - d) p)^2 is the same price for every page that is fetched at all.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST: Final = 1e-12  # chances of a change are kept between this
-MOST: Final = 1 - 1e-9  # and this
-STEPS: Final = 100  # of the bisection: it halves the logarithm of the price's range
+LEAST: Final = 1e-12  # bounds for the chance of a change
+MOST: Final = 1 - 1e-9
+STEPS: Final = 100  # of the bisection
 
 
 def chance(rates: Floats) -> Floats:
@@ -25,17 +25,17 @@ def chance(rates: Floats) -> Floats:
 
 
 def freshness(shares: Floats, chances: Floats) -> Floats:
-    """Return the share of the time that each page is fresh, F of Eq. 8 without its weight."""
+    """Return the share of time that each page is fresh: F of Eq. 8 without the weight."""
     return np.where(shares > 0, shares / (shares + chances - chances * shares), 0.0)
 
 
 def allocate(
     chances: Floats, weights: Floats, budget: float = 1.0, counts: Floats | None = None
 ) -> Floats:
-    """Return the best probability of a fetch in a slot for each page, [n], exactly.
+    """Return the exact optimal probability of a fetch in a slot for each page, [n].
 
-    `budget` is the number of fetches in a slot, at most one; an entry stands for `counts` pages
-    that are alike, one where it is left out. Chances and weights are above 0. Takes n log n time.
+    `budget` is the number of fetches in a slot, at most one. An entry stands for `counts` similar
+    pages (default: one). Chances and weights are above 0. Takes n log n time.
     """
     chances = np.clip(chances, LEAST, MOST)
     each = np.ones_like(chances) if counts is None else counts
@@ -44,7 +44,7 @@ def allocate(
     odds = chances / (1 - chances)
     lift = np.sqrt(weights * chances) / (1 - chances)
     level = (budget + np.cumsum((each * odds)[order])) / np.cumsum((each * lift)[order])
-    # The first m pages are fetched, m being the last whose worth is above the price it leads to.
+    # The first m pages are fetched: page m is the last with a worth above the resulting price.
     last = int(np.flatnonzero(worth[order] * level**2 > 1)[-1])
     shares: Floats = np.maximum(level[last] * lift - odds, 0.0)
     return shares
@@ -53,9 +53,9 @@ def allocate(
 def allocate_within(
     chances: Floats, weights: Floats, least: Floats, most: Floats, budget: float = 1.0
 ) -> Floats:
-    """Return the best probabilities between `least` and `most`, [n] each, by bisection.
+    """Return the optimal probabilities between `least` and `most`, [n] each, by bisection.
 
-    Where the bounds leave no choice they are scaled: all at least comes first.
+    If `least` alone exceeds the budget, it is scaled down; if `most` fits in it, it is returned.
     """
     chances = np.clip(chances, LEAST, MOST)
     most = np.minimum(most, budget)

@@ -1,4 +1,4 @@
-"""Who chooses among arms, groups of pages that are alike (paper, sections 2 and 4)."""
+"""Bandits that choose among arms, the groups of similar pages (paper, sections 2 and 4)."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ Floats = NDArray[np.float64]
 
 
 class Bandit(Protocol):
-    """Chooses an arm in each slot and learns whether the page fetched of it had changed.
+    """Chooses an arm in each slot and learns whether the page fetched from it had changed.
 
-    Results may come later than further choices, those of one arm in their order.
+    Results may come after further choices; those of one arm come in order.
     """
 
     def choose(self, allowed: Mask) -> int:
-        """Return one of the arms that are allowed, [K], of which there is one at least."""
+        """Return one of the allowed arms, [K]; at least one is allowed."""
 
     def begin(self, arm: int) -> None:
-        """Note that a page of the arm is being fetched: a slot passes."""
+        """Note that a fetch from the arm begins: a slot passes."""
+        return
 
     def end(self, arm: int, changed: bool | None) -> None:
-        """Learn what came of it; None: the fetch failed, which tells nothing."""
+        """Learn the result; None: the fetch failed, so there is nothing to learn."""
+        return
 
 
-class UniformBandit:
-    """Chooses any arm with the same probability."""
+class UniformBandit(Bandit):
+    """Chooses every arm with the same probability."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self._random = random
@@ -36,12 +38,6 @@ class UniformBandit:
     def choose(self, allowed: Mask) -> int:
         """Return an allowed arm."""
         return int(self._random.choice(np.flatnonzero(allowed)))
-
-    def begin(self, arm: int) -> None:
-        """Nothing to note."""
-
-    def end(self, arm: int, changed: bool | None) -> None:
-        """Nothing to learn."""
 
 
 class StaticBandit(UniformBandit):
@@ -52,7 +48,7 @@ class StaticBandit(UniformBandit):
         self._shares = shares
 
     def choose(self, allowed: Mask) -> int:
-        """Return an allowed arm, any of them if all the others are."""
+        """Return an allowed arm; if all allowed shares are 0, any of them."""
         shares = np.where(allowed, self._shares, 0.0)
         if not shares.any():
             return super().choose(allowed)
@@ -60,11 +56,11 @@ class StaticBandit(UniformBandit):
         return int(np.searchsorted(edges, self._random.random() * edges[-1], side="right"))
 
 
-class ThompsonBandit:
-    """Draws from each arm's Beta posterior of finding a change, and takes the largest.
+class ThompsonBandit(Bandit):
+    """Draws from the Beta posterior of each arm's chance of a change and takes the largest.
 
-    The paper's draws are not scaled (`weights` all 1): it counts changes whatever they are worth,
-    which is why the other policies can pass it. Scaled by the importance it maximises the reward.
+    The paper does not scale the draws (`weights` all 1): it counts changes, not their importance,
+    so that other policies can earn more. Scaled by importance it maximises the reward.
     """
 
     def __init__(self, weights: Floats, random: np.random.Generator) -> None:
@@ -73,39 +69,36 @@ class ThompsonBandit:
         self.unchanged = np.ones(len(weights))  # beta
 
     def choose(self, allowed: Mask) -> int:
-        """Return the allowed arm of the largest draw."""
+        """Return the allowed arm with the largest draw."""
         drawn = self._weights * self._random.beta(self.changed, self.unchanged)
         return int(np.argmax(np.where(allowed, drawn, -1.0)))
 
-    def begin(self, arm: int) -> None:
-        """Nothing to note."""
-
     def end(self, arm: int, changed: bool | None) -> None:
-        """Count the change, or that there was none."""
+        """Count a visit with or without a change."""
         if changed is not None:
             (self.changed if changed else self.unchanged)[arm] += 1
 
 
-class SwitchingBandit:
-    """Lets one bandit choose for the first slots and another, which learns all along, from then on.
+class SwitchingBandit(Bandit):
+    """Lets one bandit choose in the first slots, then another that has learned from all of them.
 
-    The paper's advice for Thompson sampling and FG-DQN, which is slow to begin.
+    The paper advises it for Thompson sampling and FG-DQN, which learns slowly at first.
     """
 
     def __init__(self, first: Bandit, second: Bandit, slots: int) -> None:
         self._first, self.second, self._left = first, second, slots
 
     def choose(self, allowed: Mask) -> int:
-        """Return the choice of the bandit whose turn it is."""
+        """Return the choice of the bandit that is in charge."""
         return (self._first if self._left > 0 else self.second).choose(allowed)
 
     def begin(self, arm: int) -> None:
-        """Note it with both."""
+        """Pass the slot to both bandits."""
         self._left -= 1
         self._first.begin(arm)
         self.second.begin(arm)
 
     def end(self, arm: int, changed: bool | None) -> None:
-        """Let both learn."""
+        """Let both bandits learn."""
         self._first.end(arm, changed)
         self.second.end(arm, changed)

@@ -1,4 +1,4 @@
-"""The pages of a finished crawl, as JSON lines: those of TRES or any with URLs."""
+"""The pages of a finished crawl, read from JSON lines of TRES or of any other program."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from tres_scrapy.refresh.main_text import Copy, copy_of
 from tres_scrapy.url.canonical import canonicalise
 
-LEAST_WEIGHT = 0.01  # of a page whatever its relevance: it is in the collection
+LEAST_WEIGHT = 0.01  # every page of the collection counts a little
 
 
 class CollectionError(ValueError):
-    """Says in one line what is wrong with the file of a collection."""
+    """Raised when the file of a collection is wrong; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A page of the collection: its importance, and what the crawl has kept of it, if anything."""
+class KnownPage:
+    """A page of the collection: its importance and its copy, if the crawl kept one."""
 
     url: str
     weight: float
@@ -29,11 +29,11 @@ class Known:
     copy: Copy | None
 
 
-def read_collection(path: Path) -> Iterator[Known]:
-    """Yield each page once; CollectionError: the file cannot be read, or a line has no URL.
+def read_collection(path: Path) -> Iterator[KnownPage]:
+    """Yield each page once; raise CollectionError if the file or one of its lines is wrong.
 
-    A line is a JSON object with `url`; `final_url`, `title`, `text`, `fetched_at`, `probability`
-    and `weight`, which goes before it, are used if they are there.
+    A line is a JSON object with `url`. `title`, `text`, `fetched_at` and `weight`, or else
+    `probability`, are used if present.
     """
     seen: set[str] = set()
     try:
@@ -48,12 +48,10 @@ def read_collection(path: Path) -> Iterator[Known]:
     except (OSError, UnicodeDecodeError) as error:
         raise CollectionError(f"{path} cannot be read: {error}") from None
     if not seen:
-        raise CollectionError(
-            f"{path} holds no page: it must have a JSON object with url on a line"
-        )
+        raise CollectionError(f"{path} holds no page: each line must be a JSON object with a url")
 
 
-def _known(line: str, place: str) -> Known:
+def _known(line: str, place: str) -> KnownPage:
     try:
         row = json.loads(line)
         url = canonicalise(str(row["url"]))
@@ -64,7 +62,7 @@ def _known(line: str, place: str) -> Known:
         raise CollectionError(msg)
     text = row.get("text")
     copy = copy_of(str(row.get("title") or ""), str(text), loose=True) if text else None
-    return Known(url, _weight(row, place), _time(row, place), copy)
+    return KnownPage(url, _weight(row, place), _time(row, place), copy)
 
 
 def _weight(row: dict[str, Any], place: str) -> float:

@@ -1,19 +1,18 @@
-"""What is known of a collection's pages, in one SQLite file that survives the end of the process.
+"""The store of a collection: one SQLite file that survives a kill of the process.
 
-One transaction for a request that is about to leave, one for what came of it.
+A request is committed before it leaves, its result in one more transaction.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from tres_scrapy.job.sqlite import Schema, is_empty
-from tres_scrapy.refresh.main_text import Copy
+from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
 
 SCHEMA = Schema(
     application=int.from_bytes(b"TRsh", "big"),
@@ -47,95 +46,15 @@ CREATE TABLE link (hash INTEGER PRIMARY KEY);
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """,
 )
-PAGE = """\
-id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
-quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone, interval"""
-LOST = "lost"  # a request whose answer a kill has cost
+LOST = "lost"  # the change of a request whose answer was lost in a kill
 
 
 class StoreError(RuntimeError):
-    """Says in one line why the store of a collection cannot be used."""
-
-
-@dataclass(slots=True)
-class Row:
-    """A page as the store has it; times in seconds since 1970, counts of visits."""
-
-    id: int
-    url: str
-    weight: float
-    first_seen: float
-    last_seen: float  # when it last answered with what it is
-    last_change: float | None = None
-    copy: Copy | None = None
-    etag: str | None = None
-    modified: str | None = None
-    visits: int = 0
-    quiet: int = 0
-    changes: int = 0
-    quiet_time: float = 0.0
-    changed_time: float = 0.0
-    misses: int = 0  # answers in a row that it is not there
-    errors: int = 0  # failures in a row
-    retry_at: float = 0.0
-    gone: bool = False
-    interval: float | None = None
-
-    @classmethod
-    def read(cls, values: Sequence[Any]) -> Self:
-        """Return a row of the table."""
-        *first, digest, sketch, loose = values[:9]
-        copy = None if digest is None else Copy(digest, sketch, bool(loose))
-        *rest, gone, interval = values[9:]
-        return cls(*[*first, copy, *rest, bool(gone), interval])
-
-    def values(self) -> tuple[Any, ...]:
-        """Return the columns in their order."""
-        copy = self.copy
-        kept = (None, None, 0) if copy is None else (copy.hash, copy.sketch, int(copy.loose))
-        return (
-            *(self.id, self.url, self.weight, self.first_seen, self.last_seen, self.last_change),
-            *kept,
-            *(self.etag, self.modified, self.visits, self.quiet, self.changes, self.quiet_time),
-            *(self.changed_time, self.misses, self.errors, self.retry_at, int(self.gone)),
-            self.interval,
-        )
-
-
-@dataclass(slots=True)
-class Host:
-    """What its validators were worth: changes that they told of, and changes that they hid."""
-
-    honest: int = 0
-    lies: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run: when it began, how many requests it may make in how many seconds, None: at once."""
-
-    id: int
-    started: float
-    budget: int
-    horizon: float | None
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
-class VisitRow:
-    """How a visit ended."""
-
-    id: int
-    answered: float
-    gap: float | None
-    change: str
-    status: int | None
-    item: str
-    links: list[int] = field(default_factory=list)
+    """Raised when the file cannot be used; the message is one line."""
 
 
 class Store:
-    """The file, open for this process alone."""
+    """Reads and writes the file; no other process can open it meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -151,8 +70,8 @@ class Store:
         """Close the file."""
         self._connection.close()
 
-    def add_pages(self, pages: Iterable[Row]) -> int:
-        """Add the pages whose URLs are new, their ids left to the table; return how many."""
+    def add_pages(self, pages: Iterable[PageRow]) -> int:
+        """Add the pages whose URLs are new, under new ids; return how many were added."""
         marks = ", ".join("?" * 21)
         before = self._one("SELECT count(*) FROM page")
         with self._transaction():
@@ -163,13 +82,13 @@ class Store:
             )
         return int(self._one("SELECT count(*) FROM page") - before)
 
-    def pages(self) -> list[Row]:
+    def pages(self) -> list[PageRow]:
         """Return all pages in the order of their ids."""
         query = f"SELECT {PAGE} FROM page ORDER BY id"  # noqa: S608 - our own names
-        return [Row.read(values) for values in self._connection.execute(query)]
+        return [PageRow.read(values) for values in self._connection.execute(query)]
 
     def hosts(self) -> dict[str, Host]:
-        """Return what is known of hosts by name."""
+        """Return the known hosts by name."""
         query = "SELECT name, honest, lies FROM host"
         return {name: Host(*rest) for name, *rest in self._connection.execute(query)}
 
@@ -182,13 +101,13 @@ class Store:
         return RunRow(*row[:5]) if row is not None and row[5] is None else None
 
     def last_started(self) -> float | None:
-        """Return when the last run that has ended began."""
+        """Return the start of the last run that has ended."""
         query = "SELECT max(started) FROM run WHERE ended IS NOT NULL"
         started: float | None = self._one(query)
         return started
 
     def begin_run(self, started: float, budget: int, horizon: float | None, policy: str) -> RunRow:
-        """Begin a run; one that is still open ends."""
+        """Begin a run; end one that is still open."""
         with self._transaction() as connection:
             connection.execute("UPDATE run SET ended = ? WHERE ended IS NULL", (started,))
             cursor = connection.execute(
@@ -198,31 +117,31 @@ class Store:
         return RunRow(int(cursor.lastrowid or 0), started, budget, horizon, policy)
 
     def start_run(self, run: int, started: float) -> None:
-        """Note when a run begins to make requests."""
+        """Set the start of a run."""
         self._connection.execute("UPDATE run SET started = ? WHERE id = ?", (started, run))
 
     def end_run(self, run: int, ended: float) -> None:
-        """Note that a run is over."""
+        """Set the end of a run."""
         self._connection.execute("UPDATE run SET ended = ? WHERE id = ?", (ended, run))
 
     def lose_visits(self) -> int:
-        """Note that visits without an answer will have none; return how many."""
+        """Mark visits without an answer as lost; return how many there are."""
         cursor = self._connection.execute(
             "UPDATE visit SET change = ? WHERE change IS NULL", (LOST,)
         )
         return cursor.rowcount
 
     def visits_of(self, run: int) -> int:
-        """Return how many requests a run has made."""
+        """Return how many requests a run has sent."""
         return int(self._one("SELECT count(*) FROM visit WHERE run = ?", run))
 
     def pages_of(self, run: int) -> set[int]:
-        """Return the pages that a run has asked for and has not lost the answer of."""
+        """Return the pages that a run has requested, except those whose answer was lost."""
         query = "SELECT DISTINCT page FROM visit WHERE run = ? AND change IS NOT ?"
         return {page for (page,) in self._connection.execute(query, (run, LOST))}
 
     def send(self, run: int, page: int, arm: int, sent: float, *, conditional: bool) -> int:
-        """Note that a request leaves and return the number of the visit."""
+        """Add the visit of a request that leaves; return its number."""
         cursor = self._connection.execute(
             "INSERT INTO visit (run, page, arm, sent, conditional) VALUES (?, ?, ?, ?, ?)",
             (run, page, arm, sent, int(conditional)),
@@ -230,11 +149,11 @@ class Store:
         return int(cursor.lastrowid or 0)
 
     def take_back(self, visit: int) -> None:
-        """Forget a visit whose request did not leave."""
+        """Delete a visit whose request did not leave."""
         self._connection.execute("DELETE FROM visit WHERE id = ?", (visit,))
 
-    def book(self, visit: VisitRow, page: Row, hosts: dict[str, Host]) -> None:
-        """Write down a visit, its page, its host, its item and its links: all of it or nothing."""
+    def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
+        """Write the result of a visit with its page, host, item and links in one transaction."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
         with self._transaction() as connection:
             connection.execute(
@@ -255,19 +174,19 @@ class Store:
             )
 
     def outbox(self) -> list[tuple[int, str]]:
-        """Return the items that the pipelines may not have had, by visit."""
+        """Return the items that the pipelines may not have received, by visit."""
         return list(self._connection.execute("SELECT visit, item FROM outbox ORDER BY visit"))
 
     def delivered(self, visit: int) -> None:
-        """Note that the pipelines are done with the item of a visit."""
+        """Delete the item of a visit: the pipelines have processed it."""
         self._connection.execute("DELETE FROM outbox WHERE visit = ?", (visit,))
 
     def links(self) -> set[int]:
-        """Return the hashes of the links that were seen."""
+        """Return the hashes of the links seen so far."""
         return {link for (link,) in self._connection.execute("SELECT hash FROM link")}
 
     def history(self) -> list[tuple[Any, ...]]:
-        """Return every answered visit: page, arm, answered, gap, change, conditional."""
+        """Return page, arm, answered, gap, change and conditional of every answered visit."""
         return list(
             self._connection.execute(
                 "SELECT page, arm, answered, gap, change, conditional FROM visit "
@@ -276,12 +195,12 @@ class Store:
         )
 
     def load(self, name: str) -> bytes | None:
-        """Return a kept value."""
+        """Return the value kept under a name."""
         value: bytes | None = self._one("SELECT value FROM state WHERE name = ?", name)
         return value
 
     def keep(self, name: str, value: bytes) -> None:
-        """Keep a value."""
+        """Keep a value under a name."""
         self._connection.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (name, value))
 
     def _one(self, query: str, *values: Any) -> Any:

@@ -1,17 +1,18 @@
-"""A request of a refresh run, the answer to it, and the item that tells what it has found."""
+"""A request of a refresh run and the answer to it."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from tres_scrapy.refresh.main_text import Copy, Reading
+from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.refresh.main_text import Copy, Reading, copy_of_bytes, read
+
+OK, NOT_MODIFIED = 200, 304
 
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """A request to be made: its visit, and the validators it carries."""
+    """A request to make: its visit, its page and the validators that it carries."""
 
     visit: int
     place: int
@@ -21,13 +22,13 @@ class Errand:
 
     @property
     def conditional(self) -> bool:
-        """Whether the server may answer that nothing has changed."""
+        """Whether the server may answer 304 Not Modified."""
         return self.etag is not None or self.modified is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a request: a status or, without one, the name of what failed."""
+class PageAnswer:
+    """The answer to a request: a status, or without one the name of the error."""
 
     status: int | None
     error: str = ""
@@ -38,30 +39,18 @@ class Answer:
     modified: str | None = None
 
 
-@dataclass(slots=True)
-class Report:
-    """An item: what a visit has found."""
-
-    url: str
-    change: str
-    visit: int
-    status: int | None = None
-    final_url: str = ""
-    title: str = ""
-    text: str = ""
-    fetched_at: str = ""  # ISO 8601
-    age: float = 0.0  # seconds since the copy before was made
-    changed_at: str = ""  # when the last change was found, if any was
-    old_hash: str = ""
-    new_hash: str = ""
-    distance: int | None = None  # lanes of 256 in which the texts differ
-    visits: int = 0
-    changes: int = 0
-    error: str = ""
-    found: list[str] = field(default_factory=list)
-
-
-def report_of(text: str) -> Report:
-    """Return an item from the text that the store has kept of it."""
-    values: dict[str, Any] = json.loads(text)
-    return Report(**values)
+def answer_of(
+    status: int,
+    url: str,
+    content: str | bytes,
+    validators: tuple[str | None, str | None],
+    limits: ReadingLimits,
+) -> PageAnswer:
+    """Return the answer of a server; `content` is text if it is HTML, else bytes."""
+    if status != OK:
+        error = "" if status == NOT_MODIFIED else f"HTTP {status}"
+        return PageAnswer(status, error, url, None, None, *validators)
+    if isinstance(content, bytes):
+        return PageAnswer(status, "", url, None, copy_of_bytes(content), *validators)
+    reading = read(content, url, limits)
+    return PageAnswer(status, "", url, reading, reading.copy, *validators)

@@ -12,34 +12,34 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from tres_scrapy.refresh.bandit import Floats, Mask
+from tres_scrapy.refresh.bandit import Bandit, Floats, Mask
 
 State = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class FgDqnOptions:
-    """What the agent learns with; hidden layers, gamma and the ends of epsilon are the paper's."""
+    """The parameters of the agent; hidden layers, gamma and epsilon are the paper's."""
 
     hidden: tuple[int, int] = (4000, 8)
     gamma: float = 0.95
     learning_rate: float = 1e-3
-    optimiser: str = "adam"  # or sgd, which Eq. 9 reads as
+    optimiser: str = "adam"  # or sgd, as Eq. 9 is written
     noise: float = 0.0  # Eq. 9 adds xi, uniform on [-1, 1], to the gradient; Adam needs none
     batch_size: int = 32
     replay_capacity: int = 10_000
     first_epsilon: float = 0.7
     epsilon_decay: float = 0.998
     last_epsilon: float = 0.1
-    full_gradient: bool = True  # False: max Q of the next state is a constant, as in DQN
+    full_gradient: bool = True  # False: no gradient through max Q of the next state, as in DQN
 
 
-class FgDqnBandit:
-    """Learns Q of the state, chooses greedily but for a share epsilon of the slots.
+class FgDqnBandit(Bandit):
+    """Learns Q of the state and chooses the best arm, or in a share epsilon of the slots any arm.
 
-    The state is ln X and Y of each arm, [2K]: slots since it was last chosen, from 1 at the slot
-    after, and whether the page fetched then had changed. The reward is the arm's importance if the
-    page had changed. One gradient step a slot.
+    The state is ln X and Y of each arm, [2K]. X counts the slots since the arm was chosen, from 1
+    in the next slot; Y is 1 if the page fetched then had changed. The reward is the importance of
+    the arm if the page had changed. One gradient step a slot.
     """
 
     def __init__(self, weights: Floats, options: FgDqnOptions, seed: int) -> None:
@@ -57,13 +57,13 @@ class FgDqnBandit:
             self._optimiser = torch.optim.SGD(parameters, options.learning_rate)
         self._waited = np.ones(arms)  # X
         self._changed = np.zeros(arms)  # Y
-        self._out: dict[int, deque[State]] = defaultdict(deque)  # states of choices without result
-        self._replay = Replay(options.replay_capacity, 2 * arms)
+        self._out: dict[int, deque[State]] = defaultdict(deque)  # states of open choices
+        self._replay = ArmReplay(options.replay_capacity, 2 * arms)
         self.slots = 0
 
     @property
     def epsilon(self) -> float:
-        """The share of slots in which the arm is drawn uniformly."""
+        """The probability of a random arm."""
         options = self.options
         falling = options.first_epsilon * options.epsilon_decay**self.slots
         return max(options.last_epsilon, falling) if self.learns else 0.0
@@ -74,7 +74,7 @@ class FgDqnBandit:
         return np.concatenate([np.log(self._waited), self._changed]).astype(np.float32)
 
     def choose(self, allowed: Mask) -> int:
-        """Return the allowed arm of highest Q, or any."""
+        """Return the allowed arm with the highest Q, or with probability epsilon any."""
         if self._random.random() < self.epsilon:
             return int(self._random.choice(np.flatnonzero(allowed)))
         with torch.no_grad():
@@ -82,7 +82,7 @@ class FgDqnBandit:
         return int(np.argmax(np.where(allowed, q, -np.inf)))
 
     def begin(self, arm: int) -> None:
-        """Keep the state of the choice and let a slot pass (Eq. 4; X counts from 1)."""
+        """Keep the state of the choice and count the slot (Eq. 4; X counts from 1)."""
         self._out[arm].append(self.state)
         self._waited += 1
         self._waited[arm] = 1
@@ -100,10 +100,10 @@ class FgDqnBandit:
         if len(self._replay) >= self.options.batch_size:
             self._learn()
 
-    def loss(self, batch: Batch) -> torch.Tensor:
-        """Return half the mean squared Bellman error; max Q of the next state has its gradient.
+    def loss(self, batch: ArmBatch) -> torch.Tensor:
+        """Return half the mean squared Bellman error with the gradient of max Q of the next state.
 
-        That gradient is what sets FG-DQN apart from DQN, and it needs no target network.
+        DQN treats that maximum as a constant and needs a target network; FG-DQN does not.
         """
         both = self.network(torch.cat([batch.states, batch.following]))  # [2B, K]
         q, following = both.chunk(2)
@@ -120,10 +120,10 @@ class FgDqnBandit:
         return vector
 
     def restore(self, weights: NDArray[np.float32], slots: int) -> None:
-        """Take over a network and the slots it has seen; ValueError: it is of another size."""
+        """Load a network and its number of slots; raise ValueError if its size differs."""
         size = sum(parameter.numel() for parameter in self.network.parameters())
         if len(weights) != size or not np.isfinite(weights).all():
-            raise ValueError("no network of these arms")
+            raise ValueError("the network does not fit these arms")
         vector_to_parameters(torch.from_numpy(weights.copy()), self.network.parameters())
         self.slots = slots
 
@@ -139,7 +139,7 @@ class FgDqnBandit:
 
 
 @dataclass(frozen=True)
-class Batch:
+class ArmBatch:
     """Experiences (Z, U, R, Z'): [B, 2K], [B], [B], [B, 2K]."""
 
     states: torch.Tensor
@@ -148,7 +148,7 @@ class Batch:
     following: torch.Tensor
 
 
-class Replay:
+class ArmReplay:
     """The last `capacity` experiences."""
 
     def __init__(self, capacity: int, size: int) -> None:
@@ -162,21 +162,21 @@ class Replay:
         return min(self._added, len(self._arms))
 
     def add(self, state: State, arm: int, reward: float, following: State) -> None:
-        """Store one experience; the oldest leaves a full replay."""
+        """Store one experience; a full replay drops the oldest."""
         place = self._added % len(self._arms)
         self._states[place], self._following[place] = state, following
         self._arms[place], self._rewards[place] = arm, reward
         self._added += 1
 
-    def batch(self, size: int, random: np.random.Generator) -> Batch:
+    def batch(self, size: int, random: np.random.Generator) -> ArmBatch:
         """Draw `size` experiences uniformly with replacement."""
         drawn = random.integers(len(self), size=size)
         columns = (self._states, self._arms, self._rewards, self._following)
-        return Batch(*(torch.from_numpy(column[drawn]) for column in columns))
+        return ArmBatch(*(torch.from_numpy(column[drawn]) for column in columns))
 
 
 def _network(sizes: tuple[int, ...], generator: torch.Generator) -> nn.Sequential:
-    """Return an MLP with ReLU between its layers, its weights drawn from `generator`."""
+    """Return an MLP with ReLU between its layers and weights drawn from `generator`."""
     layers: list[nn.Module] = []
     for fan_in, fan_out in itertools.pairwise(sizes):
         layer = nn.Linear(fan_in, fan_out)

@@ -1,4 +1,4 @@
-"""Policies that give each page an interval and fetch the one that is due first."""
+"""Policies that give each page an interval and fetch the page that is due first."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import allocate_within, chance
 from tres_scrapy.refresh.bandit import Floats, Mask
-from tres_scrapy.refresh.page_policy import Pages
-from tres_scrapy.refresh.rate import pooled_rates
+from tres_scrapy.refresh.page_policy import PagePolicy
+from tres_scrapy.refresh.page_table import PageTable
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The shortest and longest time between two visits of a page, and how much it is jittered."""
+    """The shortest and longest time between two visits of a page, and the jitter."""
 
     least: float = 0.0
     most: float = float("inf")
-    jitter: float = 0.0  # share of an interval that it may be longer or shorter
+    jitter: float = 0.0  # share by which an interval may be longer or shorter
 
 
-class IntervalPolicy:
-    """Fetches the page that is due first, also before it is: a permit is never left unused."""
+class IntervalPolicy(PagePolicy):
+    """Fetches the page that is due first, even before it is due: no request is left unused."""
 
-    def __init__(self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int) -> None:
+    def __init__(self, pages: PageTable, intervals: Floats, bounds: Bounds, seed: int) -> None:
         self.pages, self.bounds, self._random = pages, bounds, np.random.default_rng(seed)
         self.intervals = np.clip(intervals, bounds.least, bounds.most)
         self._factors = self._jittered(len(pages))
@@ -35,23 +35,20 @@ class IntervalPolicy:
         return int(np.argmin(np.where(allowed, due, np.inf)))
 
     def begin(self, page: int, now: float) -> None:
-        """Draw how much the next interval is jittered."""
+        """Draw the jitter of the next interval."""
         self._factors[page] = self._jittered(1)[0]
-
-    def end(self, page: int, changed: bool | None, now: float) -> None:
-        """Nothing to learn."""
 
     def _jittered(self, count: int) -> Floats:
         return 1 + self.bounds.jitter * self._random.uniform(-1, 1, count)
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How the interval of a page follows what a visit found.
+class IntervalRule:
+    """How the interval of a page changes after a visit.
 
-    `shrink` is its share that is left after a change, `grow` the share that it grows by otherwise;
-    with `halves` what is above the shortest interval shrinks, as in StormCrawler, else all of it,
-    as in Nutch.
+    After a change it shrinks to the share `shrink`, otherwise it grows by the share `grow`. With
+    `halves` only the part above the shortest interval shrinks, as in StormCrawler; without, all of
+    it, as in Nutch.
     """
 
     shrink: float = 0.5
@@ -59,14 +56,19 @@ class Rule:
     halves: bool = True
 
 
-STORM, NUTCH = Rule(), Rule(shrink=0.8, grow=0.2, halves=False)
+STORM, NUTCH = IntervalRule(), IntervalRule(shrink=0.8, grow=0.2, halves=False)
 
 
 class AdaptivePolicy(IntervalPolicy):
-    """The interval rule that users of recrawlers know: shorter after a change, else longer."""
+    """The rule of common recrawlers: a shorter interval after a change, otherwise a longer one."""
 
     def __init__(
-        self, pages: Pages, intervals: Floats, bounds: Bounds, seed: int, rule: Rule = STORM
+        self,
+        pages: PageTable,
+        intervals: Floats,
+        bounds: Bounds,
+        seed: int,
+        rule: IntervalRule = STORM,
     ) -> None:
         super().__init__(pages, intervals, bounds, seed)
         self._rule = rule
@@ -82,16 +84,16 @@ class AdaptivePolicy(IntervalPolicy):
 
 
 class StaticPolicy(IntervalPolicy):
-    """Static optimisation with rates that are estimated as the visits come (default).
+    """Static optimisation with change rates estimated from the visits so far (default).
 
-    The share of requests of each page is the best for the present estimates (Eq. 8), between those
-    that the bounds ask for and with 2 % of all dealt out evenly, and its visits are evenly spaced.
-    `pace` is the number of requests in a unit of time.
+    Each page gets the optimal share of requests for the present estimates (Eq. 8) within the
+    bounds; 2 % of all requests are shared evenly. The visits of a page are evenly spaced. `pace` is
+    the number of requests in a unit of time.
     """
 
     floor = 0.02
 
-    def __init__(self, pages: Pages, pace: float, bounds: Bounds, seed: int) -> None:
+    def __init__(self, pages: PageTable, pace: float, bounds: Bounds, seed: int) -> None:
         super().__init__(pages, np.full(len(pages), len(pages) / pace), bounds, seed)
         self._pace = pace
         self._period = int(np.clip(len(pages) // 200, 1, 500))  # visits between two solutions
@@ -99,15 +101,9 @@ class StaticPolicy(IntervalPolicy):
         self.solve()
 
     def solve(self) -> None:
-        """Estimate all rates and share the requests out anew."""
+        """Estimate all rates again and share out the requests."""
         pages, count = self.pages, len(self.pages)
-        self.rates = pooled_rates(
-            pages.changes,
-            pages.changed_time,
-            pages.quiet_time,
-            pages.levels,
-            expected=self._pace / count,
-        )
+        self.rates = pages.rates(self._pace)
         even = np.full(count, self.floor / count)
         least = np.maximum(even, 1 / (self.bounds.most * self._pace))
         most = np.full(count, np.inf)
@@ -117,7 +113,7 @@ class StaticPolicy(IntervalPolicy):
         self.intervals = 1 / (shares * self._pace)
 
     def end(self, page: int, changed: bool | None, now: float) -> None:
-        """Count the visit; all is solved anew at each of 200 pages or fewer, or at every 500th."""
+        """Count the visit and solve again after every n/200 visits (at least 1, at most 500)."""
         self._visits += 1
         if self._visits % self._period == 0:
             self.solve()

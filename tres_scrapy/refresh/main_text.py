@@ -1,4 +1,4 @@
-"""What of a page counts when it is asked whether it has changed: its main text."""
+"""The main text of a page, which decides whether the page has changed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tres_scrapy.page.duplicate import LANES, MAX_DIFFERENCE, fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
-# What differs at every fetch by the name of its element: class names that begin so.
+# Elements whose class or id has one of these names differ at every fetch.
 NOISE: Final = ("advert", "banner", "sponsor", "promo", "cookie", "consent", "newsletter", "share")
 ADVERTS: Final = ", ".join(
     [*(f'[class*="{name}" i], [id^="{name}" i]' for name in NOISE), "[class~=ad]", "[class~=ads]"]
 )
 SAME, MINOR, OTHER = "unchanged", "minor", "changed"
-# A copy of the crawl was read with the adverts in it: it may differ from the page in more lanes.
+# The crawl reads a page with its adverts: such a copy may differ in more lanes.
 LOOSE: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is kept of a page to compare it with: a hash of its text, and its sketch.
+    """A hash and a sketch of the text of a page, kept to compare later versions with.
 
-    The hash tells whether it is letter for letter the same, the sketch how much it differs.
-    `loose`: another reader than this module's has made it.
+    The hash shows whether the text is exactly the same, the sketch how much it differs. `loose`:
+    the text was read by the crawl, not by this module.
     """
 
     hash: bytes
@@ -39,22 +39,22 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A page as it is compared and handed on; `links` are those of its main part."""
+    """The title, text and links of the main part of a page."""
 
     title: str
     text: str
     links: tuple[tuple[str, str], ...]
     copy: Copy
-    missing: bool = False  # it says that there is no such page, with status 200
+    missing: bool = False  # a "not found" page with status 200
 
     @property
     def thin(self) -> bool:
-        """Whether it has so few words that what a crawl has read besides may outweigh them."""
+        """Whether it has so few words that the boilerplate read by a crawl may outweigh them."""
         return len(self.text.split()) <= 2 * MIN_TEXT_WORDS
 
 
 def read(html: str, url: str, limits: ReadingLimits = LIMITS) -> Reading:
-    """Read a page without navigation, adverts and what else of it says nothing of its content."""
+    """Read a page without navigation, adverts and other boilerplate."""
     tree = LexborHTMLParser(html[: limits.html].encode("utf-8", "replace"))
     for node in tree.css(f"{BOILERPLATE}, {ADVERTS}"):
         if node.tag not in {"html", "body", "main", "article"}:
@@ -65,7 +65,7 @@ def read(html: str, url: str, limits: ReadingLimits = LIMITS) -> Reading:
 
 
 def copy_of(title: str, text: str, *, loose: bool = False) -> Copy:
-    """Return what is kept of a text."""
+    """Return the copy of a text."""
     whole = " ".join(f"{title} {text}".lower().split())
     digest = blake2b(whole.encode("utf-8", "replace"), digest_size=16).digest()
     mark = fingerprint(Page("", title, text, ()))
@@ -73,14 +73,14 @@ def copy_of(title: str, text: str, *, loose: bool = False) -> Copy:
 
 
 def copy_of_bytes(body: bytes) -> Copy:
-    """Return what is kept of an answer that is no HTML: its bytes, equal or not."""
+    """Return the copy of an answer that is not HTML; only equality can be compared."""
     return Copy(blake2b(body, digest_size=16).digest(), b"")
 
 
 def distance(old: Copy, new: Copy) -> int | None:
-    """Return in how many of 256 lanes two texts differ, in half of them if they share nothing.
+    """Return in how many of 256 lanes two texts differ; about half if they share nothing.
 
-    None: one of them is no text.
+    None: one of the copies is not a text.
     """
     if not old.sketch or not new.sketch:
         return None
@@ -89,7 +89,7 @@ def distance(old: Copy, new: Copy) -> int | None:
 
 
 def compare(old: Copy, new: Copy, most: int = MAX_DIFFERENCE) -> str:
-    """Tell whether a page is the same, nearly the same (in at most `most` lanes) or changed."""
+    """Return SAME, MINOR (the texts differ in at most `most` lanes) or OTHER."""
     if old.hash == new.hash:
         return SAME
     lanes = distance(old, new)

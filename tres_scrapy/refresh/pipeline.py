@@ -1,4 +1,4 @@
-"""The pipeline of `scrapy crawl refresh`: a line for each visit, and the links that were found."""
+"""The pipeline of `scrapy crawl refresh`: it writes a line for each visit, and new links."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scrapy.crawler import Crawler
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.page.file import drop_torn_line
-from tres_scrapy.refresh.errand import Report
 from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.refresh.visit_item import VisitItem
 
 
 class RefreshPipeline:
-    """Appends each visit to a JSON lines file, and links that are new to a list, one by one."""
+    """Appends each visit to a JSON lines file and new links to a list of URLs."""
 
     def __init__(self, path: Path, found: Path | None) -> None:
         self._path, self._found_path = path, found
@@ -31,7 +31,7 @@ class RefreshPipeline:
         return pipeline
 
     def open(self) -> None:
-        """Open the files; ConfigError: they cannot be written."""
+        """Open the files; raise ConfigError if they cannot be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             drop_torn_line(self._path)
@@ -47,7 +47,7 @@ class RefreshPipeline:
                 file.close()
 
     def process_item(self, item: Any) -> Any:
-        if not isinstance(item, Report) or self._file is None:
+        if not isinstance(item, VisitItem) or self._file is None:
             return item
         if self._found is not None and item.found:
             self._found.write("".join(f"{url}\n" for url in item.found))
@@ -55,17 +55,3 @@ class RefreshPipeline:
         self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
         self._file.flush()
         return item
-
-
-def written(path: Path) -> set[tuple[str, str]]:
-    """Return URL and time of the visits in a file, as far as its lines are such."""
-    visits: set[tuple[str, str]] = set()
-    if path.exists():
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                try:
-                    row = json.loads(line)
-                    visits.add((str(row["url"]), str(row["fetched_at"])))
-                except (ValueError, KeyError, TypeError):  # a line of another program's
-                    continue
-    return visits

@@ -1,4 +1,4 @@
-"""The page that tells how a collection was kept: freshness, requests by arm, estimated rates."""
+"""The report of a refresh: freshness, requests by arm and estimated change rates."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.refresh.grouping import group_name
 from tres_scrapy.refresh.interval import IntervalPolicy
-from tres_scrapy.refresh.keeper import DAY, Keeper
+from tres_scrapy.refresh.keeper import Keeper
+from tres_scrapy.refresh.keeper_option import DAY
 from tres_scrapy.training.validation_plot import COLOURS, INK, STYLE, svg_of
 
 TEMPLATE: Final = "refresh_report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
-ARMS: Final = 20  # in the picture, the most asked ones
+ARMS: Final = 20  # in the picture, those with most requests
 PAGES: Final = 25  # in the table
 GOOD: Final = ("unchanged", "minor", "changed", "new")
 KINDS: Final = ("changed", "minor", "unchanged", "new", "gone", "error")
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class PastVisit:
     """An answered request of the store's history."""
 
     place: int
@@ -43,7 +44,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The pages of an arm and what their visits found."""
+    """The pages of an arm and the results of their visits."""
 
     name: str
     pages: int
@@ -53,7 +54,7 @@ class Arm:
 
 
 def write_report(path: Path, keeper: Keeper, now: float) -> None:
-    """Write the page, one file that asks nothing of the network."""
+    """Write the report as one HTML file that loads nothing from the network."""
     visits = history(keeper)
     arms = arms_of(keeper, visits)
     page = Environment(
@@ -75,23 +76,25 @@ def write_report(path: Path, keeper: Keeper, now: float) -> None:
         file.write(text.encode(errors="replace"))
 
 
-def history(keeper: Keeper) -> list[Visit]:
-    """Return all answered visits of the collection in their order."""
+def history(keeper: Keeper) -> list[PastVisit]:
+    """Return all answered visits of the collection in order of time."""
     places = {row.id: place for place, row in enumerate(keeper.rows)}
     return [
-        Visit(places[page], time, gap, change, bool(conditional))
+        PastVisit(places[page], time, gap, change, bool(conditional))
         for page, _, time, gap, change, conditional in keeper.store.history()
         if page in places
     ]
 
 
 def expected_freshness(
-    keeper: Keeper, visits: list[Visit], moments: np.ndarray[tuple[int], np.dtype[np.float64]]
+    keeper: Keeper,
+    visits: list[PastVisit],
+    moments: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the share of the copies that were fresh at each of the rising moments, [m].
+    """Return the expected share of fresh copies at each moment, [m], in rising order.
 
-    By the estimated rates: a copy that is t old is fresh with probability exp(-rate t). Weighted by
-    importance.
+    A copy of age t is fresh with probability exp(-rate t) by the estimated rate. Pages are weighted
+    by importance.
     """
     rates, weights = keeper.rates(), keeper.pages.weights
     seen = np.array([row.first_seen for row in keeper.rows])
@@ -107,8 +110,8 @@ def expected_freshness(
     return shares
 
 
-def arms_of(keeper: Keeper, visits: list[Visit]) -> list[Arm]:
-    """Return the arms, the most asked first."""
+def arms_of(keeper: Keeper, visits: list[PastVisit]) -> list[Arm]:
+    """Return the arms, those with most requests first."""
     pages, rates = keeper.pages, keeper.rates() * DAY
     names: dict[int, Counter[str]] = {}
     for place, row in enumerate(keeper.rows):
@@ -133,7 +136,7 @@ def arms_of(keeper: Keeper, visits: list[Visit]) -> list[Arm]:
 
 
 def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
-    """Return the pages that are due first, and why."""
+    """Return the pages that are due first, with their state."""
     rates = keeper.rates() * DAY
     policy = keeper.policy
     intervals = policy.intervals if isinstance(policy, IntervalPolicy) else None
@@ -157,17 +160,19 @@ def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
 def _state(keeper: Keeper, place: int, now: float) -> str:
     row = keeper.rows[place]
     if row.gone:
-        return f"gone; asked for again from {_time(row.retry_at)}"
+        return f"gone; next request from {_time(row.retry_at)}"
     if row.misses:
-        return f"not there {row.misses} times; asked for again from {_time(row.retry_at)}"
+        return f"not found {row.misses} times; next request from {_time(row.retry_at)}"
     if row.errors:
-        return f"failed {row.errors} times; asked for again from {_time(row.retry_at)}"
+        return f"failed {row.errors} times; next request from {_time(row.retry_at)}"
     if row.copy is None:
         return "never fetched"
     return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
 
 
-def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> dict[str, Markup]:
+def _draw(
+    keeper: Keeper, visits: list[PastVisit], arms: list[Arm], now: float
+) -> dict[str, Markup]:
     if not visits:
         return {}
     figures: dict[str, Figure] = {}
@@ -180,7 +185,7 @@ def _draw(keeper: Keeper, visits: list[Visit], arms: list[Arm], now: float) -> d
         return {name: svg_of(figure) for name, figure in figures.items()}
 
 
-def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[Visit], now: float) -> None:
+def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[PastVisit], now: float) -> None:
     axes = figure.subplots()
     start = min(row.first_seen for row in keeper.rows)
     moments = np.linspace(min(start, visits[0].time), max(now, visits[-1].time), POINTS)

@@ -1,6 +1,6 @@
-"""The experiments of the paper (section 5): slots, one fetch in each, pages that change at random.
+"""The experiments of the paper (section 5): one fetch in each slot, pages that change at random.
 
-In a slot first the pages change, then one is fetched, then freshness is measured.
+In each slot, first the pages change, then one is fetched, then freshness is measured.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import numpy as np
 
 from tres_scrapy.refresh.allocation import chance
 from tres_scrapy.refresh.bandit import Floats
-from tres_scrapy.refresh.page_policy import Pages, Policy
+from tres_scrapy.refresh.page_policy import PagePolicy
+from tres_scrapy.refresh.page_table import PageTable
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Arms of `counts` pages that are alike, their change rates and the importance of a page.
+    """Arms of `counts` similar pages, their change rates and the importance of a page.
 
-    The paper calls the rates both rates and probabilities. Its optimal shares are those of Poisson
-    rates: the chance of a change in a slot is 1 - exp(-rate), or `bernoulli`, the rate itself.
+    The paper calls its numbers both rates and probabilities. Its optimal shares hold for Poisson
+    rates: the chance of a change in a slot is 1 - exp(-rate). With `bernoulli` it is the rate.
     """
 
     name: str
@@ -36,10 +37,10 @@ class Experiment:
         rates = np.array(self.rates)
         return rates if self.bernoulli else chance(rates)
 
-    def pages(self) -> Pages:
-        """Return the pages, an arm and a group for each kind."""
+    def pages(self) -> PageTable:
+        """Return the pages, with one arm for each kind."""
         arms = np.repeat(np.arange(len(self.counts)), self.counts)
-        return Pages(np.array(self.weights)[arms], arms)
+        return PageTable(np.array(self.weights)[arms], arms)
 
 
 SINGLE: Final = Experiment("single", (1, 1, 1, 1), (0.6, 0.08, 0.01, 0.3))
@@ -49,7 +50,7 @@ SLOTS: Final = 10_000
 
 @dataclass(frozen=True)
 class Trace:
-    """The reward of each slot, and the importance of the pages that are fresh after it, [T]."""
+    """The reward of each slot and the importance of the pages that are fresh after it, [T]."""
 
     rewards: Floats
     fresh: Floats
@@ -65,13 +66,13 @@ class Trace:
 
 def simulate(
     experiment: Experiment,
-    make: Callable[[Pages, np.random.Generator], Policy],
+    make: Callable[[PageTable, np.random.Generator], PagePolicy],
     slots: int,
     seed: int,
 ) -> Trace:
-    """Run a policy; the pages of a seed change at the same slots whatever is fetched.
+    """Run a policy; with the same seed, pages change in the same slots under every policy.
 
-    `make` is given the pages and a generator for the policy's own choices.
+    `make` gets the pages and a generator for the choices of the policy.
     """
     pages = experiment.pages()
     own, world = (np.random.default_rng([seed, lane]) for lane in range(2))
@@ -94,26 +95,19 @@ def simulate(
     return Trace(rewards, fresh)
 
 
-class IndexPolicy:
-    """The page of the highest Whittle index, its change rate being known: an upper bound.
+class IndexPolicy(PagePolicy):
+    """Chooses the page with the highest Whittle index from known change rates: an upper bound.
 
-    A page seen n slots ago, that changes with chance d in a slot, is worth a fetch at the price of
-    w (1 - (1 - d)^n (1 + n d)), where found changes count, and that divided by d, where it counts
-    how long pages are fresh.
+    A page of weight w that was seen n slots ago and changes with chance d in a slot has the index
+    w (1 - (1 - d)^n (1 + n d)) for changes found. For time fresh, this is divided by d.
     """
 
-    def __init__(self, pages: Pages, chances: Floats, *, freshness: bool) -> None:
+    def __init__(self, pages: PageTable, chances: Floats, *, freshness: bool) -> None:
         self._pages, self._chances = pages, chances
         self._worth = pages.weights / (chances if freshness else 1)
 
     def select(self, now: float, allowed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
-        """Return the allowed page of the highest index."""
+        """Return the allowed page with the highest index."""
         waited = now - self._pages.fetched
         lost = (1 - self._chances) ** waited * (1 + waited * self._chances)
         return int(np.argmax(np.where(allowed, self._worth * (1 - lost), -1.0)))
-
-    def begin(self, page: int, now: float) -> None:
-        """Nothing to note."""
-
-    def end(self, page: int, changed: bool | None, now: float) -> None:
-        """Nothing to learn."""

@@ -1,13 +1,12 @@
-"""The spider `refresh`: keeps the pages of a finished crawl fresh within a budget of requests."""
+"""The spider `refresh`: it keeps the pages of a finished crawl fresh within a budget."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import sqlite3
-from collections import Counter
-from collections.abc import AsyncIterator
-from time import monotonic, time
+from collections.abc import AsyncIterator, Iterator
+from time import monotonic
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -31,20 +30,19 @@ from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import Answer, Errand, Report, report_of
-from tres_scrapy.refresh.keeper import ERROR, Keeper
-from tres_scrapy.refresh.main_text import copy_of_bytes, read
-from tres_scrapy.refresh.pipeline import RefreshPipeline, written
+from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
+from tres_scrapy.refresh.pipeline import RefreshPipeline
+from tres_scrapy.refresh.refresh_job import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.refresh.visit_item import VisitItem
 
 STORE_FAILED: Final = "store_failed"
-LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop is soon noticed
-# No frontier leads this spider, and its failures are its own to judge.
+# The spider has no frontier and handles failures itself.
 SETTINGS: Final[dict[str, Any]] = {
     "ADDONS": {},
     "ITEM_PIPELINES": {RefreshPipeline: 900},
     "HTTPERROR_ALLOW_ALL": True,
-    "HTTPCACHE_ENABLED": False,  # it would answer a 304 with its own copy
+    "HTTPCACHE_ENABLED": False,  # it would answer with its own copy instead of a 304
     "METAREFRESH_ENABLED": False,
     "RETRY_ENABLED": False,
     **CLOSED,
@@ -62,11 +60,11 @@ logger = logging.getLogger(__name__)
 
 
 class RefreshSpider(Spider):
-    """Asks for the pages that its keeper chooses, and yields what each visit has found."""
+    """Requests the pages that its job chooses and yields an item for each visit."""
 
     name = "refresh"
     config: RefreshConfig
-    keeper: Keeper
+    job: RefreshJob
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -97,13 +95,16 @@ class RefreshSpider(Spider):
         config, settings = self.config, crawler.settings
         shared = Config.of(settings)
         known = list(read_collection(config.require_collection()))
-        self._options = config.options(len(known), shared)
         self._reading, self._interval = shared.reading, shared.watch.progress_interval
-        self._store = Store(config.beside(config.store, "sqlite"))
-        self.keeper = Keeper(self._store, self._options, known, time())
-        self._limit = settings.getint("CONCURRENT_REQUESTS")
-        self._host_limit = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self._out: dict[int, int] = {}  # host by visit
+        self.job = RefreshJob(
+            Store(config.beside(config.store, "sqlite")),
+            config.options(len(known), shared),
+            known,
+            watch=config.watch,
+            stepped=config.stepped,
+            limit=settings.getint("CONCURRENT_REQUESTS"),
+            host_limit=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
+        )
         self._answered = asyncio.Event()
         self._said = monotonic()
         for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
@@ -111,107 +112,59 @@ class RefreshSpider(Spider):
         crawler.signals.connect(self._idle, signal=signals.spider_idle)
 
     async def start(self) -> AsyncIterator[Any]:
-        for report in self._undelivered():
-            yield report
-        self.keeper.start(self._now())
-        self._say_start()
-        while not self._over():
+        for item in self.job.undelivered(self.config.beside(self.config.output, "jsonl")):
+            yield item
+        self.job.keeper.run.start(self.job.now())
+        logger.info("%s", self.job.plan())
+        while not self.job.over():
             errand = self._next()
             if errand is not None:
                 yield self._request(errand)
                 continue
-            self._say_progress()
+            self._log_progress()
             self._answered.clear()
             try:
-                await asyncio.wait_for(self._answered.wait(), self._sleep())
+                await asyncio.wait_for(self._answered.wait(), self.job.sleep())
             except TimeoutError:
                 continue
 
-    def _undelivered(self) -> list[Report]:
-        """Return the items that a killed run has booked and its file does not have."""
-        reports = [report_of(text) for _, text in self._store.outbox()]
-        have = written(self.config.beside(self.config.output, "jsonl")) if reports else set()
-        for report in reports:
-            if (report.url, report.fetched_at) in have:
-                self._store.delivered(report.visit)
-        return [report for report in reports if (report.url, report.fetched_at) not in have]
-
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        """Book an answer and yield its item."""
-        reading = copy = None
-        if response.status == 200 and isinstance(response, HtmlResponse):
-            reading = read(response.text, response.url, self._reading)
-            copy = reading.copy
-        elif response.status == 200:
-            copy = copy_of_bytes(response.body)
-        answer = Answer(
-            response.status,
-            "" if copy or response.status == 304 else f"HTTP {response.status}",
-            response.url,
-            reading,
-            copy,
-            _text(response.headers.get("ETag")),
-            _text(response.headers.get("Last-Modified")),
-        )
+        """Record an answer and yield its item."""
+        content = response.text if isinstance(response, HtmlResponse) else response.body
+        headers = response.headers
+        validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
+        answer = answer_of(response.status, response.url, content, validators, self._reading)
         return self._book(kwargs["errand"], answer)
 
     def fail(self, failure: Failure) -> Any:
-        """Book a request without an answer; one that robots.txt forbids costs nothing."""
+        """Record a failure; a request that robots.txt forbids costs no budget."""
         errand: Errand = failure.request.cb_kwargs["errand"]  # type: ignore[attr-defined]
         if isinstance(failure.value, IgnoreRequest):
-            logger.info("%s is left alone: %s", errand.url, failure.getErrorMessage())
-            self._out.pop(errand.visit, None)
-            self.keeper.take_back(errand, self._now())
+            logger.info("%s skipped: %s", errand.url, failure.getErrorMessage())
+            self.job.take_back(errand)
             self._answered.set()
             return None
-        return self._book(errand, Answer(None, type(failure.value).__name__))
+        return self._book(errand, PageAnswer(None, type(failure.value).__name__))
 
     def closed(self, reason: str) -> None:
-        """Say what was found, write the report, and leave a run that was interrupted open."""
-        now = self._now()
-        finished = reason in {"finished", NO_PAGE} and not self.config.watch
+        """Log the figures and write the report; a run that was interrupted stays open."""
+        now = self.job.now()
         if reason != STORE_FAILED:
-            self.keeper.end(now, finished=finished)
+            finished = reason in {"finished", NO_PAGE} and not self.config.watch
+            self.job.keeper.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
             from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - it is matplotlib's
 
-            write_report(path, self.keeper, now)
-            logger.info("%s; the report is %s", self._figures(), path)
-        self._store.close()
-
-    def _now(self) -> float:
-        """Return the time, or what it would be if each request so far had taken its share."""
-        run = self.keeper.run
-        if not self.config.stepped or run.horizon is None:
-            return time()
-        return run.started + self.keeper.sent * run.horizon / run.budget
-
-    def _over(self) -> bool:
-        """Tell whether the run is at its end; with `watch` it begins anew."""
-        keeper, now = self.keeper, self._now()
-        # Without a horizon nothing is waited for: what may not be asked now is left to another run.
-        longest = 0.0 if keeper.run.horizon is None else float("inf")
-        ready = keeper.ready_in(now)
-        if not keeper.spent(now) and (ready == 0 or ready < longest):
-            return False
-        if keeper.out or not self.config.watch:
-            return not keeper.out
-        if keeper.wait_for_end(now) <= 0:
-            keeper.end(now, finished=True)
-            self.keeper = Keeper(self._store, self._options, (), now)
-        return False
+            write_report(path, self.job.keeper, now)
+            logger.info("%s; the report is %s", self.job.figures(), path)
+        self.job.store.close()
 
     def _next(self) -> Errand | None:
-        if len(self._out) >= self._limit:
-            return None
         try:
-            errand = self.keeper.next(self._now(), self._busy())
+            return self.job.next(self._resting())
         except sqlite3.Error as error:
             self._stop(error)
             return None
-        if errand is not None:
-            self._out[errand.visit] = int(self.keeper.host_of[errand.place])
-        return errand
 
     def _request(self, errand: Errand) -> Request:
         headers = {"If-None-Match": errand.etag, "If-Modified-Since": errand.modified}
@@ -224,73 +177,44 @@ class RefreshSpider(Spider):
             dont_filter=True,
         )
 
-    def _book(self, errand: Errand, answer: Answer) -> Report | None:
-        self._out.pop(errand.visit, None)
+    def _book(self, errand: Errand, answer: PageAnswer) -> VisitItem | None:
         self._answered.set()
         try:
-            report = self.keeper.book(errand, answer, self._now())
+            item = self.job.book(errand, answer)
         except sqlite3.Error as error:
             self._stop(error)
             return None
         assert self.crawler.stats is not None
-        self.crawler.stats.inc_value(f"refresh/{report.change}")
-        if answer.status == 304:
+        self.crawler.stats.inc_value(f"refresh/{item.change}")
+        if answer.status == NOT_MODIFIED:
             self.crawler.stats.inc_value("refresh/not_modified")
-        return report
+        return item
 
-    def _busy(self) -> list[int]:
-        """Return the hosts that cannot be sent one more request now."""
-        counts = Counter(self._out.values())
-        busy = {host for host, count in counts.items() if count >= self._host_limit}
-        places = {name: place for place, name in enumerate(self.keeper.host_names)}
+    def _resting(self) -> Iterator[str]:
+        """Yield the hosts whose download delay is not over."""
         now = monotonic()
         for name, slot in self.crawler.engine.downloader.slots.items():
-            if name in places and now < slot.lastseen + slot.delay * (1 + slot.jitter):
-                busy.add(places[name])
-        return sorted(busy)
-
-    def _sleep(self) -> float:
-        """Return how long nothing is to be done unless an answer comes."""
-        wait = self.keeper.wait(self._now())
-        return min(max(wait, 0.01), LONGEST_SLEEP)
+            if now < slot.lastseen + slot.delay * (1 + slot.jitter):
+                yield name
 
     def _stop(self, error: sqlite3.Error) -> None:
         logger.error(
-            "The store cannot be written (%s): the run stops, and can be gone on with", error
+            "The store cannot be written (%s). The run stops; the same command resumes it.", error
         )
         deferred_from_coro(self.crawler.engine.close_spider_async(reason=STORE_FAILED))
 
     def _delivered(self, item: Any) -> None:
-        if isinstance(item, Report):
-            self._store.delivered(item.visit)
+        if isinstance(item, VisitItem):
+            self.job.store.delivered(item.visit)
 
     def _idle(self) -> None:
-        counts = self.keeper.counts
-        if counts and set(counts) == {ERROR}:
+        if self.job.only_errors():
             raise CloseSpider(NO_PAGE)
 
-    def _say_start(self) -> None:
-        keeper = self.keeper
-        logger.info(
-            "%d pages (%d new), %d of %d requests left%s, policy %s%s",
-            len(keeper.rows),
-            keeper.added,
-            keeper.run.budget - keeper.sent,
-            keeper.run.budget,
-            f" in {keeper.wait_for_end(self._now()):.0f} s" if keeper.run.horizon else "",
-            keeper.options.policy,
-            ", going on with the run before" if keeper.resumed else "",
-        )
-
-    def _say_progress(self) -> None:
+    def _log_progress(self) -> None:
         if self._interval and monotonic() - self._said >= self._interval:
             self._said = monotonic()
-            logger.info("%s", self._figures())
-
-    def _figures(self) -> str:
-        keeper = self.keeper
-        found = ", ".join(f"{count} {name}" for name, count in sorted(keeper.counts.items()))
-        return f"{keeper.sent} of {keeper.run.budget} requests: {found or 'no answer yet'}"
+            logger.info("%s", self.job.figures())
 
 
 def _text(value: bytes | None) -> str | None:

@@ -1,1 +1,1 @@
-"""Deep-web query selection: which keyword a search box is asked next (Jiang et al.)."""
+"""Crawls the records behind search boxes by choosing good keywords (Jiang et al.)."""

@@ -1,4 +1,4 @@
-"""S_t, the acquired portion of a database, counted by keyword (Algorithm 1, steps 2 to 7)."""
+"""S_t, the acquired records of a database, counted by keyword (Algorithm 1, steps 2 to 7)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from tres_scrapy.surface.recapture import Recaptures
 
 Ints = NDArray[np.int64]
-MOST_PLACES: Final = 24  # of them a site has few; what comes later counts as the last
+MOST_PLACES: Final = 24  # a site has few of them; further places count as the last one
 
 
 class Token(NamedTuple):
-    """A keyword where it stands in a record.
+    """An occurrence of a keyword in a record.
 
-    `place` names the HTML node (its tag and class), `depth` is that of the node in the document,
-    `kind` the word's part of speech or, where nobody tells it, its script and case.
+    `place` names the HTML node by tag and class, `depth` is the depth of the node in the document,
+    and `kind` is the part of speech or, if that is unknown, the script and case of the word.
     """
 
     word: str
@@ -32,11 +32,9 @@ Record = Sequence[Token]
 
 
 class Acquired:
-    """What the records acquired so far say of each keyword: A, the actions, with their counts.
+    """The keywords of the acquired records, A, with their counts.
 
-    Keywords have numbers in the order in which they were first met; `tf`, `df` and `depth` [words]
-    are the occurrences, the records that hold the word and the sum of depths, `places` and `kinds`
-    [words, MOST_PLACES] how often it stood where and was what.
+    Keywords are numbered in the order in which they first occurred.
     """
 
     def __init__(self) -> None:
@@ -63,17 +61,17 @@ class Acquired:
 
     @property
     def df(self) -> Ints:
-        """DF(s_t, a): acquired records that hold each keyword, [words]."""
+        """DF(s_t, a): how many acquired records hold each keyword, [words]."""
         return self._counts[: len(self), 1]
 
     @property
     def depth(self) -> NDArray[np.float64]:
-        """The mean depth of the nodes each keyword stands in, [words]."""
+        """The mean depth of the nodes that hold each keyword, [words]."""
         return np.asarray(self._counts[: len(self), 2] / np.maximum(self.tf, 1))
 
     @property
     def places(self) -> NDArray[np.int32]:
-        """How often each keyword stands in each place, [words, MOST_PLACES]."""
+        """How often each keyword occurs in each place, [words, MOST_PLACES]."""
         return self._marks[: len(self), 0]
 
     @property
@@ -87,7 +85,7 @@ class Acquired:
         return self._spelling[: len(self)]
 
     def number(self, word: str) -> int:
-        """Return the number of a keyword, a new one if it was never met."""
+        """Return the number of a keyword; an unknown keyword gets the next number."""
         number = self._numbers.setdefault(word, len(self.words))
         if number == len(self.words):
             self.words.append(word)
@@ -100,7 +98,7 @@ class Acquired:
         return number
 
     def add(self, records: Sequence[Record]) -> None:
-        """Count records that were not acquired before."""
+        """Count new records."""
         tokens = [token for record in records for token in record]
         self.records += len(records)
         known = self._known

@@ -1,4 +1,4 @@
-"""Eq. 5, 6 and 7 of the paper as they are read (docs/surface.md says why)."""
+"""Eq. 5, 6 and 7 of the paper as interpreted here (docs/surface.md says why)."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from tres_scrapy.surface.keyword_feature import Floats
 
 
 def response_sizes(kappa: NDArray[np.floating], found: Floats) -> Floats:
-    """Eq. 5: estimate |R(s_t, a_i)|, [n], by kappa [n, t], whose rows sum to one, and |R_j| [t]."""
+    """Return |R(s_t, a_i)|, [n], by Eq. 5 from kappa [n, t] with row sums of one and |R_j| [t]."""
     sizes: Floats = kappa @ found
     return sizes
 
 
 def rewards(sizes: Floats, df: Ints, total: float) -> Floats:
-    """Eq. 6: r(s_t, a) = (|R(s_t, a)| - DF(s_t, a)) / |D|, [n].
+    """Return r(s_t, a) = (|R(s_t, a)| - DF(s_t, a)) / |D|, [n] (Eq. 6).
 
-    Exact only where a query returns every record that holds its keyword.
+    It is exact only if a query returns every record that holds its keyword.
     """
     rewards: Floats = (sizes - df) / total
     return rewards
 
 
 def q_values(rewards: Floats, df: Ints, acquired: int, total: float, gamma: float = 1.0) -> Floats:
-    """Eq. 7: Q(s_t, a_i), [n], one step ahead (h = 1), for |S_t| = `acquired` and |D| = `total`.
+    """Return Q(s_t, a_i), [n], one step ahead (Eq. 7, h = 1); |S_t| is `acquired`, |D| is `total`.
 
-    With |R_j|/|D| = DF_j/|D| + r_j the bracket is |R_j|/|D| * (1 - |S_{t+1}|/|D|): the largest
-    response of another keyword, whatever a_i is, so that no pair of keywords need be looked at.
+    With |R_j|/|D| = DF_j/|D| + r_j the bracket is |R_j|/|D| * (1 - |S_{t+1}|/|D|). Its maximum is
+    at the largest response of another keyword for every a_i, so no pairs are compared.
     """
     if len(rewards) < 2:
         return rewards.copy()
     shares = df / total + rewards  # |R_j| / |D|
-    left = 1 - acquired / total - rewards  # of the database after a_i
+    left = 1 - acquired / total - rewards  # the share of the database that remains after a_i
     best = np.where(left >= 0, _best_other(shares), -_best_other(-shares))
     q: Floats = rewards + gamma * best * left
     return q
 
 
 def _best_other(values: Floats) -> Floats:
-    """Return for each place the largest value of all others, [n]."""
+    """Return the largest of the other values for each position, [n]."""
     first = int(values.argmax())
     best = np.full(len(values), values[first])
     best[first] = np.delete(values, first).max()

@@ -1,9 +1,8 @@
-"""How many records a keyword would bring that are not known yet: fields, and recaptures.
+"""Estimates how many unknown records a keyword would return, from records returned again.
 
-Answers that return known records again tell which places of a record are searched (every query
-tries the known records that hold its keyword), and how much of what they are drawn from is known:
-by Good and Turing the share of it that is not is that of the captures which are the only one of
-their record.
+Records that come back show two things. First, which places of a record are searched: every query
+tries all known records that hold its keyword. Second, how much is still unknown: by Good and
+Turing, the unknown share is the share of captures that are the only one of their record.
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LEAST_HITS: Final = 0.5  # known records that hold a keyword where it is searched
-PRIOR: Final = 20  # captures that the share of all records is worth for those of a keyword
-LEAST, MOST = 0.02, 0.98  # share of a keyword's records that is unknown
+LEAST_HITS: Final = 0.5  # known records with the keyword in a searched place, at least
+PRIOR: Final = 20  # weight, in captures, of the share of all records
+LEAST, MOST = 0.02, 0.98  # bounds of the unknown share of the records of a keyword
 
 
 class Sightings(NamedTuple):
-    """What is known of n keywords at a moment, by the place where they stand, [n, places].
+    """The counts of n keywords at one moment, by the place of the keyword, [n, places].
 
-    `df` are the known records, `captures` how often these were returned, `singles` those of them
-    that were returned once; `every` [n, 2] has the captures and singles of all records.
+    `df` counts the known records, `captures` how often they were returned, `singles` the records
+    returned only once; `every` [n, 2] holds the captures and singles of all records.
     """
 
     df: Floats
@@ -35,14 +34,14 @@ class Sightings(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:
-        """Return the sightings of all parts in their order."""
+        """Return the sightings of all parts in order."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def expected(self, rates: Floats) -> Floats:
-        """Return the records that each keyword hits and that are not known yet, [n], up to a scale.
+        """Return the expected unknown records of each keyword, [n], up to a common factor.
 
-        `rates` [places] are the chances that a record is found by what stands there. With a share u
-        unknown, H known records are one of 1 - u.
+        `rates` [places] are the chances that a record is found by a word in each place. With an
+        unknown share u, H known hits stand for H u / (1 - u) unknown ones.
         """
         hits = np.maximum(self.df @ rates, LEAST_HITS * rates.max())
         captures, singles = self.every.T
@@ -54,26 +53,26 @@ class Sightings(NamedTuple):
 
 
 class Recaptures:
-    """Counts, for each keyword and place, the known records and how often each was returned.
+    """Counts the known records and their captures for each keyword and place.
 
-    Records have numbers in the order in which they were acquired.
+    Records are numbered in the order in which they were acquired.
     """
 
     def __init__(self, places: int) -> None:
         self._counts = np.zeros((1024, 3, places), np.int32)  # df, captures, singles
-        self._holds: list[tuple[Ints, Ints]] = []  # keywords of each record, and where they stand
-        self._times: list[int] = []  # each was returned
+        self._holds: list[tuple[Ints, Ints]] = []  # keywords and their places, by record
+        self._times: list[int] = []  # how often each record was returned
         self._tried, self._hits = np.zeros(places), np.zeros(places)
 
     @property
     def rates(self) -> Floats:
-        """The chance that a record is found by a keyword that stands in a place, [places]."""
+        """The chance that a record is found by a keyword in each place, [places]."""
         mean = (self._hits.sum() + 1) / (self._tried.sum() + 1)
         rates: Floats = (self._hits + mean) / (self._tried + 1)
         return rates
 
     def sightings(self, numbers: Ints) -> Sightings:
-        """Return what is known of keywords."""
+        """Return the counts of keywords at this moment."""
         self._make_room(int(numbers.max(initial=0)) + 1)
         df, captures, singles = self._counts[numbers].astype(np.float64).transpose(1, 0, 2)
         times = self._times
@@ -82,14 +81,14 @@ class Recaptures:
         )
 
     def add(self, numbers: Ints, places: Ints) -> None:
-        """Take in a record: its keywords, each once, and where it stands first."""
+        """Add a record by its distinct keywords and the first place of each."""
         self._make_room(int(numbers.max(initial=0)) + 1)
         self._counts[numbers, :, places] += 1
         self._holds.append((numbers, places))
         self._times.append(1)
 
     def again(self, number: int, records: Sequence[int]) -> None:
-        """Take in which of the known records a keyword has returned."""
+        """Count the known records that a query for a keyword has returned."""
         self._make_room(number + 1)
         self._tried += self._counts[number, 0]
         for record in records:

@@ -1,7 +1,7 @@
-"""Pages of results: which of their links are records, what is written of each, where they go on.
+"""Reads pages of results: the links to records, the text of each record, and the next page.
 
-A site is asked for words that nobody has first. What stands on those pages is its template: its
-links, and the places in the document where links stand whatever is asked.
+A site is first asked for random words that no record holds. The links on those pages, and their
+places in the document, are the template of the site.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tres_scrapy.url.canonical import canonicalise
 
 MOST_HTML: Final = 500_000
 MOST_LINKS: Final = 1_000
-MOST_WORDS: Final = 400  # of a record as it stands among the results
+MOST_WORDS: Final = 400  # of a record on the page of results
 NEXT: Final = re.compile(
     r"^\W*(?:next|older|more results|weiter|suivant|siguiente)\b|^[\s>»\u203a→]+$", re.I
 )
@@ -30,7 +30,7 @@ UNREAD: Final = frozenset({"script", "style", "noscript", "template"})
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record among the results: its URL, the text of its link, its keywords where they stand."""
+    """A record on a page of results: its URL, the text of its link, and its keywords."""
 
     url: str
     anchor: str
@@ -44,17 +44,17 @@ class _Link(NamedTuple):
 
 
 class ResultReader:
-    """Learns from the answers of the search box at `action` which links are records."""
+    """Learns which links are records from the answers of the search box at `action`."""
 
     def __init__(self, action: str) -> None:
         self._action = action
-        self._template: dict[str, set[str]] = {}  # its links by their place
-        self._turning: set[str] = set()  # places whose links change from page to page
-        self._seen: dict[str, set[str]] = defaultdict(set)  # URLs of each place, over all answers
+        self._template: dict[str, set[str]] = {}  # links of the template by place
+        self._turning: set[str] = set()  # places whose links differ on each page
+        self._seen: dict[str, set[str]] = defaultdict(set)  # URLs in each place, over all answers
         self._shown: dict[str, int] = defaultdict(int)
 
     def learn_empty(self, html: str, url: str) -> None:
-        """Take in the answer to words that nobody has."""
+        """Learn the template from an answer without results."""
         shown: dict[str, set[str]] = defaultdict(set)
         for link in self._links(_parse(html), url):
             shown[link.place].add(link.url)
@@ -63,14 +63,14 @@ class ResultReader:
                 self._turning.add(place)
 
     def read(self, html: str, url: str) -> list[Hit]:
-        """Return the records of a page of results in their order, none if it has none."""
+        """Return the records of a page of results in their order."""
         known = set[str]().union(*self._template.values())
         links = [
             link
             for link in self._links(_parse(html), url)
             if link.url not in known and link.place not in self._turning
         ]
-        # popular records may stand on the empty answer where others do
+        # an answer without results may show popular records in the place of records
         fresh = [link for link in links if link.place not in self._template]
         groups: dict[str, dict[str, _Link]] = defaultdict(dict)
         for link in fresh or links:
@@ -101,15 +101,15 @@ class ResultReader:
         return None
 
     def _worth(self, group: dict[str, _Link], place: str) -> tuple[float, float]:
-        """Return how much a place of links looks like that of the records.
+        """Return how likely a place holds the links to records.
 
-        It is that of most different URLs over all answers: an author or a category comes again.
+        Records differ over all answers, while links to authors or categories repeat.
         """
         anchors = sum(len(link.node.text(strip=True)) for link in group.values())
         return len(self._seen[place]) * len(self._seen[place]) / self._shown[place], anchors
 
     def _links(self, tree: LexborHTMLParser, url: str) -> Iterator[_Link]:
-        """Yield the links of a page to elsewhere than the search box itself."""
+        """Yield the links of a page within the site, except those to the search box."""
         site = urlsplit(url).hostname
         for node in tree.css("a[href]")[:MOST_LINKS]:
             target = canonicalise(urljoin(url, (node.attributes["href"] or "").strip()))
@@ -120,7 +120,7 @@ class ResultReader:
     def _is_search(self, url: str) -> bool:
         parts = urlsplit(url)
         address = f"{parts.netloc}{parts.path}"
-        # words in the path: whatever lies below is the search box too
+        # with the words in the path, everything below is the search box too
         return address == self._action or (
             self._action.endswith("/") and self._action.count("/") > 1
             and address.startswith(self._action)
@@ -137,7 +137,7 @@ def _name(node: LexborNode) -> str:
 
 
 def _place(node: LexborNode) -> str:
-    """Return the names of the nodes around a link, from the body down."""
+    """Return the path of node names from the body to a link."""
     names, parent = [_name(node)], node.parent
     while parent is not None and parent.tag not in {"body", "html"} and len(names) < 12:
         names.append(_name(parent))
@@ -146,7 +146,7 @@ def _place(node: LexborNode) -> str:
 
 
 def _follows(url: str, target: str) -> bool:
-    """Say whether a target is the same query with one number that has grown."""
+    """Return whether a target is the same query with one larger number."""
     now, then = (dict(parse_qsl(urlsplit(u).query)) for u in (url, target))
     moved = [name for name in then if then[name] != now.get(name)]
     if (
@@ -160,7 +160,7 @@ def _follows(url: str, target: str) -> bool:
 
 
 def _hit(link: _Link, nodes: set[int]) -> Hit:
-    """Return a record with the text of the largest block around its link that holds no other."""
+    """Return a record with the text of the largest block that holds its link and no other's."""
     block, parent = link.node, link.node.parent
     while parent is not None and parent.tag not in {"body", "html"}:
         if any(node.mem_id in nodes - {link.node.mem_id} for node in parent.css("a[href]")):
@@ -189,7 +189,7 @@ def _depth(node: LexborNode, block: LexborNode) -> int:
 
 
 def _kind(word: str) -> str:
-    """Return the script and the case of a word: what tells names where no part of speech is."""
+    """Return the script and case of a word, which mark names without a part of speech."""
     script = "latin" if word[0].isascii() or "\u00c0" <= word[0] <= "\u024f" else "other"
     case = "upper" if word.isupper() else "title" if word[0].isupper() else "lower"
     return f"{script} {case}"

@@ -1,4 +1,4 @@
-"""The search box of a site: how a page says that it can be searched, cheapest sign first."""
+"""Finds the search box of a site: JSON-LD, OpenSearch or a form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPENSEARCH: Final = "link[rel~=search i][type='application/opensearchdescription
 
 
 class Interface(NamedTuple):
-    """A search box: `template` with {query} where the escaped words go, in the URL or the body.
+    """A search box; {query} in `template` or `body` stands for the escaped words.
 
     `body` is "" unless `method` is POST.
     """
@@ -33,39 +33,39 @@ class Interface(NamedTuple):
     method: str
     template: str
     body: str
-    sign: str  # what told of it: json-ld, opensearch or form
+    sign: str  # how it was found: json-ld, opensearch or form
 
     def url(self, words: str) -> str:
-        """Return the URL to ask for words."""
+        """Return the URL of a query."""
         return self.template.replace("{query}", quote_plus(words))
 
     def payload(self, words: str) -> str:
-        """Return what to post for words, "" with GET."""
+        """Return the body of a query, "" with GET."""
         return self.body.replace("{query}", quote_plus(words))
 
     @property
     def action(self) -> str:
-        """The host and path that answers, without the words."""
+        """The host and path of the search box, without the words."""
         parts = urlsplit(self.template)
         return f"{parts.netloc}{parts.path.partition('{query}')[0]}"
 
 
 def find_interface(html: str, url: str) -> Interface | None:
-    """Return the search box that a page has or names, one that is asked by GET if there is any."""
+    """Return the search box of a page, if possible one that is asked by GET."""
     tree = LexborHTMLParser(html[:MOST_HTML].encode("utf-8", "replace"))
     found = [*_described(tree, url), *_forms(tree, url)]
     return min(found, key=lambda interface: interface.method != GET, default=None)
 
 
 def find_description(html: str, url: str) -> str | None:
-    """Return the URL of the OpenSearch description that a page names."""
+    """Return the URL of the OpenSearch description that a page links to."""
     tree = LexborHTMLParser(html[:MOST_HTML].encode("utf-8", "replace"))
     link = tree.css_first(OPENSEARCH)
     return canonicalise(urljoin(url, link.attributes["href"] or "")) if link is not None else None
 
 
 def read_description(xml: str, url: str) -> Interface | None:
-    """Return the search box that an OpenSearch description tells of, None if it is none."""
+    """Return the search box of an OpenSearch description, None if it has none."""
     tree = LexborHTMLParser(xml[:MOST_HTML].encode("utf-8", "replace"))
     for node in tree.css("url[template]"):
         attributes = node.attributes
@@ -81,7 +81,7 @@ def _described(tree: LexborHTMLParser, url: str) -> Iterator[Interface]:
     for script in tree.css("script[type='application/ld+json' i]"):
         try:
             data = json.loads(script.text())
-        except (ValueError, RecursionError):  # a stranger's script
+        except (ValueError, RecursionError):  # not valid JSON
             continue
         for template, name in _actions(data):
             if (interface := _of_template(template, name, url, "json-ld")) is not None:
@@ -89,7 +89,7 @@ def _described(tree: LexborHTMLParser, url: str) -> Iterator[Interface]:
 
 
 def _actions(data: Any) -> Iterator[tuple[str, str]]:
-    """Yield the URL template and the parameter of each SearchAction, however deep it lies."""
+    """Yield the URL template and the parameter of each SearchAction at any depth."""
     waiting = [data]
     while waiting:
         node = waiting.pop()
@@ -109,7 +109,7 @@ def _actions(data: Any) -> Iterator[tuple[str, str]]:
 
 
 def _of_template(template: str, name: str, url: str, sign: str) -> Interface | None:
-    """Return the search box of a URL template, None if it has no such parameter or others too."""
+    """Return the search box of a URL template, None unless `name` is its only parameter."""
     marked = template.replace(f"{{{name}}}", "TRESQUERY")
     if marked == template or PARAMETER.search(marked):
         return None
@@ -120,7 +120,7 @@ def _of_template(template: str, name: str, url: str, sign: str) -> Interface | N
 
 
 def _forms(tree: LexborHTMLParser, url: str) -> list[Interface]:
-    """Return the forms that look like a search box, the likeliest first."""
+    """Return the forms that look like a search box, most likely first."""
     scored = []
     for form in tree.css("form"):
         boxes = [box for box in form.css(BOX) if (box.attributes.get("name") or "").strip()]
@@ -133,7 +133,7 @@ def _forms(tree: LexborHTMLParser, url: str) -> list[Interface]:
 
 
 def _likeness(form: LexborNode, box: LexborNode) -> int:
-    """Return how many signs say that a form searches."""
+    """Return how many signs of a search form there are."""
     name = (box.attributes.get("name") or "").lower()
     told = " ".join(str(form.attributes.get(n) or "") for n in ("role", "class", "id", "action"))
     return (
@@ -158,7 +158,7 @@ def _of_form(form: LexborNode, box: LexborNode, url: str) -> Interface | None:
 
 
 def _fields(form: LexborNode) -> Iterator[tuple[str, str]]:
-    """Yield what a form sends beside the words: hidden, checked and selected."""
+    """Yield the other fields that a form sends: hidden, checked and selected ones."""
     for node in form.css("input[name], select[name]"):
         name, kind = node.attributes["name"] or "", (node.attributes.get("type") or "").lower()
         if node.tag == "select":

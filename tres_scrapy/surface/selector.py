@@ -1,4 +1,4 @@
-"""Who is asked next: the paper's Q, the yield ratio, and the rivals (B.2, B.3)."""
+"""Selectors of the next keyword: the paper's Q, the yield ratio, and rivals (B.2, B.3)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from tres_scrapy.surface.equation import q_values, response_sizes, rewards
 from tres_scrapy.surface.keyword_feature import Describe, Floats, features, kernel
 from tres_scrapy.surface.trial import Trials, recaptured_total
 
-LEAST_LEFT: Final = 0.02  # share of the database that is thought to be unknown at least
-Total = Callable[[Trials, int], float]  # |D| by what was executed and |S_t|
+LEAST_LEFT: Final = 0.02  # least share of the database that is assumed unknown
+Total = Callable[[Trials, int], float]  # estimates |D| from the trials and |S_t|
 
 
 class Selector(Protocol):
-    """Values candidates; the one of the highest value is asked next."""
+    """Values candidates; the candidate with the highest value is asked next."""
 
     @property
     def describe(self) -> Describe:
-        """What returns the features of keywords, which are kept of those that are issued."""
+        """The function that returns features of keywords; trials keep those at issue."""
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return a value for each of the candidates [n]; `trials` may be empty."""
+        """Return a value for each candidate, [n]; `trials` may be empty."""
 
 
 class YieldRatio:
-    """Eq. 5 applied to the new records per expected hit, which holds for any kind of search.
+    """Applies Eq. 5 to the new records per expected hit, which works for any kind of search.
 
-    With r = p * sum_j kappa * new_j / p_j, p the share of acquired records that hold a keyword,
-    neither full-text search nor complete answers are assumed, as Theorem 1 does. With `total` the
-    yields are corrected for what was known already, a keyword cannot hit more than `cap` records,
-    and Q looks one step ahead (h = 1), or not (`ahead` = False); without, |D| is not needed.
+    r = p * sum_j kappa * new_j / p_j, with p the share of acquired records that hold a keyword.
+    Unlike Theorem 1, it assumes neither full-text search nor complete answers. With `total`, yields
+    are corrected for known records, a keyword hits at most `cap` records, and Q looks one step
+    ahead (h = 1) unless `ahead` is False. Without `total`, |D| is not needed.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class YieldRatio:
         self._ahead = ahead
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return the expected new records of each candidate, or Q of it where |D| is known."""
+        """Return the expected new records of each candidate, or its Q if |D| is known."""
         df, n = acquired.df[candidates], max(acquired.records, 1)
         if not len(trials):
             return df.astype(np.float64)
@@ -68,11 +68,11 @@ class YieldRatio:
 
 
 class Recapture:
-    """Eq. 5 applied to the new records per expected new one, by fields and recaptures.
+    """Applies Eq. 5 to the new records per expected new record, estimated from recaptures.
 
-    E is the records that a keyword hits and that are not known yet (see recapture.py), and
-    r = E * sum_j kappa * new_j / sum_j kappa * E_j, the likeliest ratio if yields are Poisson. It
-    assumes no full-text search and no complete answers, and needs no |D|.
+    E is the expected number of unknown records of a keyword (see recapture.py), and
+    r = E * sum_j kappa * new_j / sum_j kappa * E_j, the most likely ratio for Poisson yields. It
+    assumes neither full-text search nor complete answers and does not need |D|.
     """
 
     describe = staticmethod(features)
@@ -89,9 +89,9 @@ class Recapture:
 
 
 class Paper:
-    """Eq. 5 to 7 read literally: all features are those of s_t, also of executed actions.
+    """Applies Eq. 5 to 7 literally: executed actions too have their features at s_t.
 
-    After a full-text query DF = |R|, which every executed action then teaches: see docs.
+    After a full-text query DF = |R|, so every executed action predicts no new records (see docs).
     """
 
     def __init__(self, total: Total, *, ahead: bool = True, describe: Describe = features) -> None:
@@ -117,12 +117,12 @@ class GenericFrequency:
     describe = staticmethod(features)
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return DF of each candidate."""
+        """Return the DF of each candidate."""
         return acquired.df[candidates].astype(np.float64)
 
 
 class Zipf:
-    """|R(s_t, a)| by Zipf's and Mandelbrot's law of the DF rank, fitted to what was executed."""
+    """|R(s_t, a)| by the Zipf-Mandelbrot law of the DF rank, fitted to the executed actions."""
 
     describe = staticmethod(features)
 
@@ -131,7 +131,7 @@ class Zipf:
         self.law = np.array([1.0, 1.0, 1.0])  # log alpha, beta, gamma
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return |R| - DF of each candidate; the fit before is kept where there is none."""
+        """Return |R| - DF of each candidate; without a new fit the previous one is used."""
         ranks = df_ranks(acquired.df)
         self._fit(ranks[trials.numbers], trials.found)
         sizes = np.exp(zipf_mandelbrot(ranks[candidates], *self.law))
@@ -149,7 +149,7 @@ class Zipf:
                 p0=np.clip(self.law, [-20, 0, 0.01], [20, 1000, 4]),
                 bounds=([-20, 0, 0.01], [20, 1000, 4]),
             )  # fmt: skip
-        except (RuntimeError, OptimizeWarning):  # no convergence
+        except (RuntimeError, OptimizeWarning):  # it did not converge
             return
 
 
@@ -167,7 +167,7 @@ class Random:
 
 
 def df_ranks(df: Ints) -> Floats:
-    """Return the rank of each keyword by DF, the most frequent first, from 1, [n]."""
+    """Return the rank of each keyword by DF, from 1 for the most frequent, [n]."""
     ranks = np.empty(len(df), np.float64)
     ranks[np.argsort(-df, kind="stable")] = np.arange(1, len(df) + 1)
     return ranks
@@ -180,7 +180,7 @@ def zipf_mandelbrot(ranks: Floats, log_alpha: float, beta: float, gamma: float) 
 
 
 def make_selector(name: str, seed: int = 0) -> Selector:
-    """Return a selector by its name, one of SELECTORS; `seed` is that of random choices."""
+    """Return a selector by its name in SELECTORS; `seed` is for random choices."""
     return SELECTORS[name](seed)
 
 

@@ -1,4 +1,4 @@
-"""A simulated database behind a search box: what the selectors are compared on (B.4)."""
+"""A simulated database behind a search box, to compare selectors on (B.4)."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from tres_scrapy.surface.acquired import Ints, Record, Token
 from tres_scrapy.surface.keyword_feature import Floats
 
 RECORDS, WORDS, TOPICS = 10_000, 12_000, 40
-OFFSET, EXPONENT = 60, 1.05  # the offset of Zipf's and Mandelbrot's law stands for a stop list
-GENERAL: Final = 0.25  # share of words that every topic has, in the vocabulary and in each text
-MOST_TOPICS = 4  # that one of the other words belongs to
+OFFSET, EXPONENT = 60, 1.05  # of the Zipf-Mandelbrot law; the offset stands for a stop list
+GENERAL: Final = 0.25  # share of words common to all topics, in the vocabulary and in each text
+MOST_TOPICS = 4  # that each of the other words belongs to
 TITLE, BODY = 6, 60  # words
 NAMES: Final = {"author": 2500, "publisher": 200, "category": TOPICS}
 KINDS: Final = ("noun", "proper", "adjective", "verb", "other")
 KIND_SHARES: Final = (0.4, 0.15, 0.15, 0.2, 0.1)
-TITLE_KINDS: Final = 3  # the first of them stand in titles
+TITLE_KINDS: Final = 3  # titles have only the first three kinds
 DEPTHS: Final = {"title": 6, "author": 7, "publisher": 7, "category": 5, "body": 8}
 SEARCHED: Final = ("title", "author")  # by a search that is not full-text
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How a database answers: in all fields or in title and author, and the most it returns."""
+    """How a database searches: in all fields or in title and author; `cap` limits the answer."""
 
     full_text: bool
     cap: int | None
 
 
 class SimulatedDatabase:
-    """Records with a title, an author, a publisher, a category and a body, from one seed.
+    """Records with title, author, publisher, category and body, drawn from one seed.
 
-    `records[i]` is what a crawler sees of record i.
+    `records[i]` are the tokens of record i that a crawler sees.
     """
 
     def __init__(self, seed: int, records: int = RECORDS) -> None:
@@ -46,7 +46,7 @@ class SimulatedDatabase:
         title, body = self._texts(topics, weights, kinds)
         names = {name: self._random.integers(n, size=records) for name, n in NAMES.items()}
         names["category"] = topics
-        self.rank: Ints = self._random.permutation(records)  # which of many records are returned
+        self.rank: Ints = self._random.permutation(records)  # of a record in answers
         lengths = self._random.integers(3, 13, WORDS)
         words = [f"w{i}".ljust(length, "x") for i, length in enumerate(lengths.tolist())]
         tokens = {
@@ -69,7 +69,7 @@ class SimulatedDatabase:
         return len(self.records)
 
     def index(self, search: Search) -> dict[str, Ints]:
-        """Return the records that each keyword returns, `cap` at most: the first by rank."""
+        """Return the answer to each keyword: record numbers by rank, `cap` at most."""
         held: dict[str, set[int]] = {}
         for i, record in enumerate(self.records):
             for token in record:
@@ -82,7 +82,7 @@ class SimulatedDatabase:
         return answers
 
     def seeds(self, count: int, random: np.random.Generator) -> list[str]:
-        """Return words to start from: title words that stand in 5 to 200 records."""
+        """Return words to start with: title words of 5 to 200 records."""
         titles = ({token.word for token in record[:TITLE]} for record in self.records)
         df = Counter(word for title in titles for word in title)
         fit = sorted(word for word, n in df.items() if 5 <= n <= 200)
@@ -104,7 +104,7 @@ class SimulatedDatabase:
         return title, body
 
     def _membership(self) -> Ints:
-        """Return 1 where a word belongs to a topic, 2 where it is general, else 0, [topics, n]."""
+        """Return 1 if a word belongs to a topic, 2 if it is general, else 0, [topics, n]."""
         member = np.zeros((TOPICS, WORDS), np.int64)
         of_word = self._random.integers(1, MOST_TOPICS + 1, WORDS)
         for word, count in enumerate(of_word.tolist()):

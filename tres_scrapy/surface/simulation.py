@@ -1,4 +1,4 @@
-"""A selector against a simulated database, and an oracle that knows every answer."""
+"""Runs a selector against a simulated database; an oracle knows every answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PER_PAGE = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a crawl acquired: records [queries] after each query, requests, empty queries."""
+    """The records acquired after each query, [queries], the requests and the empty queries."""
 
     acquired: Ints
     requests: int
@@ -27,7 +27,7 @@ class Outcome:
 
 
 class Oracle:
-    """Knows how many new records each keyword would return: the greedy upper mark."""
+    """Knows how many new records each keyword would return: a greedy upper bound."""
 
     describe = staticmethod(features)
 
@@ -39,7 +39,7 @@ class Oracle:
                 self._words_of[row].append(word)
 
     def take(self, rows: Ints) -> None:
-        """Note that records were acquired."""
+        """Remove acquired records from the counts."""
         for row in rows.tolist():
             for word in self._words_of[row]:
                 self._left[word] -= 1
@@ -59,10 +59,10 @@ def surface(
     seed: int = 0,
     seeds: int = 5,
 ) -> Outcome:
-    """Ask a database `queries` keywords, the first `seeds` of them given."""
+    """Ask a database `queries` keywords; the first `seeds` of them are given."""
     first = database.seeds(seeds, np.random.default_rng(seed))
     surfacing = Surfacing(selector, first, budget=queries)
-    number = np.full(len(database), -1)  # of each record in the order acquired
+    number = np.full(len(database), -1)  # of each record in order of arrival, -1 if unknown
     counts, requests, empty = list[int](), 0, 0
     none = np.zeros(0, np.int64)
     while (word := surfacing.next()) is not None:

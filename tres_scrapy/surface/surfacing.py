@@ -1,4 +1,4 @@
-"""The adaptive crawl of one database (Algorithm 1), with its budget and its end."""
+"""The adaptive crawl of one database (Algorithm 1) within a budget."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BUDGET, DRY, NO_KEYWORD = "query_budget", "dry", "no_keyword"
 
 
 class Surfacing:
-    """Says which keyword to ask next, and is told what each brought.
+    """Chooses the next keyword and learns from each answer.
 
-    The `seeds` are asked in their order, `first` of them or all; then the best candidate, a word of
-    the records acquired that stands in `min_df` of them or more, if there is such a word. `next` is
-    None when `budget` queries were asked, no candidate is left, or the last ten queries brought
-    less than `min_yield` new records in the mean: `ended` says which.
+    First it asks the `seeds` in order, `first` of them or all. Then it asks the best candidate: a
+    word that at least `min_df` acquired records hold, if there is one. It ends after `budget`
+    queries, without candidates, or when the last ten queries returned on average fewer than
+    `min_yield` new records; `ended` is the reason.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Surfacing:
         self._asked: set[str] = set()
 
     def next(self) -> str | None:
-        """Return the keyword to ask, which then counts as asked; None at the end."""
+        """Return the keyword to ask and mark it as asked; None at the end."""
         self.ended = self.ended or self._limit()
         if self.ended:
             return None
@@ -61,10 +61,10 @@ class Surfacing:
         return word
 
     def book(self, word: str, records: Sequence[Record], again: Sequence[int] = ()) -> None:
-        """Take in the answer to a keyword: its new records, and the numbers of those known before.
+        """Learn from the answer to a keyword: its new records and the numbers of known records.
 
-        Records are numbered as they come, from 0. What is known of the keyword is kept as it was
-        before the answer.
+        Records are numbered from 0 in order of arrival. The trial keeps the features of the keyword
+        from before the answer.
         """
         acquired = self.acquired
         number = np.array([acquired.number(word)])
@@ -79,7 +79,7 @@ class Surfacing:
         acquired.add(records)
 
     def candidates(self) -> Ints:
-        """Return C, the numbers of the keywords that may be asked."""
+        """Return the numbers of the candidates C."""
         df = self.acquired.df.copy()
         df[self.trials.numbers] = 0
         often = np.flatnonzero(df >= self._min_df)

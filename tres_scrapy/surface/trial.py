@@ -1,4 +1,4 @@
-"""Tr, the executed actions: what each keyword promised when it was issued, and what it brought."""
+"""Tr, the executed actions: the features of each keyword at issue, and its answer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tres_scrapy.surface.acquired import Ints
 from tres_scrapy.surface.keyword_feature import Features, Floats
 from tres_scrapy.surface.recapture import Sightings
 
-LEAST_TOTAL: Final = 1.2  # times |S_t|: no estimate of |D| says that nearly all is acquired
+LEAST_TOTAL: Final = 1.2  # times |S_t|: the least estimate of |D|
 
 
 class Trial(NamedTuple):
-    """An executed action.
+    """An executed action: a query for the keyword `number`.
 
-    `features` [1], `share`, DF/|S|, and `sightings` [1] are those of the moment of issue, and so is
-    `known`, |S|; `found` is |R(s, a)|, the records returned, and `new` |R_new(s, a)|.
+    At the moment of issue: `features` [1], `share` (DF/|S|), `known` (|S|) and `sightings` [1]. Of
+    the answer: `found` (|R(s, a)|) and `new` (|R_new(s, a)|) records.
     """
 
     number: int
@@ -30,7 +30,7 @@ class Trial(NamedTuple):
 
 
 class Trials:
-    """The executed actions in their order, as columns."""
+    """The executed actions in order, as columns."""
 
     def __init__(self) -> None:
         self.rows: list[Trial] = []
@@ -79,12 +79,12 @@ class Trials:
 
     @property
     def sightings(self) -> Sightings:
-        """What was known of the keywords at the moment of issue, [t]."""
+        """The sightings at the moment of issue, [t]."""
         return Sightings.join([trial.sightings for trial in self.rows])
 
 
 def recaptured_total(trials: Trials, acquired: int) -> float:
-    """Estimate |D| by capture and recapture (Schnabel): what queries return that was known."""
+    """Estimate |D| by capture and recapture (Schnabel) from the known records in answers."""
     found, known = trials.found, trials.known
     again = float((found - trials.new).sum())
     estimate = float((found * known).sum()) / again if again else np.inf

@@ -1,0 +1,83 @@
+"""What the answer to a visit says about its page."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from tres_scrapy.refresh.collection_row import PageRow
+from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer
+from tres_scrapy.refresh.keeper_option import KeeperOptions
+from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, Copy, compare, distance
+
+NEW, GONE, ERROR = "new", "gone", "error"
+MISSING: Final = (404, 410)
+
+
+class ChangeVerdict(NamedTuple):
+    """What a visit found, and the copy that it was compared with."""
+
+    change: str
+    distance: int | None  # lanes of 256 in which the texts differ
+    age: float  # seconds since the page was seen before
+    before: Copy | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the visit brought no copy of the page."""
+        return self.change in {ERROR, GONE}
+
+
+def judge(
+    row: PageRow, errand: Errand, answer: PageAnswer, now: float, options: KeeperOptions
+) -> ChangeVerdict:
+    """Return what a visit found; a missing page adds to the misses of its row."""
+    change, lanes = _compared(row, errand, answer, options)
+    return ChangeVerdict(change, lanes, now - row.last_seen, row.copy)
+
+
+def settle(row: PageRow, verdict: ChangeVerdict, now: float, options: KeeperOptions) -> bool | None:
+    """Update the statistics of a page; return whether it had changed, None if that is unknown."""
+    change, gap = verdict.change, verdict.age
+    if verdict.failed:
+        _postpone(row, change, now, options)
+        return None
+    changed = change == OTHER or (change == MINOR and options.minor_is_change)
+    observed = None if change == NEW else changed
+    if observed is not None and gap > 0:
+        row.changes += observed
+        row.quiet += not observed
+        row.changed_time += gap * observed
+        row.quiet_time += gap * (not observed)
+    row.last_seen = now
+    if observed or change == NEW:
+        row.last_change = now
+    row.misses = row.errors = 0
+    row.retry_at, row.gone = 0.0, False
+    return observed
+
+
+def _compared(
+    row: PageRow, errand: Errand, answer: PageAnswer, options: KeeperOptions
+) -> tuple[str, int | None]:
+    if answer.status == NOT_MODIFIED and errand.conditional:
+        return SAME, 0
+    reading = answer.reading
+    if answer.status in MISSING or (reading is not None and reading.missing):
+        row.misses += 1
+        return (GONE if row.misses >= options.grace else ERROR), None
+    copy = answer.copy
+    if copy is None:
+        return ERROR, None
+    # A crawl keeps the boilerplate of a page with few words: its copy cannot be compared.
+    loose = row.copy is not None and row.copy.loose and reading is not None and reading.thin
+    if row.copy is None or row.gone or loose:
+        return NEW, None
+    return compare(row.copy, copy, options.minor), distance(row.copy, copy)
+
+
+def _postpone(row: PageRow, change: str, now: float, options: KeeperOptions) -> None:
+    """Set when a failed page is tried again; a page that is gone may come back."""
+    row.errors += change == ERROR and not row.misses
+    row.gone = row.gone or change == GONE
+    turns = row.errors + row.misses - 1
+    row.retry_at = now + min(options.retry * 2.0 ** min(turns, 60), options.max_age)
