@@ -13,7 +13,7 @@ from tres_scrapy.bench.condition import Crawl
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.bench.version import code_version
-from tres_scrapy.bench.worker import Advance, Failure, work
+from tres_scrapy.bench.worker import Advance, RunFailure, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")
 
@@ -66,7 +66,7 @@ def test_runs_of_a_world_are_done_in_one_process_that_opens_it_once(tmp_path: Pa
 def test_a_run_that_fails_names_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
     runs = grid("random", "oracle", "tres", seeds=1)
     events = list(work(runs, 1, Opener(), tmp_path))
-    failures = [event for event in events if isinstance(event, Failure)]
+    failures = [event for event in events if isinstance(event, RunFailure)]
     assert [(event.run.policy, event.reason) for event in failures] == [
         *[("random", "ValueError: no luck today")] * 2,
         *[("oracle", "its process ended with exit status -9")] * 2,
@@ -77,7 +77,7 @@ def test_a_run_that_fails_names_its_reason_and_the_others_go_on(tmp_path: Path) 
 
 def test_a_run_without_a_page_fails(tmp_path: Path) -> None:
     events = list(work(grid("ache", seeds=1), 1, Opener(), tmp_path))
-    reasons = [event.reason for event in events if isinstance(event, Failure)]
+    reasons = [event.reason for event in events if isinstance(event, RunFailure)]
     assert reasons == ["ValueError: no seed brought a page"] * 2
     assert read_results(tmp_path)[0] == []
 

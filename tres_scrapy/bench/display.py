@@ -11,7 +11,7 @@ from typing import Self
 from tqdm import tqdm
 
 from tres_scrapy.bench.result import Result, Run
-from tres_scrapy.bench.worker import Failure
+from tres_scrapy.bench.worker import RunFailure
 
 
 class Display:
@@ -49,7 +49,7 @@ class Display:
         else:
             self._bar.set_postfix_str(_brief(result))
 
-    def fail(self, failure: Failure, trace: Path) -> None:
+    def fail(self, failure: RunFailure, trace: Path) -> None:
         """Show why a run broke off, and where to read more."""
         self._end(failure.run)
         with tqdm.external_write_mode(file=sys.stderr):
