@@ -4,8 +4,12 @@ import csv
 import re
 from pathlib import Path
 
+import pytest
+
 from tres_scrapy.bench.comparison import write_report
 from tres_scrapy.bench.result import Result, Run, Series
+
+pytestmark = pytest.mark.slow
 
 SERIES = Series([10, 20], [5, 9], [1, 2], [400, 800], [2, 3], [0.5, 1.25])
 

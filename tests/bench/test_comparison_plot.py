@@ -4,10 +4,14 @@ from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tres_scrapy.bench.comparison_plot import _courses, draw, look_of
 from tres_scrapy.bench.mean import Cell
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.policies.registry import POLICIES
+
+pytestmark = pytest.mark.slow
 
 MARKS = list(range(20, 201, 20))
 
