@@ -55,6 +55,7 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
@@ -139,6 +140,7 @@ def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
         bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
     arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
     with pytest.raises(SystemExit, match="0"):

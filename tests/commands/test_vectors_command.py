@@ -24,6 +24,7 @@ def texts(tmp_path: Path) -> Path:
 vectors_command = partial(command, "tres-vectors")
 
 
+@pytest.mark.slow
 def test_vectors_of_texts_are_trained_and_written(
     texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +49,7 @@ def test_vectors_of_another_maker_are_converted(tmp_path: Path) -> None:
     assert WordVectors.load(tmp_path / "v.npz").words == ["the", "milk"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
