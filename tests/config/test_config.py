@@ -62,7 +62,7 @@ def test_value_is_read(name, text, value):
         ("max_per_domain", "many", "a number, two like 5_2, or none"),
     ],
 )
-def test_bad_value_names_setting_value_and_rule(name, text, rule):
+def test_bad_value_names_the_rule(name, text, rule):
     with pytest.raises(ConfigError) as error:
         config(**{name: text})
     message = str(error.value)
@@ -74,7 +74,7 @@ def test_bad_value_names_setting_value_and_rule(name, text, rule):
     ("settings", "hint"),
     [({"policy": "best-first"}, "best_first"), ({"web": "sintetic"}, "synthetic")],
 )
-def test_choice_that_is_misspelt_is_refused_with_a_suggestion(settings, hint):
+def test_misspelt_choice_gets_suggestion(settings, hint):
     with pytest.raises(ConfigError, match=f"must be one of .*; did you mean {hint}[?]$"):
         config(**settings)
 
@@ -89,7 +89,7 @@ def test_limits_of_the_frontier_are_settings():
     assert limits == FrontierLimits(pending=100, pending_per_domain=10, failures=5)
 
 
-def test_unknown_setting_is_refused_with_a_suggestion():
+def test_misspelt_setting_gets_suggestion():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
 
@@ -128,7 +128,7 @@ def test_every_limit_is_documented():
     assert [name for name in limits if f"`TRES_{name.upper()}`" not in text] == []
 
 
-def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):
+def test_topic_and_seed_are_required(tmp_path):
     (tmp_path / "food").mkdir()
     (tmp_path / "food" / "topic.toml").touch()
     config(models=tmp_path, topic="food").require_topic()
@@ -141,7 +141,7 @@ def test_topic_must_be_a_pack_and_a_seed_must_be_given(tmp_path):
         config().require_seed()
 
 
-def test_adaptive_cap_needs_the_number_of_pages():
+def test_adaptive_cap_needs_page_limit():
     assert config(max_per_domain="5_2", pages=9).max_per_domain == Cap(5, 2)
     with pytest.raises(ConfigError, match="add -a pages=N"):
         config(max_per_domain="5_2")

@@ -20,7 +20,7 @@ def test_what_is_no_time_is_refused(text):
         duration(text)
 
 
-def test_arguments_are_settings_of_refresh_or_those_shared_with_the_crawl():
+def test_arguments_are_refresh_or_shared():
     settings = Settings()
     given = {"collection": "c.jsonl", "budget": "7", "horizon": "2h", "random_seed": "3"}
     apply_refresh_arguments(settings, given)
@@ -31,7 +31,7 @@ def test_arguments_are_settings_of_refresh_or_those_shared_with_the_crawl():
     assert str(config.beside(config.store, "sqlite")) == "c.refresh.sqlite"
 
 
-def test_budget_is_one_for_each_page_unless_it_is_said():
+def test_budget_defaults_to_page_count():
     assert RefreshConfig().options(100, Config()).budget == 100
 
 

@@ -24,12 +24,12 @@ def config(**settings):
     return Config.from_settings(BaseSettings({f"TRES_{k.upper()}": v for k, v in settings.items()}))
 
 
-def test_packs_that_ship_lie_in_the_checkout_with_their_vectors():
+def test_shipped_packs_have_vectors():
     assert shipped_models() == PROJECT / "models"
     assert (shipped_models() / VECTORS).is_file()
 
 
-def test_packs_that_ship_are_unpacked_out_of_a_zipped_egg(tmp_path, monkeypatch):
+def test_zipped_packs_are_unpacked(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "project.egg", "w") as egg:
         egg.writestr("tres_scrapy/models/food/topic.toml", "name = 'food'\n")
         egg.writestr("tres_scrapy/models/vectors/english.npz", b"\x00\x01")
@@ -43,14 +43,14 @@ def test_packs_that_ship_are_unpacked_out_of_a_zipped_egg(tmp_path, monkeypatch)
     assert not models.exists()
 
 
-def test_pack_here_goes_before_one_that_ships(own):
+def test_local_pack_goes_first(own):
     packs = config().packs()
     assert packs["cheese"].resolve() == own / "cheese"
     assert packs["food"].resolve() == own / "food"
     assert packs["sports"] == PROJECT / "models" / "sports"
 
 
-def test_directory_of_packs_that_is_given_is_the_only_one(own):
+def test_given_directory_is_the_only_one(own):
     assert set(config(models=own).packs()) == {"cheese", "food"}
     with pytest.raises(ConfigError, match="'sports': the packs in models/ are cheese, food;"):
         config(models=own, topic="sports").require_topic()

@@ -11,7 +11,7 @@ from tres_scrapy.training.score import Score, curve, score
 ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=40)
 
 
-def test_scores_of_a_known_table_and_mcc_as_a_correlation() -> None:
+def test_scores_match_known_table() -> None:
     true = np.repeat([True, True, False, False], [6, 2, 4, 8])  # 6 found, 2 missed, 4 false
     probability = np.repeat([0.5, 0.4, 0.9, 0.1], [6, 2, 4, 8])
     found = score(true, probability, 0.5)
@@ -19,7 +19,7 @@ def test_scores_of_a_known_table_and_mcc_as_a_correlation() -> None:
     assert found.mcc == pytest.approx(np.corrcoef(true, probability >= 0.5)[0, 1])
 
 
-def test_scores_of_a_silent_model_are_zero_not_an_error() -> None:
+def test_silent_model_scores_zero() -> None:
     silent = score(np.array([True, False]), np.zeros(2), 0.5)
     assert (silent.precision, silent.recall, silent.mcc) == (0, 0, 0)
 
@@ -37,7 +37,7 @@ def test_scores_of_no_documents_are_zero() -> None:
 
 
 @given(ANSWERS)
-def test_the_curve_and_its_area_are_those_of_scikit_learn(answers: list[tuple[bool, int]]) -> None:
+def test_curve_equals_scikit_learn(answers: list[tuple[bool, int]]) -> None:
     labels, eighths = zip(*answers, (True, 0), strict=True)
     true, probability = np.array(labels), np.array(eighths) / 8
     area = average_precision_score(true, probability)
