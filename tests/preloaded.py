@@ -51,6 +51,8 @@ LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("
 CLIENT = """#!{python} -IS
 import array, json, os, resource, signal, socket, sys
 arguments = sys.argv[1:]
+if arguments[:1] == ["-B"]:  # multiprocessing hands on that no bytecode is to be written
+    del arguments[0]
 if not arguments or arguments[0].startswith("-") and arguments[0] not in ("-m", "-c"):
     os.execv({python!r}, [{python!r}, *arguments])
 files = [int(name) for name in os.listdir("/proc/self/fd")]

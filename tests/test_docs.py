@@ -21,7 +21,7 @@ def test_page_says_what_the_code_says(tmp_path, name):
     assert made == (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_every_stat_of_a_crawl_is_in_the_docs(scrapy, tmp_path):
+def test_every_stat_is_documented(scrapy, tmp_path):
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food", "-a", "pages=40", "-a", "web=synthetic"),
         *("-a", "warc=all", "-a", f"output={tmp_path / 'items.jsonl'}"),
@@ -36,7 +36,7 @@ def test_every_stat_of_a_crawl_is_in_the_docs(scrapy, tmp_path):
     assert f"`{process.stats['finish_reason']}`" in text
 
 
-def test_all_code_that_the_docs_name_is_there():
+def test_documented_code_exists():
     text = (PROJECT / "docs" / "algorithm.md").read_text(encoding="utf-8")
     places = re.findall(r"`([a-z_/0-9]+)\.py(?::([\w.]+))?`", text)
     assert len(places) > 30

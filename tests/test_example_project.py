@@ -56,7 +56,7 @@ def crawl_synthetic_web(spider, tmp_path, kitchen):
     return items, served_pages(log)[:PAGES], process.stderr
 
 
-def test_one_line_turns_a_crawl_spider_into_a_focused_crawler(tmp_path, kitchen, monkeypatch):
+def test_one_line_makes_crawler_focused(tmp_path, kitchen, monkeypatch):
     monkeypatch.setenv("http_proxy", "")
     led, pages, log = crawl_synthetic_web("recipes", tmp_path, kitchen)
     alone, plain_pages, plain_log = crawl_synthetic_web("breadth", tmp_path, kitchen)
@@ -90,7 +90,7 @@ def menu(pages):
     return pages
 
 
-def test_ways_of_a_project_of_its_own_keep_working(tmp_path, kitchen, menu):
+def test_project_keeps_its_own_ways(tmp_path, kitchen, menu):
     """Two crawls of one JOBDIR, the first broken off by a limit of the project's."""
     feeds = {
         tmp_path / "feed.jsonl": {"format": "jsonlines"},

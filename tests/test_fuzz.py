@@ -28,7 +28,7 @@ class Reader:
         assert "<" not in text, "a mark"
 
 
-def test_a_fault_is_told_once_with_the_smallest_input(fuzz):
+def test_fault_is_reported_once(fuzz):
     report = fuzz.feed(Reader(), 200, seed=1)
     (finding,) = report.findings.values()
     assert 1 < finding.count < 200
@@ -37,7 +37,7 @@ def test_a_fault_is_told_once_with_the_smallest_input(fuzz):
     assert smallest == "    '<'"
 
 
-def test_an_input_without_end_is_a_fault(fuzz, monkeypatch):
+def test_endless_input_is_a_fault(fuzz, monkeypatch):
     class Endless(Reader):
         def check(self, text):
             while True:
@@ -48,7 +48,7 @@ def test_an_input_without_end_is_a_fault(fuzz, monkeypatch):
     assert finding.fault.error.startswith("EndlessError")
 
 
-def test_an_input_that_takes_much_memory_is_a_fault(fuzz, monkeypatch):
+def test_memory_hog_is_a_fault(fuzz, monkeypatch):
     class Greedy(Reader):
         def check(self, text):
             bytearray(b"x") * 2**26
@@ -57,7 +57,7 @@ def test_an_input_that_takes_much_memory_is_a_fault(fuzz, monkeypatch):
     assert fuzz.fault(Greedy(), "").error.startswith("MemoryError")
 
 
-def test_inputs_are_the_same_in_every_run(fuzz, tmp_path):
+def test_inputs_are_repeatable(fuzz, tmp_path):
     first, again = (list(fuzz.targets(tmp_path / name)) for name in "ab")
     assert sum(target.share for target in first) == pytest.approx(1)
     for target, same in zip(first, again, strict=True):

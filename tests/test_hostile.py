@@ -85,46 +85,46 @@ def honest(tmp_path_factory):
     return crawl(tmp_path_factory.mktemp("honest"), hostile.HUB + "honest")
 
 
-def test_the_crawl_ends_by_itself_without_a_traceback(whole):
+def test_hostile_crawl_ends_cleanly(whole):
     assert whole.status == 0, whole.log
     assert "'finish_reason': 'frontier_exhausted'" in whole.log
     assert "Traceback" not in whole.log
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_the_honest_page_behind_a_trap_is_harvested(whole, name):
+def test_honest_page_is_harvested(whole, name):
     assert TRAPS[name].dish in whole.harvested("test")
 
 
-def test_the_traps_take_little_more_memory_than_their_honest_pages(whole, honest):
+def test_traps_take_little_memory(whole, honest):
     assert honest.status == 0, honest.log
     assert len(honest.items) == len(TRAPS) + 1
     assert whole.memory - honest.memory < MEMORY
 
 
 @pytest.mark.parametrize(("kind", "traps"), FAILURES.items())
-def test_what_brings_no_page_is_counted_by_kind(whole, kind, traps):
+def test_failures_are_counted_by_kind(whole, kind, traps):
     assert whole.stat(f"tres/failures/{kind}") >= len(traps), traps
 
 
 @pytest.mark.parametrize("name", ["calendar", "session", "capped", "many-links"])
-def test_a_site_without_end_is_left_at_max(whole, name):
+def test_endless_site_stops_at_max(whole, name):
     assert len(whole.pages(f"{name}.test")) == MAX
 
 
-def test_a_site_of_dead_links_is_given_up(whole):
+def test_dead_site_is_given_up(whole):
     under_way = 16
     assert 20 <= len(whole.pages("dead-links.test")) - 1 < 20 + under_way
     assert whole.stat("tres/domains_given_up") == 1
 
 
-def test_redirects_into_a_domain_at_max_are_not_followed(whole):
+def test_redirects_respect_max(whole):
     assert len(whole.pages("redirect-to-capped.test")) == 19
     assert whole.stat("tres/failures/redirect_closed") >= 18 - MAX
 
 
 @pytest.mark.parametrize("name", ["redirect-loop", "redirect-itself"])
-def test_a_redirect_loop_is_left_when_it_closes(whole, name):
+def test_redirect_loop_is_closed(whole, name):
     assert len(whole.pages(f"{name}.test")) <= 5
 
 
@@ -134,12 +134,12 @@ def test_redirects_without_end_are_left(whole, name):
 
 
 @pytest.mark.parametrize("name", ["session", "canonical", "near-duplicates"])
-def test_one_page_at_many_urls_is_harvested_once(whole, name):
+def test_repeated_page_is_harvested_once(whole, name):
     assert len(whole.harvested(f"/{name}.test/")) == 1
     assert whole.stat("tres/duplicates") >= 3 * (MAX - 1)
 
 
-def test_links_that_differ_in_tracking_parameters_are_fetched_once(whole):
+def test_tracking_parameters_are_ignored(whole):
     assert Counter(whole.pages("tracking.test")) == {"/": 1, "/menu": 1, "/dish": 1}
 
 

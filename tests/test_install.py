@@ -63,7 +63,7 @@ def text(words, seed):
     return "the " + " and the ".join(Random(seed).choices(words, k=60))
 
 
-def test_wheel_carries_the_packs_and_their_vectors_and_is_no_burden(wheel):
+def test_wheel_carries_packs_and_vectors(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for path in (PROJECT / "models").rglob("*"):
         if path.suffix in {".toml", ".safetensors", ".npz"}:
@@ -76,7 +76,7 @@ def test_wheel_carries_the_packs_and_their_vectors_and_is_no_burden(wheel):
     assert wheel.stat().st_size < MOST_BYTES
 
 
-def test_pack_is_trained_and_used_far_from_the_checkout(run, installed, tmp_path):
+def test_installed_pack_is_trained(run, installed, tmp_path):
     """The packs of a user belong into the user's folder, not into site-packages."""
     before = {path for path in installed.rglob("*") if "__pycache__" not in path.parts}
     (tmp_path / "keywords.txt").write_text("cheese\nmilk\n")

@@ -137,7 +137,7 @@ def project(tmp_path, server):
     return project
 
 
-def test_project_is_deployed_scheduled_cancelled_and_gone_on_with(server, project):
+def test_scrapyd_runs_and_resumes(server, project):
     deployed = subprocess.run(
         [sys.executable, "-m", "scrapyd_client.deploy"],
         cwd=project,

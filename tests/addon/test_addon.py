@@ -62,7 +62,7 @@ def follow(*hrefs):
     return "".join(f'<a class="follow" href="{href}">bread</a> ' for href in hrefs)
 
 
-def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tmp_path, pages):
+def test_frontier_leads_a_foreign_spider(scrapy, tmp_path, pages):
     project(tmp_path)
     pages.add("http://a.test/", '<a class="follow" href="/2">bread</a> <a href="/3">no</a>')
     pages.add("http://a.test/2", '<a class="follow" href="/">home</a>')
@@ -78,7 +78,7 @@ def test_foreign_spider_is_led_by_the_frontier_and_keeps_its_own_ways(scrapy, tm
     assert process.stats["finish_reason"] == "frontier_exhausted"
 
 
-def test_each_link_of_a_foreign_spider_is_fetched_once_by_its_own_callback(scrapy, tmp_path, pages):
+def test_foreign_links_keep_their_callbacks(scrapy, tmp_path, pages):
     project(tmp_path)
     urls = [f"http://a.test/{i}" for i in range(40)]
     pages.add("http://a.test/", follow(*urls, *urls, "/bad", "http://off.test/"))
@@ -98,7 +98,7 @@ def test_each_link_of_a_foreign_spider_is_fetched_once_by_its_own_callback(scrap
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_what_runs_code_of_others_is_off_unless_their_project_wants_it(wanted):
+def test_code_of_others_stays_off(wanted):
     """SpiderState unpickles a file of JOBDIR; the other two listen for Python to execute."""
     names = ("REMOTE_CONTROL_ENABLED", "TELNETCONSOLE_ENABLED")
     settings = Settings(dict.fromkeys(names, True) | {"EXTENSIONS": {SpiderState: 0}})
@@ -109,7 +109,7 @@ def test_what_runs_code_of_others_is_off_unless_their_project_wants_it(wanted):
     assert (SpiderState in build_component_list(extensions)) == wanted
 
 
-def test_limits_of_ours_hold_where_the_project_has_none_of_its_own():
+def test_own_limits_fill_the_gaps():
     settings = Settings()
     TresAddon().update_settings(settings)
     assert {name: settings[name] for name in LIMITS} == LIMITS
@@ -124,7 +124,7 @@ def test_limits_of_ours_hold_where_the_project_has_none_of_its_own():
 
 
 @pytest.mark.parametrize("scheduler", [Scheduler, "scrapy.core.scheduler.Scheduler"])
-def test_scheduler_of_the_projects_own_is_refused(scheduler):
+def test_foreign_scheduler_is_refused(scheduler):
     with pytest.raises(ConfigError, match=r"SCHEDULER .* is a scheduler itself; unset it"):
         TresAddon().update_settings(Settings({"SCHEDULER": scheduler}))
     settings = Settings({"SCHEDULER": TreeFrontierScheduler})

@@ -10,7 +10,7 @@ VECTORS = arrays("f4", SHAPES, elements=st.floats(0, 1, width=32))
 
 
 @given(seen=VECTORS, asked=VECTORS)
-def test_width_is_that_of_the_system_of_equations(seen, asked):
+def test_width_solves_the_linear_system(seen, asked):
     confidence = Confidence()
     confidence.add(seen)
     design = np.eye(9)
@@ -25,7 +25,7 @@ def test_width_is_that_of_the_system_of_equations(seen, asked):
 
 
 @given(VECTORS)
-def test_experiences_one_by_one_are_the_same_to_the_bit_as_all_at_once(seen):
+def test_updates_singly_or_together_agree(seen):
     one_by_one, at_once = Confidence(), Confidence()
     at_once.add(seen)
     for x in seen:
@@ -33,7 +33,7 @@ def test_experiences_one_by_one_are_the_same_to_the_bit_as_all_at_once(seen):
     assert (one_by_one._design == at_once._design).all()
 
 
-def test_what_was_never_seen_is_wide_and_what_was_seen_often_narrow():
+def test_unseen_is_wide_seen_narrow():
     confidence = Confidence()
     often, never = np.zeros((2, 8), dtype=np.float32)
     never[3] = 1

@@ -26,7 +26,7 @@ def moved_apart(agent):
     return agent
 
 
-def test_target_is_chosen_online_and_valued_by_the_target_network():
+def test_target_network_values_online_choice():
     """P 2.4.2, y_t: against a loop over experiences."""
     agent = moved_apart(DoubleDQN(AgentOptions(gamma=GAMMA), seed=1))
     batch, features = batch_of([3, 0, 1, 5], [1, 0, 1, 0])
@@ -42,13 +42,13 @@ def test_target_is_chosen_online_and_valued_by_the_target_network():
     np.testing.assert_allclose(agent.targets(batch, features), expected, rtol=1e-5)
 
 
-def test_batch_without_any_candidate_has_the_rewards_as_targets():
+def test_targets_without_candidates_are_rewards():
     agent = DoubleDQN(AgentOptions(), seed=1)
     batch, features = batch_of([0, 0], [1, 0])
     assert agent.targets(batch, features).tolist() == [1, 0]
 
 
-def test_updates_fit_the_reward_of_a_bandit():
+def test_updates_fit_bandit_rewards():
     """With gamma 0 and reward = feature 1, Q becomes feature 1."""
     agent = DoubleDQN(AgentOptions(gamma=0.0, learning_rate=1e-2), seed=1)
     for step in range(600):
@@ -59,7 +59,7 @@ def test_updates_fit_the_reward_of_a_bandit():
     np.testing.assert_allclose(agent.q_values(x), x[:, 0], atol=0.25)
 
 
-def test_target_network_follows_only_every_period_and_the_rate_is_cut_then():
+def test_target_network_follows_every_period():
     agent = DoubleDQN(AgentOptions(target_period=3, learning_rate_decay=0.5), seed=1)
     before = agent.target[0].weight.clone()
     batch, features = batch_of([2, 2], [1, 0])
@@ -78,7 +78,7 @@ def test_same_seed_same_network():
     assert first.q_values(x).tolist() != DoubleDQN(AgentOptions(), seed=8).q_values(x).tolist()
 
 
-def test_step_without_a_finite_gradient_is_not_taken():
+def test_infinite_gradient_takes_no_step():
     agent = DoubleDQN(AgentOptions(), seed=0)
     before = agent.state()
     batch = Batch(
@@ -98,7 +98,7 @@ def update(agent, seed):
     agent.update(batch, lambda rows: x[rows])
 
 
-def test_the_rate_falls_to_a_quarter_and_no_further():
+def test_rate_stops_at_a_quarter():
     options = AgentOptions(target_period=1)
     agent, rates = DoubleDQN(options, seed=0), []
     for _ in range(20):
@@ -111,7 +111,7 @@ def test_the_rate_falls_to_a_quarter_and_no_further():
     assert rates[12] > rates[13] == rates[-1] == 2.5e-4
 
 
-def test_restored_agent_learns_on_as_the_one_it_was():
+def test_restored_agent_continues_learning():
     random = np.random.default_rng(0)
     agent, restored = (
         DoubleDQN(AgentOptions(target_period=5), seed=0),

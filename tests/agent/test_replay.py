@@ -13,7 +13,7 @@ def vector(value):
     st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=30),
     st.integers(1, 8),
 )
-def test_equals_a_list_of_the_last_experiences(pages, capacity):
+def test_replay_equals_a_list(pages, capacity):
     """Replay with row ranges against a list that holds every candidate of every experience."""
     replay = Replay(capacity, np.random.default_rng(0))
     kept = []
@@ -36,7 +36,7 @@ def test_equals_a_list_of_the_last_experiences(pages, capacity):
         assert (number, int(batch.rewards[i]), candidates) in kept
 
 
-def test_late_sample_of_an_overwritten_experience_is_forgotten():
+def test_overwritten_experience_ignores_late_sample():
     replay = Replay(1, np.random.default_rng(0))
     ticket = replay.add(vector(0), 1.0, np.arange(2))
     replay.add(vector(1), 0.0, np.arange(2, 3))

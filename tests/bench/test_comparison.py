@@ -4,8 +4,12 @@ import csv
 import re
 from pathlib import Path
 
+import pytest
+
 from tres_scrapy.bench.comparison import write_report
 from tres_scrapy.bench.result import Result, Run, Series
+
+pytestmark = pytest.mark.slow
 
 SERIES = Series([10, 20], [5, 9], [1, 2], [400, 800], [2, 3], [0.5, 1.25])
 
@@ -15,7 +19,7 @@ def result(policy: str, seed: int, pages: int = 20) -> Result:
     return Result(run, 20, 9 + seed, 2, 25, exhausted=False, seconds=3.5, series=SERIES)
 
 
-def test_the_table_of_all_runs_has_a_row_each(tmp_path: Path) -> None:
+def test_all_runs_have_a_row(tmp_path: Path) -> None:
     write_report(tmp_path, [result("tres", 2), result("random", 1)], "a web")
     with (tmp_path / "results.csv").open(encoding="utf-8") as file:
         random, tres = csv.DictReader(file)
@@ -38,7 +42,7 @@ def test_the_table_of_all_runs_has_a_row_each(tmp_path: Path) -> None:
     assert (random["policy"], random["relevant"]) == ("random", "10")
 
 
-def test_the_page_says_what_it_is_of_and_shows_every_plot_by_a_relative_link(
+def test_page_shows_every_plot(
     tmp_path: Path,
 ) -> None:
     results = [result(policy, seed) for policy in ("tres", "oracle") for seed in (1, 2)]
@@ -53,7 +57,7 @@ def test_the_page_says_what_it_is_of_and_shows_every_plot_by_a_relative_link(
     assert "Variants" not in text
 
 
-def test_crawls_of_different_length_never_meet_in_a_table(tmp_path: Path) -> None:
+def test_crawls_of_different_length_stay_apart(tmp_path: Path) -> None:
     text = write_report(tmp_path, [result("tres", 1), result("random", 1, 30)], "a").read_text()
     _, short, long = text.split("## T = ")
     assert short.startswith("20 pages")

@@ -4,10 +4,14 @@ from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from tres_scrapy.bench.comparison_plot import _courses, draw, look_of
 from tres_scrapy.bench.mean import Cell
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.policies.registry import POLICIES
+
+pytestmark = pytest.mark.slow
 
 MARKS = list(range(20, 201, 20))
 
@@ -49,7 +53,7 @@ def test_every_plot_names_what_it_shows(tmp_path: Path) -> None:
     assert crawlers <= decision
 
 
-def test_the_same_results_are_drawn_to_the_same_bytes(tmp_path: Path) -> None:
+def test_same_results_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     draw(tmp_path / "again", RESULTS[::-1], "")
     for picture in draw(tmp_path, RESULTS, ""):
@@ -62,12 +66,12 @@ def test_no_two_policies_look_the_same() -> None:
     assert len({(look["color"], look["linestyle"]) for look in looks}) == len(POLICIES)
 
 
-def test_crawls_without_a_relevant_page_are_drawn(tmp_path: Path) -> None:
+def test_fruitless_crawls_are_drawn(tmp_path: Path) -> None:
     (picture,) = draw(tmp_path, [Result(RESULTS[0].run, 9, 0, 0, 9, False, 1.0, Series())], "")
     assert picture.name == "pareto.svg"
 
 
-def test_a_crawler_is_drawn_though_one_of_its_crawls_fetched_nothing(tmp_path: Path) -> None:
+def test_crawler_with_empty_crawl_is_drawn(tmp_path: Path) -> None:
     empty = Result(
         Run("synthetic", "food", 3, "random", "none", 200), 0, 0, 0, 1, True, 1, Series()
     )
@@ -77,7 +81,7 @@ def test_a_crawler_is_drawn_though_one_of_its_crawls_fetched_nothing(tmp_path: P
     assert drawn == as_before
 
 
-def test_there_is_no_panel_where_nothing_was_crawled(tmp_path: Path) -> None:
+def test_empty_panels_are_left_out(tmp_path: Path) -> None:
     results = [each for each in RESULTS if (each.run.topic, each.run.cap) != ("sports", "5_2")]
     harvest = words(tmp_path / draw(tmp_path, results, "")[0].name)
     assert {"food, MAX 5_2", "sports, MAX none"} <= harvest

@@ -16,7 +16,7 @@ CONDITIONS = Conditions("synthetic", None, False, {"TRES_GAMMA": "0.5"}, "tres")
 
 
 @pytest.mark.parametrize("cap", ["none", "10", "5_2"])
-def test_a_run_is_configured_as_it_says_under_the_settings_of_all(cap: str) -> None:
+def test_run_settings_override_common_ones(cap: str) -> None:
     run = replace(RUN, cap=cap)
     config = CONDITIONS.config(run)
     assert run_of(config) == run
@@ -46,7 +46,7 @@ def test_the_same_conditions_may_come_back(tmp_path: Path) -> None:
         ({"web": "corpus"}, "the web 'synthetic'"),
     ],
 )
-def test_results_of_other_conditions_are_not_mixed(
+def test_other_conditions_are_not_mixed(
     tmp_path: Path, change: dict[str, object], said: str
 ) -> None:
     CONDITIONS.note(tmp_path, [], is_new=True)
@@ -55,7 +55,7 @@ def test_results_of_other_conditions_are_not_mixed(
     assert "give another --output" in str(raised.value)
 
 
-def test_a_corpus_is_known_by_its_content_not_its_folder(tmp_path: Path) -> None:
+def test_corpus_is_known_by_content(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "web.jsonl").write_text("{}" if name == "c" else "[]")
@@ -67,7 +67,7 @@ def test_a_corpus_is_known_by_its_content_not_its_folder(tmp_path: Path) -> None
         corpus[2].note(tmp_path, [], is_new=True)
 
 
-def test_a_recording_is_known_by_the_files_in_its_folder(tmp_path: Path) -> None:
+def test_recording_is_known_by_files(tmp_path: Path) -> None:
     for folder, files in (("a", "12"), ("b", "12"), ("c", "13")):
         (tmp_path / folder / "web").mkdir(parents=True)
         for name in files:
@@ -80,13 +80,13 @@ def test_a_recording_is_known_by_the_files_in_its_folder(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", ["{", "[]", json.dumps({"web": "corpus"})])
-def test_conditions_that_cannot_be_read_are_refused(tmp_path: Path, content: str) -> None:
+def test_unreadable_conditions_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(ValueError, match="give another --output"):
         CONDITIONS.note(tmp_path, [], is_new=True)
 
 
-def test_results_of_another_pack_are_not_mixed(tmp_path: Path) -> None:
+def test_other_packs_are_not_mixed(tmp_path: Path) -> None:
     models = tmp_path / "models"
     for name in ("food", "sports"):
         (models / name).mkdir(parents=True)
@@ -101,7 +101,7 @@ def test_results_of_another_pack_are_not_mixed(tmp_path: Path) -> None:
         conditions.note(tmp_path, [RUN, sports], is_new=False)
 
 
-def test_where_packs_lie_does_not_matter_but_what_labels_say_does(tmp_path: Path) -> None:
+def test_labels_matter_places_do_not(tmp_path: Path) -> None:
     labels = [tmp_path / name for name in "ab"]
     for path in labels:
         path.write_text("http://a.test/")

@@ -27,14 +27,14 @@ def test_the_grid_has_every_run_once() -> None:
     assert len({run.name for run in runs}) == len(runs)
 
 
-def test_runs_judged_by_the_same_pack_on_the_same_web_share_a_world() -> None:
+def test_runs_of_one_pack_share_world() -> None:
     worlds = {run.policy: world_of(run) for run in grid(("tres", "random", "tres_svm"), seeds=(1,))}
     assert worlds["tres"] == worlds["random"] != worlds["tres_svm"]
     first, second = (world_of(run) for run in grid(("tres",), ("none",)))
     assert first != second
 
 
-def test_each_worker_gets_a_world_and_then_half_of_what_another_has_left() -> None:
+def test_workers_split_worlds_evenly() -> None:
     shares = Shares(grid())
     first, second = shares.deal(), shares.deal()
     assert [len({world_of(run) for run in share}) for share in (first, second)] == [1, 1]
@@ -46,7 +46,7 @@ def test_each_worker_gets_a_world_and_then_half_of_what_another_has_left() -> No
 
 
 @given(st.lists(st.sampled_from(["deal", "do"]), max_size=60), st.integers(1, 3))
-def test_every_run_is_done_once_however_workers_come_and_go(steps: list[str], seeds: int) -> None:
+def test_every_run_is_done_once(steps: list[str], seeds: int) -> None:
     runs = grid(seeds=range(seeds))
     shares, held, done = Shares(runs), [], Counter()
     for step in [*steps, *["deal", "do"] * len(runs)]:
@@ -59,7 +59,7 @@ def test_every_run_is_done_once_however_workers_come_and_go(steps: list[str], se
     assert shares.deal() == []
 
 
-def test_results_are_read_back_as_they_were_written(tmp_path: Path) -> None:
+def test_results_are_read_back(tmp_path: Path) -> None:
     results = [result(run) for run in grid()]
     for each in results:
         each.write(tmp_path)
@@ -69,9 +69,7 @@ def test_results_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", '{"run": ', "[1]", '{"run": {}, "series": {}}', "\ud800"])
-def test_a_damaged_file_is_said_in_a_line_and_the_others_are_read(
-    tmp_path: Path, content: str
-) -> None:
+def test_damaged_file_is_one_line(tmp_path: Path, content: str) -> None:
     first, second = grid(("tres",), ("none",))
     for run in (first, second):
         result(run).write(tmp_path)
@@ -84,7 +82,7 @@ def test_a_damaged_file_is_said_in_a_line_and_the_others_are_read(
 
 
 @pytest.mark.parametrize("name", ["relevant", "seconds", "series"])
-def test_a_count_that_is_no_number_is_damage(tmp_path: Path, name: str) -> None:
+def test_count_without_number_is_damage(tmp_path: Path, name: str) -> None:
     (run,) = grid(("tres",), ("none",))[:1]
     result(run).write(tmp_path)
     path = tmp_path / f"{run.name}.json"
@@ -96,7 +94,7 @@ def test_a_count_that_is_no_number_is_damage(tmp_path: Path, name: str) -> None:
     assert "'x' must be a finite number" in fault
 
 
-def test_a_result_under_the_name_of_another_run_is_damaged(tmp_path: Path) -> None:
+def test_result_under_wrong_name_is_damage(tmp_path: Path) -> None:
     first, second = grid(("tres",), ("none",))
     result(first).write(tmp_path)
     (tmp_path / f"{first.name}.json").rename(tmp_path / f"{second.name}.json")

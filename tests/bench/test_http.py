@@ -29,7 +29,7 @@ def write_log(path: Path) -> Count:
     return count
 
 
-def test_the_log_gives_the_count_of_the_web(tmp_path: Path) -> None:
+def test_log_gives_the_count(tmp_path: Path) -> None:
     count = write_log(tmp_path / "log")
     tally = Tally(tmp_path / "log", every=2)
     assert tally.read() == 4
@@ -41,7 +41,7 @@ def test_the_log_gives_the_count_of_the_web(tmp_path: Path) -> None:
     assert (series.pages, series.relevant, series.domains) == ([2, 4], [1, 2], [1, 2])
 
 
-def test_the_series_of_a_crawl_ends_with_its_last_page(tmp_path: Path) -> None:
+def test_series_ends_with_last_page(tmp_path: Path) -> None:
     write_log(tmp_path / "log")
     tally = Tally(tmp_path / "log", every=3)
     tally.read()
@@ -49,7 +49,7 @@ def test_the_series_of_a_crawl_ends_with_its_last_page(tmp_path: Path) -> None:
     assert (series.pages, series.relevant, series.domains) == ([3, 4], [1, 2], [1, 2])
 
 
-def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
+def test_growing_log_is_followed(tmp_path: Path) -> None:
     write_log(tmp_path / "whole")
     content = (tmp_path / "whole").read_bytes()
     tally, pages = Tally(tmp_path / "log", every=1), 0
@@ -62,14 +62,14 @@ def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_crawl_that_cannot_start_says_why() -> None:
+def test_failed_start_names_its_reason() -> None:
     settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": "none"}
     with pytest.raises(CrawlError, match="unknown topic 'none'"):
         crawl_served(RUN, settings, lambda pages: None)
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_crawl_over_http_is_counted_by_the_web_and_told_as_it_goes() -> None:
+def test_http_crawl_is_counted_live() -> None:
     settings = {
         "TRES_WEB": "synthetic",
         "TRES_TOPIC": "food",

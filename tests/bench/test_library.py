@@ -76,14 +76,14 @@ def test_page_is_read_and_judged_once(library, web):
     ("path", "failure"),
     [("gone", Failure("http_404")), ("plain", NOT_HTML), ("soft", None), ("moved", None)],
 )
-def test_what_is_no_page_says_why_and_is_not_judged(library, path, failure):
+def test_failed_fetch_is_not_judged(library, path, failure):
     fetched = library.fetch(f"http://a.test/{path}", REWARDED)
     assert (fetched.failure, fetched.is_missing) == (failure, path == "soft")
     assert fetched.location == ("/" if path == "moved" else None)
     assert not library._pack.titles
 
 
-def test_blind_policy_pays_for_no_judgement_and_leaves_it_to_the_next(library, web):
+def test_blind_policy_pays_no_judgement(library, web):
     blind = library.fetch("http://a.test/", BLIND)
     assert (blind.probability, blind.actions.tolist()) == (0.0, [[0, 0, 0]])
     assert library.fetch("http://a.test/", REWARDED).probability == 0.9
@@ -93,7 +93,7 @@ def test_blind_policy_pays_for_no_judgement_and_leaves_it_to_the_next(library, w
     assert web.asked == 2
 
 
-def test_policy_that_reads_words_gets_them_though_another_came_first(library):
+def test_late_reader_still_gets_words(library):
     assert not library.fetch("http://a.test/", REWARDED).text.text
     text = library.fetch("http://a.test/", READER).text
     assert text.text.startswith("Soup Leek soup")
@@ -101,7 +101,7 @@ def test_policy_that_reads_words_gets_them_though_another_came_first(library):
     assert text.probability == 0.9
 
 
-def test_text_is_decoded_as_scrapy_decodes_it(library):
+def test_text_is_decoded_as_scrapy_does(library):
     library.fetch("http://a.test/latin", REWARDED)
     assert library._pack.titles == ["Käse"]
 

@@ -26,7 +26,7 @@ def cell(*results: Result):
     return found
 
 
-def test_harvest_and_domains_are_means_with_the_deviation_of_the_sample() -> None:
+def test_means_have_sample_deviation() -> None:
     tres = cell(result("tres", 1, 90, 10), result("tres", 2, 80, 14))
     assert tres.harvest == pytest.approx((85.0, 7.0710678))
     assert tres.domains == pytest.approx((12.0, 2.8284271))
@@ -36,7 +36,7 @@ def test_one_value_has_no_deviation() -> None:
     assert Spread.of([3.0]) == (3.0, None)
 
 
-def test_the_harvest_rate_of_links_that_ran_out_is_of_the_pages_fetched() -> None:
+def test_exhausted_crawl_counts_fetched_pages() -> None:
     ache = cell(
         result("ache", 1, 30, 5, pages=60), result("ache", 2, 40, 5), result("ache", 3, 0, 0)
     )
@@ -45,7 +45,7 @@ def test_the_harvest_rate_of_links_that_ran_out_is_of_the_pages_fetched() -> Non
     assert cell(result("ache", 2, 40, 5)).ran_out == []
 
 
-def test_the_ratio_is_of_the_seeds_that_both_have() -> None:
+def test_ratio_uses_common_seeds() -> None:
     tres = cell(result("tres", 1, 40, 1), result("tres", 2, 60, 1), result("tres", 9, 1, 1))
     oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
     assert tres.shares(oracle) == [0.5, 0.75]
@@ -56,14 +56,12 @@ def test_the_ratio_is_of_the_seeds_that_both_have() -> None:
     ("relevant", "domains", "dominated"),
     [(49, 9, True), (50, 9, True), (49, 10, True), (50, 10, False), (51, 9, False), (1, 11, False)],
 )
-def test_one_dominates_that_is_behind_in_nothing_and_ahead_in_something(
-    relevant: int, domains: int, dominated: bool
-) -> None:
+def test_dominance_needs_no_disadvantage(relevant: int, domains: int, dominated: bool) -> None:
     tres = cell(result("tres", 1, 50, 10))
     assert tres.dominates(cell(result("ache", 1, relevant, domains))) is dominated
 
 
-def test_policies_come_as_registered_and_caps_from_loose_to_tight() -> None:
+def test_policies_and_caps_are_ordered() -> None:
     caps = ["5_2", "10", "none", "5", "100"]
     policies = ["gone", "random", "tree_random", "tres"]
     cells = cells_of(
@@ -75,7 +73,7 @@ def test_policies_come_as_registered_and_caps_from_loose_to_tight() -> None:
     assert Key("food", "random", "10") in cells
 
 
-def test_the_pace_is_that_of_the_last_tenth() -> None:
+def test_pace_is_of_last_tenth() -> None:
     run = Run("synthetic", "food", 1, "tres", "none", 100)
     marks = list(range(5, 101, 5))
     frontier = [100 * mark for mark in marks]

@@ -10,7 +10,7 @@ SERIES = Series(MARKS, MARKS, [9, 10], [2_000_000, 10_000_000], [1, 2], [0.1, 0.
 LONG = Result(RUN, 1_000_000, 900_000, 10, 1_100_000, False, 9e6, SERIES)
 
 
-def test_result_of_a_long_crawl_is_read_as_it_was_written(tmp_path):
+def test_long_result_survives_a_file(tmp_path):
     LONG.write(tmp_path)
     (path,) = tmp_path.iterdir()
     assert Result.read(path) == LONG

@@ -85,7 +85,7 @@ def fetched(log):
     return [row["url"] for row in rows if row["kind"] != "robots" and not row["duplicate"]]
 
 
-def test_order_is_that_of_crawls_with_one_request_at_a_time(scrapy, worlds, tmp_path, monkeypatch):
+def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
     monkeypatch.setattr(ache, "LEARNING_LIMIT", ACHE_LEARNS)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
@@ -101,7 +101,7 @@ def test_order_is_that_of_crawls_with_one_request_at_a_time(scrapy, worlds, tmp_
         assert count in crawls.stdout.splitlines()
 
 
-def test_order_does_not_depend_on_what_other_crawls_have_read_before(worlds):
+def test_order_ignores_what_others_read(worlds):
     cold = simulation_of({}, "tres", pages=150)
     cold.run()
     for policy in ("random", "best_first"):
@@ -111,7 +111,7 @@ def test_order_does_not_depend_on_what_other_crawls_have_read_before(worlds):
     assert warm.order == cold.order
 
 
-def test_series_ends_with_the_count_and_rises(worlds):
+def test_series_rises_to_the_count(worlds):
     result = simulation_of(worlds, "tres").run()
     series = result.series
     assert series.pages == list(range(1, PAGES + 1))
@@ -122,7 +122,7 @@ def test_series_ends_with_the_count_and_rises(worlds):
 
 
 @pytest.mark.parametrize("marks", [3, 1])
-def test_series_ends_with_the_last_page_though_it_is_no_mark(worlds, monkeypatch, marks):
+def test_series_ends_with_last_page_between_marks(worlds, monkeypatch, marks):
     monkeypatch.setattr(module, "MARKS", marks)
     every = (PAGES - 1) // marks
     series = simulation_of(worlds, "random", pages=PAGES - 1).run().series

@@ -45,7 +45,7 @@ CELLS = cells_of(
 )
 
 
-def test_table_3_has_a_block_of_each_cap_with_the_best_but_the_oracle_in_bold() -> None:
+def test_table_3_marks_the_best() -> None:
     assert crawler_table(CELLS) == [
         "|  | food | sports |",
         "| --- | --- | --- |",
@@ -58,7 +58,7 @@ def test_table_3_has_a_block_of_each_cap_with_the_best_but_the_oracle_in_bold() 
     ]
 
 
-def test_table_4_has_the_variants_beside_tres() -> None:
+def test_table_4_compares_variants_with_tres() -> None:
     assert variant_table(CELLS) == [
         "|  | food | sports |",
         "| --- | --- | --- |",
@@ -69,7 +69,7 @@ def test_table_4_has_the_variants_beside_tres() -> None:
     assert variant_table(cells_of([result("tres", 1, 1, 1)])) == []
 
 
-def test_the_ratio_to_the_oracle_stands_where_there_is_one() -> None:
+def test_oracle_ratio_needs_an_oracle() -> None:
     assert ratio_table(CELLS) == [
         "|  | food | sports |",
         "| --- | --- | --- |",
@@ -81,7 +81,7 @@ def test_the_ratio_to_the_oracle_stands_where_there_is_one() -> None:
     assert ratio_table(cells_of([result("tres", 1, 1, 1)])) == []
 
 
-def test_the_pareto_table_says_in_what_a_crawler_is_ahead_of_tres() -> None:
+def test_pareto_table_names_the_advantage() -> None:
     assert pareto_table(CELLS) == [
         "| topic | MAX | dominated by TRES | not dominated |",
         "| --- | --- | --- | --- |",
@@ -93,7 +93,7 @@ def test_the_pareto_table_says_in_what_a_crawler_is_ahead_of_tres() -> None:
     assert pareto_table(equals)[-1] == "| food | none |  | Random (the same) |"
 
 
-def test_crawlers_are_compared_on_the_seeds_that_both_have() -> None:
+def test_comparison_uses_common_seeds() -> None:
     tres = [result("tres", seed, relevant, 9) for seed, relevant in enumerate((900, 600, 600), 1)]
     ache = result("ache", 1, 800, 9)
     assert pareto_table(cells_of([*tres, ache]))[-1] == "| food | none | ACHE (n = 1) |  |"
@@ -105,13 +105,13 @@ def test_crawlers_are_compared_on_the_seeds_that_both_have() -> None:
     assert lines[-1] == "| food | none |  | ACHE (n = 1) (harvest 100.0 > 90.0) |"
 
 
-def test_a_ratio_says_of_how_many_seeds_it_is() -> None:
+def test_ratio_names_its_seeds() -> None:
     tres = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
     (*_, row) = ratio_table(cells_of([*tres, result("oracle", 2, 1000, 9)]))
     assert row == "| TRES | 0.900 (n = 1) |"
 
 
-def test_the_best_of_a_topic_is_among_the_crawlers_with_all_its_seeds() -> None:
+def test_best_crawler_has_all_seeds() -> None:
     food = [result("tres", seed, 900, 9) for seed in (1, 2, 3)]
     sports = [result("tres", 1, 900, 9, topic="sports")]
     other = [result("ache", 4, 950, 9, topic="sports")]
@@ -124,12 +124,12 @@ def test_the_best_of_a_topic_is_among_the_crawlers_with_all_its_seeds() -> None:
     ]
 
 
-def test_links_that_ran_out_on_some_seeds_are_told() -> None:
+def test_exhausted_seeds_are_reported() -> None:
     results = [result("ache", 1, 40, 9), result("ache", 2, 40, 9, pages=60)]
     assert crawler_table(cells_of(results))[-1].endswith(" †60 (1 of 2) |")
 
 
-def test_the_time_of_a_choice_is_that_of_the_last_tenth_with_the_frontier_then() -> None:
+def test_choice_time_is_of_last_tenth() -> None:
     slow = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 123456], decision_ms=[0.1, 98.7])
     fast = Series([500, 1000], [1, 1], [1, 1], frontier=[10, 4000], decision_ms=[0.1, 0.25])
     cells = cells_of(
@@ -152,10 +152,10 @@ def test_the_time_of_a_choice_is_that_of_the_last_tenth_with_the_frontier_then()
     ("policy", "cap", "name"),
     [("tres", "none", "TRES"), ("tres", "5_2", "TRES_5_2"), ("new", "10", "new_10")],
 )
-def test_crawlers_are_named_as_in_the_paper(policy: str, cap: str, name: str) -> None:
+def test_crawlers_have_paper_names(policy: str, cap: str, name: str) -> None:
     assert name_of(policy, cap) == name
 
 
-def test_every_policy_has_a_name_and_every_variant_is_one() -> None:
+def test_every_policy_has_a_name() -> None:
     assert set(POLICIES) <= set(NAMES)
     assert set(VARIANTS) <= set(POLICIES)

@@ -4,7 +4,7 @@ from tres_scrapy.bench import version
 from tres_scrapy.bench.version import DECIDING, code_version
 
 
-def test_version_changes_with_the_code_of_a_crawl_alone(tmp_path, monkeypatch):
+def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):
     for name in (*DECIDING, "bench"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.py").write_text("a = 1\n")
@@ -17,7 +17,7 @@ def test_version_changes_with_the_code_of_a_crawl_alone(tmp_path, monkeypatch):
     assert len(set(versions)) == 1 + len(DECIDING)
 
 
-def test_the_code_of_a_crawl_is_there():
+def test_version_covers_existing_code():
     package = Path(version.__file__).parents[1]
     assert all((package / name / "__init__.py").exists() for name in DECIDING)
     assert code_version() == code_version.__wrapped__()

@@ -50,7 +50,7 @@ def grid(*policies: str, seeds: int = 2) -> list[Run]:
     )
 
 
-def test_runs_of_a_world_are_done_in_one_process_that_opens_it_once(tmp_path: Path) -> None:
+def test_one_process_opens_a_world(tmp_path: Path) -> None:
     runs = grid("tres", "tree_random")
     events = list(work(runs, 1, Opener(), tmp_path))
     results = [event for event in events if isinstance(event, Result)]
@@ -63,7 +63,7 @@ def test_runs_of_a_world_are_done_in_one_process_that_opens_it_once(tmp_path: Pa
     assert {result.code for result in [*results, *read_results(tmp_path)[0]]} == {code_version()}
 
 
-def test_a_run_that_fails_names_its_reason_and_the_others_go_on(tmp_path: Path) -> None:
+def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
     runs = grid("random", "oracle", "tres", seeds=1)
     events = list(work(runs, 1, Opener(), tmp_path))
     failures = [event for event in events if isinstance(event, RunFailure)]

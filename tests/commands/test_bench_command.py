@@ -24,7 +24,7 @@ bench = partial(command, "tres-bench")
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
+def test_grid_is_extended_without_repeats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "bench"
@@ -55,6 +55,7 @@ def test_a_grid_is_crawled_and_then_added_to_without_crawling_anything_twice(
     assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
 
 
+@pytest.mark.usefixtures("loaded_python")
 def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--policies", "random", *SMALL, "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
@@ -71,9 +72,7 @@ def test_runs_of_other_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_run_that_fails_is_named_and_the_others_are_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "models" / "food-svm"
     broken.mkdir(parents=True)
     for pack in ("food", "vectors"):
@@ -124,7 +123,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_reported(
         (["-s", "DOWNLOAD_DELAY=1"], "DOWNLOAD_DELAY changes nothing without --http"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_before_anything_starts(
+def test_bench_error_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -133,13 +132,14 @@ def test_what_is_wrong_is_said_in_one_line_before_anything_starts(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_of_other_settings_are_not_added_to(tmp_path: Path) -> None:
+def test_other_settings_are_not_mixed(tmp_path: Path) -> None:
     (tmp_path / "conditions.json").write_text('{"web": "synthetic", "mode": "HTTP"}')
     with pytest.raises(SystemExit, match=r"have the mode 'HTTP', .* give another --output"):
         bench("--policies", "random", *SMALL, "--output", tmp_path)
 
 
-def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("loaded_python")
+def test_unknown_settings_are_not_mixed(tmp_path: Path) -> None:
     arguments = ["--policies", "random", *SMALL, "--max", "none", "--output", tmp_path]
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments)
@@ -156,7 +156,7 @@ def test_results_of_unknown_settings_are_not_added_to(tmp_path: Path) -> None:
         ("cut.jsonl.xz", lzma.compress(b"{}\n" * 99)[:-20]),
     ],
 )
-def test_documents_that_cannot_be_read_are_named(
+def test_unreadable_documents_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -166,7 +166,7 @@ def test_documents_that_cannot_be_read_are_named(
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_recording_that_is_not_whole_is_said_to_be_so(
+def test_incomplete_recording_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = exchange_records(answered("http://a.test/"))
@@ -188,9 +188,7 @@ def test_a_recording_that_is_not_whole_is_said_to_be_so(
 
 
 @pytest.mark.usefixtures("loaded_python")
-def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("--policies", "random", *SMALL, "--max", "none", "--output", tmp_path)
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments)
@@ -206,7 +204,7 @@ def test_a_report_that_cannot_be_written_is_named_and_the_old_one_stays(
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done_and_ends_every_process(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     seeds = [str(seed) for seed in range(60)]
     arguments = ["--policies", "random", "--max", "none", "--pages", "40", "--seeds", *seeds]
     with running(

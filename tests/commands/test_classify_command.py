@@ -100,13 +100,13 @@ def test_standard_input_is_read(
     assert all(record["relevant"] and record["words"] for record in found)
 
 
-def test_a_page_in_another_language_says_so(classify: Callable[..., Answer]) -> None:
+def test_foreign_page_is_reported(classify: Callable[..., Answer]) -> None:
     _, out, _ = classify(stdin=GERMAN.encode())
     assert "language  de: the pack reads en, so that its probability means little" in out
     assert "1 in a language that the pack does not read: de 1" in out
 
 
-def test_what_cannot_be_read_is_a_line_and_the_rest_is_judged(
+def test_unreadable_input_does_not_stop_others(
     classify: Callable[..., Answer], tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text(FOOD)
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_said(
     assert reason in err
 
 
-def test_a_negative_number_of_words_is_refused(classify: Callable[..., Answer]) -> None:
+def test_negative_word_count_is_refused(classify: Callable[..., Answer]) -> None:
     status, _, err = classify("--words", "-1")
     assert status == 2
     assert "--words -1 must be 0 or more" in err
@@ -226,7 +226,7 @@ def test_urls_are_fetched_politely(scrapy, pages, models: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_seen_enough_is_no_error(models: Path, tmp_path: Path) -> None:
+def test_closed_output_is_no_error(models: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(f"{json.dumps({'text': FOOD})}\n" * 200)
     read, write = os.pipe()
     os.close(read)

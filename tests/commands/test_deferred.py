@@ -13,7 +13,7 @@ ENTRIES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["en
 COMMANDS = ENTRIES["scrapy.commands"]
 
 
-def test_each_command_of_ours_has_its_entry_and_scrapys_own_keep_theirs():
+def test_every_command_has_its_entry():
     files = (PROJECT / "tres_scrapy" / "commands").glob("tres-*.py")
     assert set(COMMANDS) == {file.stem for file in files}
 
@@ -30,7 +30,7 @@ def test_entry_stands_for_its_command(name):
 
 
 @pytest.mark.slow
-def test_other_commands_do_not_wait_for_pytorch():
+def test_other_commands_skip_pytorch():
     classes = ", ".join(entry.partition(":")[2] for entry in COMMANDS.values())
     program = f"import sys; from tres_scrapy.commands.deferred import {classes}; " + "".join(
         f"{name.strip()}(); " for name in classes.split(",")

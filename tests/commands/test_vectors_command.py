@@ -24,7 +24,8 @@ def texts(tmp_path: Path) -> Path:
 vectors_command = partial(command, "tres-vectors")
 
 
-def test_vectors_of_texts_are_trained_and_written(
+@pytest.mark.slow
+def test_trained_vectors_are_written(
     texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "new" / "v.npz"
@@ -48,6 +49,7 @@ def test_vectors_of_another_maker_are_converted(tmp_path: Path) -> None:
     assert WordVectors.load(tmp_path / "v.npz").words == ["the", "milk"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -58,7 +60,7 @@ def test_vectors_of_another_maker_are_converted(tmp_path: Path) -> None:
         (["empty.jsonl", "--output", "v.npz", "--epochs", "0"], "--epochs 0 must be 1 or more"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
+def test_vectors_error_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -69,9 +71,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("arguments", [[], ["texts.jsonl", "--from", "glove.txt"], ["--bogus"]])
-def test_files_or_a_source_are_asked_for(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_input_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         vectors_command(*arguments, "--output", "v.npz")
     assert "text files, or --from" in capsys.readouterr().err

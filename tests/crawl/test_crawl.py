@@ -71,7 +71,7 @@ def test_order_of_algorithm_3():
     assert crawl.loss == 0.5
 
 
-def test_booking_tells_how_its_sample_was_chosen_and_the_url_it_had_then():
+def test_booking_keeps_choice_and_url():
     crawl = crawl_of(A, B)
     decision = crawl.next()
     assert crawl.redirect(decision.row, C)
@@ -81,7 +81,7 @@ def test_booking_tells_how_its_sample_was_chosen_and_the_url_it_had_then():
     assert (failure.lease.url, failure.kind) == (B, "kind")
 
 
-def test_seeds_come_first_and_earn_reward_1_whatever_they_are():
+def test_seeds_come_first_with_reward():
     crawl = crawl_of(A, B)
     first = crawl.next().row
     book(crawl, first, 0.0, C)
@@ -90,7 +90,7 @@ def test_seeds_come_first_and_earn_reward_1_whatever_they_are():
     assert (crawl.pages, crawl.relevant, crawl.harvest_rate) == (1, 0, 0.0)
 
 
-def test_experience_is_the_vector_of_the_moment_of_choice():
+def test_experience_keeps_features_of_choice():
     crawl = crawl_of(A)
     seen = []
     crawl.policy.observe = seen.append
@@ -100,7 +100,7 @@ def test_experience_is_the_vector_of_the_moment_of_choice():
     assert seen[0].x[6:].tolist() == [0.5, 0.5]
 
 
-def test_limit_counts_pages_and_those_under_way_but_no_failures():
+def test_limit_counts_pages_not_failures():
     crawl = crawl_of(A, B, C, limit=2)
     first, second = crawl.next().row, crawl.next().row
     assert crawl.next() is None
@@ -113,7 +113,7 @@ def test_limit_counts_pages_and_those_under_way_but_no_failures():
     assert crawl.failures == {"http_404": 1}
 
 
-def test_failure_is_an_experience_without_reward_that_leaves_no_frontier():
+def test_failure_earns_nothing():
     crawl = crawl_of(A)
     row = crawl.next().row
     crawl.book_failure(row, Failure("DNSLookupError"))
@@ -144,7 +144,7 @@ def test_redirect_is_booked_where_it_ends():
     assert len(crawl.store) == 2, "the target of a redirect is closed"
 
 
-def test_redirect_to_a_closed_url_is_refused():
+def test_redirect_to_closed_url_is_refused():
     crawl = crawl_of(A, B)
     row = crawl.next().row
     crawl.next()
@@ -152,14 +152,14 @@ def test_redirect_to_a_closed_url_is_refused():
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_redirect_into_a_full_domain_is_refused(allowed):
+def test_redirect_into_full_domain_is_refused(allowed):
     crawl = crawl_of(A, B, cap=Cap(2 if allowed else 1, 1))
     row = crawl.next().row
     book(crawl, crawl.next().row, 1.0)
     assert crawl.redirect(row, "http://b.test/2") is allowed
 
 
-def test_seed_of_a_full_domain_comes_back_first_when_max_is_raised():
+def test_raised_max_returns_seed_first():
     crawl = crawl_of(A, A + "2", cap=Cap(1, 1))
     book(crawl, crawl.next().row, 1.0, B)
     assert crawl.store.url(crawl.next().row) == B
@@ -169,7 +169,7 @@ def test_seed_of_a_full_domain_comes_back_first_when_max_is_raised():
     assert crawl.next() is None
 
 
-def test_raised_max_brings_nothing_back_but_what_full_domains_have_lost():
+def test_raised_max_returns_only_dropped_links():
     crawl = crawl_of(A, B, cap=Cap(1, 1))
     ledger = crawl.store.ledger
     for _ in range(ledger.limits.failures):
@@ -180,7 +180,7 @@ def test_raised_max_brings_nothing_back_but_what_full_domains_have_lost():
     assert not len(crawl.change_cap(None))
 
 
-def test_samples_whose_own_request_is_lost_stay_dropped_when_max_is_raised():
+def test_lost_requests_stay_dropped():
     crawl = crawl_of(A, A + "2", A + "3", cap=Cap(1, 1))
     book(crawl, crawl.next().row, 1.0)
     assert crawl.next() is None
@@ -195,7 +195,7 @@ def test_seed_of_a_busy_host_waits():
     assert crawl.store.url(crawl.next().row) == A
 
 
-def test_seeds_of_a_busy_host_are_not_looked_at_again_at_every_choice(monkeypatch):
+def test_busy_seeds_are_not_rescanned(monkeypatch):
     crawl = crawl_of(*(f"http://a.test/{number}" for number in range(50)), B)
     looked_at, standing = [], crawl.store.standing
 
@@ -230,7 +230,7 @@ def test_figures_name_what_is_worth_watching():
     }
 
 
-def test_links_that_a_seed_led_to_later_are_its_outlinks():
+def test_late_links_are_outlinks_of_seed():
     crawl = crawl_of(A)
     seed = crawl.next().row
     book(crawl, seed, 1.0)

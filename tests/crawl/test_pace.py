@@ -8,14 +8,14 @@ def test_a_pace_without_marks_is_none():
     assert (pace.recent, pace.overall, pace.left(50)) == (0.0, 0.0, None)
 
 
-def test_pages_of_an_interrupted_crawl_are_none_of_this_one():
+def test_earlier_run_does_not_count():
     pace = Pace(1000, now=5.0)
     pace.note(1030, now=15.0)
     assert pace.overall == pace.recent == 3.0
     assert pace.left(1090) == 20.0
 
 
-def test_only_the_last_window_counts_for_what_is_left():
+def test_pace_uses_last_window():
     pace = Pace(0, now=0.0)
     for second in range(1, 200):
         pace.note(min(second, 100), now=float(second))
@@ -24,7 +24,7 @@ def test_only_the_last_window_counts_for_what_is_left():
     assert pace.left(1000) is None
 
 
-def test_a_crawl_without_a_limit_has_no_time_left():
+def test_unlimited_crawl_has_no_end():
     pace = Pace(0, now=0.0)
     pace.note(10, now=1.0)
     assert pace.left(None) is None

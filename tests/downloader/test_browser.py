@@ -23,12 +23,12 @@ def test_browser_of_the_system_is_found(bare):
     assert find_browser() == path
 
 
-def test_browser_that_playwright_has_installed_is_found(bare):
+def test_playwright_browser_is_found(bare):
     path = executable(bare / "own" / "chromium-1200" / "chrome-linux" / "chrome")
     assert find_browser() == path
 
 
-def test_without_a_browser_it_is_said_what_to_do(bare):
+def test_missing_browser_names_the_remedy(bare):
     with pytest.raises(
         ValueError, match=r"no Chromium is installed: install Chromium .*-a browser="
     ):
@@ -36,7 +36,7 @@ def test_without_a_browser_it_is_said_what_to_do(bare):
 
 
 @pytest.mark.parametrize("kind", ["missing", "directory", "text"])
-def test_path_that_is_no_program_is_refused(tmp_path, kind):
+def test_path_must_be_a_program(tmp_path, kind):
     path = tmp_path / kind
     if kind == "directory":
         path.mkdir()
@@ -46,7 +46,7 @@ def test_path_that_is_no_program_is_refused(tmp_path, kind):
         find_browser(path)
 
 
-def test_browser_is_told_no_secrets_and_keeps_nothing(tmp_path, monkeypatch):
+def test_browser_gets_no_secrets(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "x")
     monkeypatch.setenv("http_proxy", "http://name:password@proxy.test")
     options = launch_options(tmp_path / "chromium", tmp_path, ("--lang=de",), sandbox=True)

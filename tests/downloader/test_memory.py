@@ -15,13 +15,13 @@ def taught(*helped):
     return domains
 
 
-def test_unknown_domain_is_judged_by_the_looks_of_its_page():
+def test_unknown_domain_is_judged_by_looks():
     domains = DomainMemory()
     assert domains.wants("a.test", looks_empty=True)
     assert not domains.wants("a.test", looks_empty=False)
 
 
-def test_domain_whose_pages_needed_a_browser_goes_straight_to_it():
+def test_rendered_domain_skips_plain_fetch():
     domains = taught(*[True] * CERTAIN)
     assert domains.wants("a.test", looks_empty=False)
     assert not domains.wants("b.test", looks_empty=False)
@@ -29,13 +29,13 @@ def test_domain_whose_pages_needed_a_browser_goes_straight_to_it():
     assert domains.known(to_need=False) == 0
 
 
-def test_a_page_that_did_not_need_it_brings_the_looks_back():
+def test_plain_page_restores_the_looks():
     domains = taught(*[True] * CERTAIN, False)
     assert not domains.wants("a.test", looks_empty=False)
     assert domains.wants("a.test", looks_empty=True)
 
 
-def test_domain_that_did_not_need_a_browser_is_left_alone_but_tried_again():
+def test_plain_domain_is_retried_sometimes():
     domains = taught(*[False] * CERTAIN)
     wanted = [domains.wants("a.test", looks_empty=True) for _ in range(3 * RETRIAL)]
     assert [i + 1 for i, want in enumerate(wanted) if want] == [RETRIAL, 2 * RETRIAL, 3 * RETRIAL]
@@ -45,7 +45,7 @@ def test_domain_that_did_not_need_a_browser_is_left_alone_but_tried_again():
 
 
 @given(st.lists(st.booleans(), max_size=30))
-def test_any_past_is_forgotten_after_as_many_pages_as_certainty_takes_twice(past):
+def test_memory_fades_with_pages(past):
     for helped in (True, False):
         domains = taught(*past, *[helped] * 2 * CERTAIN)
         assert domains.known(to_need=helped) == 1

@@ -39,12 +39,12 @@ def crawl(crawl, tmp_path):
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/", "s3://bucket/key"])
-def test_other_schemes_are_refused_to_any_spider(url):
+def test_other_schemes_are_refused(url):
     with pytest.raises(PrivateAddressError, match="leads off the web; to allow it, set TRES_"):
         asyncio.run(PrivateAddressMiddleware().process_request(Request(url)))
 
 
-def test_a_page_in_a_url_leads_nowhere():
+def test_data_url_leads_nowhere():
     asyncio.run(PrivateAddressMiddleware().process_request(Request("data:text/html,soup")))
 
 
@@ -66,7 +66,7 @@ def links(urls):
     return "".join(f'<p><a href="{url}">recipe</a></p>' for url in urls)
 
 
-def test_links_and_redirects_to_this_machine_are_refused_behind_a_proxy_too(crawl, pages):
+def test_private_links_are_refused_behind_proxy(crawl, pages):
     urls = hostile(pages.port)
     pages.add("http://a.test/", links(["http://a.test/moved", "http://b.test/", *urls]))
     pages.add("http://a.test/moved", status=302, Location=f"http://127.0.0.1:{pages.port}/secret")
@@ -87,7 +87,7 @@ def test_a_setting_allows_them(crawl, pages):
 
 
 @pytest.mark.parametrize("allowed", [0, 1])
-def test_a_name_of_this_machine_is_refused_by_its_address(crawl, pages, allowed):
+def test_private_name_is_refused(crawl, pages, allowed):
     pages.add("/", "<p>text</p>")
     seed = f"http://intranet.test:{pages.port}/"
     names = {"intranet.test": ["127.0.0.1"]}
@@ -98,7 +98,7 @@ def test_a_name_of_this_machine_is_refused_by_its_address(crawl, pages, allowed)
     assert (refused in process.stderr) == (not allowed)
 
 
-def test_a_name_that_changes_its_address_after_the_check_is_not_connected_to(crawl, pages):
+def test_rebound_name_is_not_connected(crawl, pages):
     pages.add("/", "<p>text</p>")
     seed = f"http://rebound.test:{pages.port}/"
     names = {"rebound.test": [PUBLIC, "127.0.0.1"]}
@@ -107,14 +107,14 @@ def test_a_name_that_changes_its_address_after_the_check_is_not_connected_to(cra
     assert "No seed brought a page (CannotResolveHostError)" in process.stderr
 
 
-def test_a_proxy_on_this_machine_may_have_a_name(crawl, pages, monkeypatch):
+def test_local_proxy_may_have_a_name(crawl, pages, monkeypatch):
     pages.add("http://a.test/", links([f"http://localhost:{pages.port}/", "http://b.test/"]))
     monkeypatch.setenv("http_proxy", f"http://proxy.test:{pages.port}")
     crawl("http://a.test/", names={"proxy.test": ["127.0.0.1"]})
     assert pages.fetched() == ["http://a.test/", "http://b.test/"]
 
 
-def test_a_list_of_urls_is_as_little_trusted(scrapy, tmp_path, pages):
+def test_url_list_is_not_trusted(scrapy, tmp_path, pages):
     pages.add("/", "<p>text</p>")
     pages.add("http://a.test/", status=302, Location=f"http://127.0.0.1:{pages.port}/")
     urls = tmp_path / "list.urls"

@@ -65,7 +65,7 @@ def test_auto_renders_what_looks_empty(rendering):
     assert not wants(rendering(), FULL)
 
 
-def test_always_renders_every_page_and_nothing_else(rendering):
+def test_always_renders_every_page(rendering):
     always = rendering(TRES_RENDER="always")
     assert wants(always, FULL)
     assert not wants(always, FULL, status=404)
@@ -74,7 +74,7 @@ def test_always_renders_every_page_and_nothing_else(rendering):
     assert not always.wants(request, always.look(request, picture))
 
 
-def test_only_pages_of_the_frontier_are_rendered_or_what_a_spider_asks_for(rendering):
+def test_only_frontier_pages_are_rendered(rendering):
     auto = rendering()
     assert auto.concerns(asked())
     assert not auto.concerns(Request("http://a.test/robots.txt"))
@@ -84,7 +84,7 @@ def test_only_pages_of_the_frontier_are_rendered_or_what_a_spider_asks_for(rende
     assert not auto.concerns(own.replace(method="POST"))
 
 
-def test_compressed_page_is_unpacked_before_it_is_looked_at(rendering):
+def test_compressed_page_is_unpacked_first(rendering):
     auto, request = rendering(), asked()
     headers = HEADERS | {"Content-Encoding": "gzip"}
     packed = HtmlResponse(request.url, 200, headers, gzip.compress(SHELL.encode()))
@@ -96,7 +96,7 @@ def test_compressed_page_is_unpacked_before_it_is_looked_at(rendering):
 
 
 @pytest.mark.parametrize(("helped", "straight"), [(True, True), (False, False)])
-def test_what_a_domain_needs_is_learnt_from_its_pages(rendering, helped, straight):
+def test_domain_need_is_learnt(rendering, helped, straight):
     auto = rendering()
     html = FULL if helped else "<p>soup</p>"
     for _ in range(CERTAIN):
@@ -119,7 +119,7 @@ def test_what_was_learnt_outlives_the_crawl(rendering, tmp_path):
         rendering(JOBDIR=tmp_path)
 
 
-def test_archive_keeps_what_was_received_not_what_a_browser_made_of_it():
+def test_archive_keeps_the_received_page():
     kept = []
 
     class Archive:
@@ -149,12 +149,12 @@ def test_render_never_is_no_extension(rendering):
         ({"TRES_RENDER": "maybe"}, "must be one of never, auto, always"),
     ],
 )
-def test_what_cannot_be_rendered_with_is_refused(rendering, settings, complaint):
+def test_bad_render_setting_is_refused(rendering, settings, complaint):
     with pytest.raises(ConfigError, match=complaint):
         rendering(**settings)
 
 
-def test_handlers_are_the_browsers_only_if_pages_are_rendered():
+def test_handlers_change_only_for_rendering():
     def handlers(**settings):
         settings = Settings(settings)
         TresAddon().update_settings(settings)
@@ -177,7 +177,7 @@ def test_who_renders_nothing_loads_no_driver():
     subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)
 
 
-def test_crawl_without_a_browser_ends_with_one_clear_line(scrapy):
+def test_missing_browser_is_one_line(scrapy):
     arguments = ("-a", "topic=food", "-a", "seed=http://a.test/", "-a", "render=auto", "--nolog")
     process = scrapy("crawl", "tres", *arguments, "-a", "browser=/nowhere/chromium", timeout=300)
     assert process.returncode != 0
@@ -185,7 +185,7 @@ def test_crawl_without_a_browser_ends_with_one_clear_line(scrapy):
     assert process.stderr.count("\n") == 1
 
 
-def test_crawl_with_a_browser_that_does_not_start_says_so(scrapy):
+def test_broken_browser_is_reported(scrapy):
     arguments = ("-a", "topic=food", "-a", "seed=http://a.test/", "-a", "render=auto")
     process = scrapy("crawl", "tres", *arguments, "-a", "browser=/bin/false", timeout=300)
     assert process.returncode == 1
@@ -279,7 +279,7 @@ def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
 NAMES = {"/": "leek", "/2": "pea", "/3": "bean"}
 
 
-def test_browser_that_ends_is_started_again_and_a_job_goes_on_with_it(scrapy, tmp_path, pages):
+def test_dead_browser_is_restarted(scrapy, tmp_path, pages):
     try:
         find_browser()
     except ValueError as missing:

@@ -48,7 +48,7 @@ def test_request_comes_back_as_it_was():
         FormRequest("http://a.test/", formdata={"a": "b"}),
     ],
 )
-def test_request_that_would_come_back_changed_is_refused(request_):
+def test_changed_request_is_refused(request_):
     with pytest.raises((TypeError, ValueError)):
         dump_request(request_, SPIDER)
 
@@ -60,7 +60,7 @@ def test_credentials_and_proxies_are_not_kept():
     assert load_request(text, SPIDER).meta == {}
 
 
-def test_text_names_no_class_to_be_imported():
+def test_text_imports_no_class():
     fields = json.loads(dump_request(Request("http://a.test/"), SPIDER))
     text = json.dumps(fields | {"_class": "subprocess.Popen"})
     assert type(load_request(text, SPIDER)) is Request
@@ -80,7 +80,7 @@ def test_text_names_no_class_to_be_imported():
         *('"encoding": ""', '"method": []', '"cb_kwargs": 7'),
     ],
 )
-def test_text_that_was_never_dumped_is_refused_in_one_line(text):
+def test_foreign_text_is_refused(text):
     if text.startswith('"'):
         good = dump_request(Request("http://a.test/"), SPIDER)
         text = json.dumps(json.loads(good) | json.loads("{" + text + "}"))

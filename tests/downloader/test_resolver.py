@@ -48,13 +48,13 @@ def test_private_addresses_are_kept_back(private):
     assert resolved(resolver, "a.test") == ["began", (PUBLIC, 80), "complete"]
 
 
-def test_a_name_that_turns_private_has_no_address():
+def test_private_answers_are_dropped():
     resolver = PublicResolver(NameServer([PUBLIC], [PRIVATE]))
     assert resolved(resolver, "a.test") == ["began", (PUBLIC, 80), "complete"]
     assert resolved(resolver, "a.test") == ["began", "complete"]
 
 
-def test_a_trusted_host_keeps_its_private_addresses():
+def test_trusted_host_keeps_private_addresses():
     resolver = PublicResolver(NameServer([PRIVATE], [PRIVATE]))
     resolver.trust("Proxy.test")
     assert resolved(resolver, "proxy.TEST") == ["began", (PRIVATE, 80), "complete"]

@@ -45,12 +45,12 @@ def allowed(middleware, *hosts):
     return asyncio.run(ask_all())
 
 
-def test_every_request_that_waits_is_told_the_rules(middleware):
+def test_every_waiting_request_gets_rules(middleware):
     assert allowed(middleware, *"aaa") == [False] * 3
     assert middleware.crawler.engine.asked == ["http://a.test/robots.txt"]
 
 
-def test_rules_not_needed_for_longest_are_forgotten_and_asked_for_again(middleware):
+def test_oldest_rules_are_forgotten(middleware):
     for host in "abac":
         assert allowed(middleware, host) == [False]
     assert list(middleware._parsers) == ["a.test", "c.test"]
@@ -59,7 +59,7 @@ def test_rules_not_needed_for_longest_are_forgotten_and_asked_for_again(middlewa
     assert asked == [f"http://{host}.test/robots.txt" for host in "abcb"]
 
 
-def test_rules_hold_for_requests_that_wait_while_they_are_forgotten(middleware):
+def test_forgotten_rules_hold_for_waiting(middleware):
     hosts = "abcdefgh" * 3
     assert allowed(middleware, *hosts) == [False] * len(hosts)
     assert len(middleware._parsers) == len(middleware._sizes) == 2

@@ -1,7 +1,7 @@
 from tres_scrapy.downloader.rotation import Rotation
 
 
-def test_context_serves_so_many_pages_and_is_closed_with_the_last():
+def test_context_serves_a_fixed_number():
     rotation = Rotation(pages=2)
     names = []
     for _ in range(5):

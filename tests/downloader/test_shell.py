@@ -36,7 +36,7 @@ def looks_empty(html):
         ),
     ],
 )
-def test_page_that_waits_for_its_scripts_looks_empty(html):
+def test_page_awaiting_scripts_looks_empty(html):
     assert looks_empty(html)
 
 
@@ -77,7 +77,7 @@ def test_content_is_what_a_reader_sees():
         (Content(400, 20), Content(10, 2), False),
     ],
 )
-def test_rendering_helped_if_it_brought_much_more(before, after, helped):
+def test_rendering_helps_if_it_adds(before, after, helped):
     assert after.is_much_more_than(before) == helped
 
 

@@ -163,7 +163,7 @@ def test_app_builds_its_text_and_links(chromium):
     assert {"http://app.test/app.js", "http://app.test/api"} <= set(chromium.asked)
 
 
-def test_content_that_comes_late_or_into_view_is_waited_for(chromium):
+def test_late_content_is_waited_for(chromium):
     script = """
       setTimeout(() => document.body.append("late"), 300);
       new IntersectionObserver(seen => seen[0].isIntersecting && document.body.append("in view"))
@@ -185,7 +185,7 @@ def test_shadow_roots_are_unfolded(chromium):
     assert content_of(rendered.html) == Content(words=4, links=1)
 
 
-def test_links_of_a_page_that_changed_its_address_are_relative_to_that(chromium):
+def test_links_follow_a_changed_address(chromium):
     script = (
         'history.pushState({}, "", "/shop/soups/"); document.body.innerHTML = "<a href=1>x</a>"'
     )
@@ -194,7 +194,7 @@ def test_links_of_a_page_that_changed_its_address_are_relative_to_that(chromium)
     assert "<base" not in chromium.render("<p>soup").html
 
 
-def test_page_that_reloads_itself_with_a_cookie_is_served_again(chromium):
+def test_cookie_reload_is_served(chromium):
     chromium.answers[URL] = ("text/html", "<p>second</p>")
     script = "document.cookie = 'seen=1'; location.reload()"
     rendered = chromium.render(f"<p>first</p><script>{script}</script>")
@@ -202,7 +202,7 @@ def test_page_that_reloads_itself_with_a_cookie_is_served_again(chromium):
     assert chromium.asked.count(URL) == 1
 
 
-def test_page_that_reloads_itself_without_end_is_left_as_it_is(chromium):
+def test_endless_reload_is_left(chromium):
     html = "<p>again</p><script>location.reload()</script>"
     chromium.answers[URL] = ("text/html", html)
     assert "again" in chromium.render(html).html
@@ -220,7 +220,7 @@ def test_page_that_reloads_itself_without_end_is_left_as_it_is(chromium):
     ],
     ids=["loop", "alerts", "confirms", "timers", "requests"],
 )
-def test_endless_script_is_stopped_and_what_is_there_is_read(chromium, script):
+def test_endless_script_is_stopped(chromium, script):
     rendered = chromium.render(f"<p>before</p><script>{script}</script>", timeout=5.0, idle=1.0)
     assert "before" in rendered.html
 
@@ -233,7 +233,7 @@ def test_endless_script_is_stopped_and_what_is_there_is_read(chromium, script):
         "top.location.href = 'http://[::1]:{0}/'",
     ],
 )
-def test_where_a_script_leads_is_told_and_not_visited(chromium, loopback, script):
+def test_script_navigation_is_reported_not_followed(chromium, loopback, script):
     port, hits = loopback
     rendered = chromium.render(f"<p>x</p><script>{script.format(port)}</script>")
     assert rendered.leads_to.endswith(f":{port}/")
@@ -247,7 +247,7 @@ def test_meta_refresh_is_a_link_too(chromium):
     assert "http://b.test/next" not in chromium.asked
 
 
-def test_page_that_redirects_when_it_is_reloaded_leads_there(chromium):
+def test_reload_redirect_is_followed(chromium):
     chromium.answers[URL] = ("text/html", "<script>location = '/elsewhere'</script>")
     rendered = chromium.render("<script>location.reload()</script>")
     assert rendered.leads_to == "http://app.test/elsewhere"
@@ -295,7 +295,7 @@ def test_no_script_reaches_this_machine(chromium, loopback):
     assert chromium.gate.refused.total() >= 4 * len(places)
 
 
-def test_no_way_leads_to_files_or_to_the_browsers_own_pages(chromium, tmp_path):
+def test_local_files_are_out_of_reach(chromium, tmp_path):
     secret = tmp_path / "secret.html"
     secret.write_text("secret")
     script = f"""
@@ -354,7 +354,7 @@ def test_frames_and_pictures_are_not_loaded(chromium):
     assert "http://app.test/picture.png" in chromium.asked
 
 
-def test_service_workers_are_not_to_be_had(chromium):
+def test_service_workers_are_off(chromium):
     script = """
       const frame = document.createElement("iframe");
       document.body.append(frame);
@@ -373,7 +373,7 @@ def test_page_too_large_is_refused(chromium):
         chromium.render(html, longest=1_000_000)
 
 
-def test_page_of_hundreds_of_megabytes_fails_and_the_browser_goes_on(chromium):
+def test_huge_page_fails_alone(chromium):
     script = "const s = 'x'.repeat(1e6); for (let i = 0; i < 300; i++) document.body.append(s + i)"
     with pytest.raises(RenderError, match=r"Rendering (timed out|made more|crashed)"):
         chromium.render(
@@ -382,7 +382,7 @@ def test_page_of_hundreds_of_megabytes_fails_and_the_browser_goes_on(chromium):
     assert "next" in chromium.render("<p>next").html
 
 
-def test_page_cannot_hand_in_functions_of_its_own(chromium):
+def test_page_cannot_inject_functions(chromium):
     script = """
       const lie = {get: () => "lie"};
       Object.defineProperty(Element.prototype, "outerHTML", lie);
@@ -395,7 +395,7 @@ def test_page_cannot_hand_in_functions_of_its_own(chromium):
     assert "truth" in rendered.html
 
 
-def test_crash_of_a_page_is_its_failure_alone(chromium):
+def test_crash_fails_one_page(chromium):
     async def crash(page):
         await page.wait_for_event("request")
         session = await page.context.new_cdp_session(page)

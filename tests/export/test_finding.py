@@ -94,7 +94,7 @@ def test_columns_are_those_that_are_documented(write, tmp_path):
 
 
 @pytest.mark.parametrize("title", ["=cmd()", "+1", "-1", "@a", " =1", "a\r\nb\tc", 'a"b'])
-def test_no_title_is_a_formula_or_ends_its_row(write, tmp_path, title):
+def test_title_cannot_be_a_formula(write, tmp_path, title):
     write(replace(ITEM, title=title), SEED)
     rows = rows_of(tmp_path / "food.csv")
     assert len(rows) == 2
@@ -102,7 +102,7 @@ def test_no_title_is_a_formula_or_ends_its_row(write, tmp_path, title):
     assert cell == (f"'{plain}" if plain[0] in "=+-@" else plain)
 
 
-def test_crawl_that_is_gone_on_with_adds_to_its_tables(write, tmp_path):
+def test_resumed_crawl_extends_its_tables(write, tmp_path):
     write(SEED, close=False)._file.close()  # and no more: it was killed
     write(SEED, ITEM)
     assert [row["url"] for row in rows_of(tmp_path / "food.csv")] == [SEED.url, ITEM.url]
@@ -113,7 +113,7 @@ def test_crawl_that_is_gone_on_with_adds_to_its_tables(write, tmp_path):
     ]
 
 
-def test_row_that_a_kill_has_torn_comes_again(write, tmp_path):
+def test_torn_row_is_rewritten(write, tmp_path):
     write(SEED, ITEM)
     path = tmp_path / "food.csv"
     whole = path.read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_row_that_a_kill_has_torn_comes_again(write, tmp_path):
         assert path.read_text(encoding="utf-8") == whole
 
 
-def test_table_of_something_else_is_left_alone(write, tmp_path):
+def test_foreign_table_is_left_alone(write, tmp_path):
     path = tmp_path / "food.csv"
     path.write_text("my,own\n1,2\n")
     with pytest.raises(ConfigError, match="another table lies there"):
@@ -131,7 +131,7 @@ def test_table_of_something_else_is_left_alone(write, tmp_path):
     assert path.read_text() == "my,own\n1,2\n"
 
 
-def test_table_of_domains_is_written_now_and_then(write, tmp_path):
+def test_domain_table_is_written_regularly(write, tmp_path):
     pipeline = write(SEED, close=False)
     pipeline._due = 0.0
     pipeline.process_item(ITEM)
@@ -157,7 +157,7 @@ def test_other_items_pass(write, tmp_path):
         ("http://b.test/", True, True),
     ],
 )
-def test_page_is_new_unless_a_file_of_known_ones_says_otherwise(tmp_path, line, new, new_domain):
+def test_page_is_new_unless_known(tmp_path, line, new, new_domain):
     files = [tmp_path / name for name in "ab"]
     files[0].write_text("http://else.test/\n")
     files[1].write_text(line)
@@ -168,7 +168,7 @@ def test_page_is_new_unless_a_file_of_known_ones_says_otherwise(tmp_path, line, 
 
 
 @pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("ftp://a/", "line 1")])
-def test_file_of_known_ones_that_cannot_be_read_is_one_clear_line(tmp_path, content, reason):
+def test_unreadable_known_file_is_one_line(tmp_path, content, reason):
     path = tmp_path / "known"
     if content:
         path.write_text(content)
@@ -177,7 +177,7 @@ def test_file_of_known_ones_that_cannot_be_read_is_one_clear_line(tmp_path, cont
         NewnessPipeline.from_crawler(SimpleNamespace(settings=settings))
 
 
-def test_without_settings_there_are_neither_tables_nor_marks():
+def test_without_settings_no_tables():
     for pipeline in (NewnessPipeline, CsvPipeline):
         with pytest.raises(NotConfigured):
             pipeline.from_crawler(SimpleNamespace(settings=Settings()))

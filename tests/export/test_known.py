@@ -33,7 +33,7 @@ def read(tmp_path):
         (f"url,final_url,title\n{SOUP},{PEA},\"Soup, or\"\n", "a.csv"),
     ],
 )  # fmt: skip
-def test_urls_are_known_and_so_are_their_domains(read, content, name):
+def test_known_urls_imply_known_domains(read, content, name):
     known = read(content, name)
     assert known.urls == {SOUP, PEA}
     assert known.domains == {"a.test", "b.co.uk"}
@@ -54,6 +54,6 @@ def test_empty_file_says_nothing(read):
 @pytest.mark.parametrize(
     "line", ["ftp://a.test/", "two words", "{", '{"title": 1}', "[" * 99_999, '{"url": "x y"}']
 )
-def test_line_that_is_no_url_is_named(read, line):
+def test_bad_line_is_named(read, line):
     with pytest.raises(ValueError, match=r"known\.txt line 2 is no (URL|JSON)"):
         read(f"{SOUP}\n{line}\n")

@@ -33,7 +33,7 @@ def read(records):
     return [(record, record.raw_stream.read()) for record in iterator]
 
 
-def test_response_keeps_status_headers_and_body_as_they_came():
+def test_response_is_kept_unchanged():
     cookies = [("Set-Cookie", "a=1"), ("Set-Cookie", "b=\xfc\xa0  c")]
     one = exchange(status=404, headers=[("Content-Encoding", "gzip"), *cookies])
     block = exchange_records(one)[0].split(b"\r\n\r\n", 1)[1]
@@ -43,7 +43,7 @@ def test_response_keeps_status_headers_and_body_as_they_came():
     )
 
 
-def test_records_of_an_exchange_name_one_another_their_time_and_the_address():
+def test_records_refer_to_one_another():
     date = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
     one = exchange(date=date)
     (response, _), (request, _) = read(exchange_records(one))
@@ -56,7 +56,7 @@ def test_records_of_an_exchange_name_one_another_their_time_and_the_address():
     assert head["WARC-Target-URI"] == asked["WARC-Target-URI"] == one.url
 
 
-def test_request_is_written_as_it_was_sent():
+def test_request_is_written_as_sent():
     request, body = read(exchange_records(exchange(method="POST", sent=b"q=soup")))[1]
     assert request.http_headers.protocol + " " + request.http_headers.statusline == (
         "POST /soup?b=1&a=2 HTTP/1.1"
@@ -65,19 +65,19 @@ def test_request_is_written_as_it_was_sent():
     assert body == b"q=soup"
 
 
-def test_what_gives_its_holder_rights_is_not_archived():
+def test_credentials_are_not_archived():
     secrets = [("Authorization", "Basic x"), ("Proxy-Authorization", "y"), ("COOKIE", "z")]
     request, _ = read(exchange_records(exchange(asked=[*secrets, ("Accept", "*/*")])))[1]
     assert [name for name, _ in request.http_headers.headers] == ["Host", "Accept"]
 
 
-def test_chunks_that_are_gone_are_not_announced():
+def test_removed_chunks_are_not_announced():
     response, _ = read(exchange_records(exchange(headers=[("Transfer-Encoding", "chunked")])))[0]
     assert response.http_headers.headers == [("X-Archive-Orig-Transfer-Encoding", "chunked")]
 
 
 @pytest.mark.parametrize("truncated", ["", "disconnect"])
-def test_body_that_is_not_whole_is_said_to_be_so(truncated):
+def test_truncated_body_is_marked(truncated):
     response, _ = read(exchange_records(exchange(truncated=truncated)))[0]
     assert response.rec_headers["WARC-Truncated"] == (truncated or None)
 
@@ -94,7 +94,7 @@ def test_no_header_begins_another_record():
     assert [len(record.http_headers.headers) for record, _ in records] == [1, 2]
 
 
-def test_note_is_a_list_of_fields_about_a_response():
+def test_note_describes_a_response():
     note = Note("http://a.test/", {"relevant": "true", "via": "a\nb"}, "<urn:uuid:1>")
     record, block = read(note_record(note))[0]
     assert record.content_type == "application/warc-fields"
@@ -107,14 +107,14 @@ def test_note_may_be_about_no_response():
     assert record.rec_headers["WARC-Refers-To"] is None
 
 
-def test_first_record_says_what_the_file_is():
+def test_first_record_describes_the_file():
     record, block = read(info_record("a.warc.gz", {"software": "tres", "seeds": ""}))[0]
     assert record.rec_type == "warcinfo"
     assert record.rec_headers["WARC-Filename"] == "a.warc.gz"
     assert block == b"software: tres\r\n"
 
 
-def test_all_records_satisfy_the_checker_of_another_library(tmp_path, capsys):
+def test_records_satisfy_another_checker(tmp_path, capsys):
     path = tmp_path / "a.warc"
     note = Note("http://a.test/", {"relevant": "true"})
     path.write_bytes(b"".join(exchange_records(exchange()) + note_record(note)))

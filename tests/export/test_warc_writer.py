@@ -29,7 +29,7 @@ def members(path):
     return path.read_bytes().split(path.read_bytes()[:8])[1:]
 
 
-def test_each_record_is_a_member_of_its_own_in_the_order_they_came(path):
+def test_each_record_is_one_member(path):
     writer = write(path, *RECORDS)
     assert gzip.decompress(path.read_bytes()) == b"".join(RECORDS)
     assert len(members(path)) == 2
@@ -37,14 +37,14 @@ def test_each_record_is_a_member_of_its_own_in_the_order_they_came(path):
     assert writer.waiting == 0
 
 
-def test_file_that_is_there_is_added_to(path):
+def test_existing_file_is_extended(path):
     write(path, RECORDS[0])
     write(path, RECORDS[1])
     assert gzip.decompress(path.read_bytes()) == b"".join(RECORDS)
     assert len(members(path)) == 2, "all members have the same number"
 
 
-def test_any_torn_end_is_taken_off_and_what_comes_next_can_be_read(path):
+def test_torn_end_is_cut_off(path):
     write(path, *RECORDS)
     whole = path.read_bytes()
     first = len(whole) - 8 - len(members(path)[1])
@@ -56,7 +56,7 @@ def test_any_torn_end_is_taken_off_and_what_comes_next_can_be_read(path):
     assert gzip.decompress(path.read_bytes()) == b"".join(RECORDS)
 
 
-def test_file_that_is_torn_in_its_first_record_begins_anew(path):
+def test_file_torn_at_start_is_rewritten(path):
     write(path, RECORDS[0])
     whole = path.read_bytes()
     for end in range(len(whole)):
@@ -65,12 +65,12 @@ def test_file_that_is_torn_in_its_first_record_begins_anew(path):
         assert path.read_bytes() == b""
 
 
-def test_whole_file_is_left_as_it_is(path):
+def test_whole_file_is_kept(path):
     write(path, *RECORDS)
     assert repair(path) == 0
 
 
-def test_zeros_that_a_power_cut_leaves_are_taken_off(path):
+def test_zeros_at_the_end_are_cut(path):
     write(path, *RECORDS)
     size = path.stat().st_size
     with path.open("ab") as file:
@@ -79,7 +79,7 @@ def test_zeros_that_a_power_cut_leaves_are_taken_off(path):
     assert path.stat().st_size == size
 
 
-def test_archive_within_a_page_is_not_taken_for_the_last_record(path, tmp_path):
+def test_archive_inside_page_is_ignored(path, tmp_path):
     inner = tmp_path / "inner.warc.gz"
     write(inner, RECORDS[0])
     page = RECORDS[0] + inner.read_bytes() + b"more of the page"
@@ -92,7 +92,7 @@ def test_archive_within_a_page_is_not_taken_for_the_last_record(path, tmp_path):
     "content",
     [b"thesis", gzip.compress(b"thesis" * 500, mtime=7), b"\x1f\x8b\x08\x00" + b"x" * 999],
 )
-def test_file_of_something_else_is_left_alone(path, content):
+def test_foreign_file_is_left_alone(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(ValueError, match="give another name"):
@@ -100,7 +100,7 @@ def test_file_of_something_else_is_left_alone(path, content):
     assert path.read_bytes() == content
 
 
-def test_full_disk_ends_the_archive_with_whole_records(path, monkeypatch):
+def test_full_disk_leaves_whole_records(path, monkeypatch):
     writer = ArchiveWriter(path)
     real = writer._file
 
@@ -123,7 +123,7 @@ def test_full_disk_ends_the_archive_with_whole_records(path, monkeypatch):
     assert gzip.decompress(path.read_bytes()) == RECORDS[0]
 
 
-def test_record_that_cannot_be_made_is_left_out_and_counted(path, caplog):
+def test_bad_record_is_counted(path, caplog):
     writer = ArchiveWriter(path)
     writer.put(partial(int, "no record"))
     writer.put(partial(list, [RECORDS[0]]))
@@ -133,7 +133,7 @@ def test_record_that_cannot_be_made_is_left_out_and_counted(path, caplog):
     assert "No record can be made: ValueError" in caplog.text
 
 
-def test_writer_that_falls_behind_says_that_it_is_full(path, monkeypatch):
+def test_slow_writer_reports_full(path, monkeypatch):
     monkeypatch.setattr(module, "ROOM", 10)
     writer, go = ArchiveWriter(path), threading.Event()
     writer.put(lambda: [RECORDS[0]] if go.wait() else [], 11)

@@ -93,7 +93,7 @@ def rows_of(path):
         ]
 
 
-def test_everything_is_archived_at_once_and_noted_when_it_is_booked(opened, tmp_path):
+def test_full_archive_is_written_at_once(opened, tmp_path):
     archive, crawler = opened("all")
     fill(archive, crawler)
     answers = [(kind, row) for row in ("0", "1", "2", "None") for kind in ("response", "request")]
@@ -103,7 +103,7 @@ def test_everything_is_archived_at_once_and_noted_when_it_is_booked(opened, tmp_
     assert crawler.stats.get_value("tres/warc/bytes") == (tmp_path / "a.warc.gz").stat().st_size
 
 
-def test_every_field_of_a_note_is_documented(opened, tmp_path):
+def test_note_fields_are_documented(opened, tmp_path):
     archive, crawler = opened("all")
     fill(archive, crawler)
     with (tmp_path / "a.warc.gz").open("rb") as file:
@@ -114,7 +114,7 @@ def test_every_field_of_a_note_is_documented(opened, tmp_path):
     assert {"relevant", "probability", "failure"} <= names <= set(FIELDS)
 
 
-def test_what_is_relevant_is_archived_when_it_is_known_to_be(opened, tmp_path):
+def test_relevant_archive_waits_for_verdict(opened, tmp_path):
     archive, crawler = opened("relevant")
     fill(archive, crawler)
     kinds = ["response", "request", "metadata"]
@@ -133,11 +133,11 @@ def test_exchange_is_what_was_received():
     assert (one.asked, one.sent, one.ip) == ([("Accept", "*/*")], b"q", "192.0.2.1")
 
 
-def test_address_of_a_proxy_is_not_that_of_the_server():
+def test_proxy_address_is_not_recorded():
     assert exchange_of(Request("http://a.test/", meta={"proxy": "http://p"}), ANSWER).ip is None
 
 
-def test_archive_that_cannot_be_written_stops_the_crawl_with_one_line(opened, monkeypatch, caplog):
+def test_failed_archive_stops_the_crawl(opened, monkeypatch, caplog):
     archive, crawler = opened("all")
     archive.writer.error = OSError(errno.ENOSPC, "No space left on device")
 
@@ -152,7 +152,7 @@ def test_archive_that_cannot_be_written_stops_the_crawl_with_one_line(opened, mo
     assert caplog.text.count("cannot be written ([Errno 28] No space left on device)") == 1
 
 
-def test_crawl_waits_for_a_writer_that_has_fallen_behind(opened, monkeypatch):
+def test_crawl_waits_for_slow_writer(opened, monkeypatch):
     archive, _ = opened("all")
     looks = iter([True, True, False])
     monkeypatch.setattr(type(archive.writer), "full", property(lambda _: next(looks)))
@@ -164,7 +164,7 @@ def test_crawl_waits_for_a_writer_that_has_fallen_behind(opened, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "reason"), [("thesis.warc.gz", "it is no WARC"), ("x/y.warc.gz", "File exists")]
 )
-def test_archive_that_cannot_be_begun_is_one_clear_line(opened, tmp_path, name, reason):
+def test_unwritable_archive_is_one_line(opened, tmp_path, name, reason):
     (tmp_path / "thesis.warc.gz").write_bytes(b"thesis")
     (tmp_path / "x").touch()
     with pytest.raises(
@@ -174,7 +174,7 @@ def test_archive_that_cannot_be_begun_is_one_clear_line(opened, tmp_path, name, 
     assert (tmp_path / "thesis.warc.gz").read_bytes() == b"thesis"
 
 
-def test_archive_lies_beside_the_items_unless_it_is_told_otherwise(tmp_path, monkeypatch):
+def test_archive_lies_beside_items(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for settings, path in (
         ({}, "output/food.warc.gz"),

@@ -63,7 +63,7 @@ def archived(path):
     return found
 
 
-def test_archive_of_everything_tells_the_whole_crawl(run, tmp_path, soups):
+def test_archive_holds_the_whole_crawl(run, tmp_path, soups):
     known = tmp_path / "known.txt"
     known.write_text("http://b.test/elsewhere\n")
     tables = ("-a", "csv=1", "-a", f"known={known}")
@@ -109,7 +109,7 @@ def test_archive_of_everything_tells_the_whole_crawl(run, tmp_path, soups):
     assert b"secret" not in gzip.decompress((tmp_path / "pages.warc.gz").read_bytes())
 
 
-def test_killed_crawl_leaves_an_archive_that_is_gone_on_with(run, tmp_path, soups):
+def test_killed_archive_is_resumed(run, tmp_path, soups):
     job = ("-s", f"JOBDIR={tmp_path / 'job'}", "-a", "warc=all")
     process, _ = run(*job, program=("-c", KILLED))
     assert process.returncode == -9
@@ -123,7 +123,7 @@ def test_killed_crawl_leaves_an_archive_that_is_gone_on_with(run, tmp_path, soup
     assert len(notes) == len(set(notes)) == 6, "nothing is missing or twice"
 
 
-def test_recorded_crawl_is_crawled_again_url_by_url(crawl, tmp_path):
+def test_recorded_crawl_repeats_every_url(crawl, tmp_path):
     same = ("-a", "pages=60", "-a", "random_seed=5", "-s", "CONCURRENT_REQUESTS=1")
     logs = [tmp_path / name for name in ("first.jsonl", "again.jsonl")]
     process, first = crawl(

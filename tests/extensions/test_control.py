@@ -76,7 +76,7 @@ def book(crawler, *outlinks):
     return crawl.store.url(row)
 
 
-def test_pause_and_resume_are_the_engine_s_and_resume_wakes_it():
+def test_pause_and_resume_drive_engine():
     control, crawler = control_of(A)
     assert control.state == RUNNING
     assert control.pause().startswith("Paused")
@@ -85,7 +85,7 @@ def test_pause_and_resume_are_the_engine_s_and_resume_wakes_it():
     assert (control.state, crawler.engine.paused, crawler.engine.woken) == (RUNNING, False, 1)
 
 
-def test_stop_is_that_of_ctrl_c_and_nothing_comes_after_it(monkeypatch):
+def test_stop_is_final(monkeypatch):
     control, crawler = control_of(A)
     crawler.stop_async = lambda: "the coroutine"
     started = []
@@ -98,13 +98,13 @@ def test_stop_is_that_of_ctrl_c_and_nothing_comes_after_it(monkeypatch):
             ask()
 
 
-def test_crawl_that_was_stopped_by_ctrl_c_is_ending():
+def test_ctrl_c_shows_as_ending():
     control, crawler = control_of(A)
     crawler.crawling = False
     assert control.state == ENDING
 
 
-def test_asking_for_what_is_so_is_refused():
+def test_repeated_request_is_refused():
     control, _ = control_of(A)
     with pytest.raises(ControlError, match=r"^The crawl is running$"):
         control.resume()
@@ -139,7 +139,7 @@ def test_seed_is_fetched_next_whatever_waits():
         ("x" * (LONGEST + 1), "Too long: 8,000 characters at most"),
     ],
 )
-def test_seed_that_cannot_be_fetched_is_one_clear_line(text, complaint):
+def test_bad_seed_is_one_line(text, complaint):
     control, crawler = control_of(A, "http://full.org/", cap=Cap(1, 1))
     book(crawler)
     book(crawler)
@@ -151,25 +151,25 @@ def test_seed_that_cannot_be_fetched_is_one_clear_line(text, complaint):
     assert len(crawler.learner.crawl.store) == before
 
 
-def test_private_seed_is_taken_where_private_addresses_are():
+def test_private_seed_needs_permission():
     control, _ = control_of(A, TRES_PRIVATE_ADDRESSES="1")
     assert control.add_seed("http://127.0.0.1:8080/") == "Next: http://127.0.0.1:8080/."
 
 
-def test_seed_of_a_spider_that_could_not_parse_it_is_refused():
+def test_foreign_spider_refuses_seed():
     control, _ = control_of(A, spider=Spider("other"))
     with pytest.raises(ControlError, match=r"^The spider 'other' has no parse\(\)"):
         control.add_seed(B)
 
 
-def test_seed_after_the_last_page_is_refused():
+def test_seed_after_end_is_refused():
     control, crawler = control_of(A, limit=1)
     book(crawler)
     with pytest.raises(ControlError, match=r"^All 1 pages are fetched$"):
         control.add_seed(B)
 
 
-def test_max_holds_from_now_on_and_raising_it_brings_links_back():
+def test_raised_max_returns_links():
     control, crawler = control_of(A)
     assert control.change_max("2") == "MAX is 2 from now on."
     book(crawler, f"{A}1", f"{A}2", f"{A}3")
@@ -189,7 +189,7 @@ def test_max_holds_from_now_on_and_raising_it_brings_links_back():
         ("1" * (LONGEST + 1), 9, "Too long: 8,000 characters at most"),
     ],
 )
-def test_bad_max_is_one_clear_line_and_changes_nothing(text, limit, complaint):
+def test_bad_max_changes_nothing(text, limit, complaint):
     control, crawler = control_of(A, cap=Cap(7, 7), limit=limit)
     with pytest.raises(ControlError) as error:
         control.change_max(text)
@@ -197,7 +197,7 @@ def test_bad_max_is_one_clear_line_and_changes_nothing(text, limit, complaint):
     assert crawler.learner.crawl.store.ledger.cap == Cap(7, 7)
 
 
-def test_adaptive_max_can_be_asked_for_and_max_taken_away():
+def test_max_may_be_adaptive_or_none():
     control, crawler = control_of(A, limit=30)
     assert control.change_max(" 5_2 ") == "MAX is 5_2 from now on."
     assert crawler.learner.crawl.store.ledger.cap == Cap(5, 2)
@@ -207,7 +207,7 @@ def test_adaptive_max_can_be_asked_for_and_max_taken_away():
     assert crawler.learner.crawl.store.ledger.cap is None
 
 
-def test_what_is_asked_is_written_down_in_jobdir():
+def test_requests_are_kept_in_jobdir():
     written = []
     job = SimpleNamespace(
         seed=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,

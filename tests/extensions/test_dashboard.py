@@ -46,11 +46,11 @@ def test_nothing_is_told_without_the_token(crawl, path, token):
 @pytest.mark.parametrize(
     "address", ["/?token=", "/?token=wrong", "/?token={0}&token={0}", "/state?token={0}"]
 )
-def test_address_opens_the_page_alone_and_only_the_right_one(crawl, address):
+def test_only_right_address_opens_page(crawl, address):
     assert crawl.ask(address.format(crawl.token), X_Tres_Token=None)[0] == 403
 
 
-def test_first_visit_brings_a_cookie_that_opens_the_files_and_nothing_else(crawl):
+def test_cookie_opens_files_only(crawl):
     status, headers, body = crawl.ask(f"/?token={crawl.token}", X_Tres_Token=None)
     assert status == 200
     assert body.startswith(b"<!doctype html>")
@@ -69,16 +69,16 @@ def test_first_visit_brings_a_cookie_that_opens_the_files_and_nothing_else(crawl
 
 
 @pytest.mark.parametrize("host", ["evil.test", "127.0.0.1.evil.test", "", None, "[::1", "a@b:c"])
-def test_other_names_of_this_machine_are_refused(crawl, host):
+def test_other_names_are_refused(crawl, host):
     assert crawl.ask("/state", Host=host)[0] == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:9", "127.0.0.1", "LOCALHOST:80"])
-def test_names_of_this_machine_are_let_in_by_any_port(crawl, host):
+def test_own_names_are_accepted(crawl, host):
     assert crawl.ask("/state", Host=host)[0] == 200
 
 
-def test_answers_forbid_what_a_page_does_not_need(crawl):
+def test_headers_forbid_everything_else(crawl):
     for path in ("/", "/state", "/nothing"):
         _, headers, _ = crawl.ask(path)
         policy = headers["Content-Security-Policy"]
@@ -90,7 +90,7 @@ def test_answers_forbid_what_a_page_does_not_need(crawl):
         assert "Access-Control-Allow-Origin" not in headers
 
 
-def test_page_holds_no_script_and_no_style_of_its_own(crawl):
+def test_page_has_no_inline_code(crawl):
     html = crawl.ask("/")[2].decode()
     assert not re.search(r"<style|style=|<script>|\son\w+=|javascript:|https?://(?!example)", html)
 
@@ -109,7 +109,7 @@ def test_page_holds_no_script_and_no_style_of_its_own(crawl):
         ("GET", "/page?step=" + "9" * 30, 204),
     ],
 )
-def test_state_changes_by_post_alone_and_nothing_else_is_there(crawl, method, path, status):
+def test_only_post_changes_state(crawl, method, path, status):
     assert crawl.ask(path, method)[0] == status
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_request_is_refused(crawl, body):
     assert crawl.state()["status"] == "paused"
 
 
-def test_state_tells_the_crawl_and_why_each_page_was_chosen(crawl):
+def test_state_explains_each_page(crawl):
     state = crawl.state()
     assert state["status"] == "paused"
     assert state["max"] == "1"
@@ -180,7 +180,7 @@ def test_figures_are_told_once(crawl):
     assert figures(found["step"]) is None
 
 
-def test_who_asks_while_the_crawl_ends_is_told_so():
+def test_ending_crawl_says_so():
     gate = Gate()
     page = LivePage(gate, None, SimpleNamespace(close=lambda: None), None, None)
     page.close()
@@ -228,7 +228,7 @@ def test_crawl_is_steered(crawl):
     assert "http://h2999.test/x" in urls
 
 
-def test_port_that_is_taken_is_told_before_the_crawl_begins():
+def test_taken_port_is_found_early():
     first = listening(0)
     with pytest.raises(ConfigError, match=r"^TRES_DASHBOARD \(-a dashboard=\) \d+: .*in use"):
         listening(first.getsockname()[1])
@@ -243,7 +243,7 @@ def test_live_page_needs_the_record():
 
 
 @pytest.mark.parametrize(("text", "port"), [("0", None), ("1", 0), ("8000", 8000)])
-def test_setting_is_a_switch_or_a_port(text, port):
+def test_setting_is_switch_or_port(text, port):
     assert Config.from_settings({"TRES_DASHBOARD": text}).watch.dashboard == port
 
 

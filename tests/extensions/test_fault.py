@@ -76,7 +76,7 @@ def stopped_for_want_of_a_network(process):
     assert process.stats["finish_reason"] == "unreachable"
 
 
-def test_network_that_goes_stops_the_crawl_and_loses_nothing(crawl, soups):
+def test_lost_network_stops_without_loss(crawl, soups):
     soups.lasts = 2  # robots.txt and the seed
     process, items = crawl()
     stopped_for_want_of_a_network(process)
@@ -87,7 +87,7 @@ def test_network_that_goes_stops_the_crawl_and_loses_nothing(crawl, soups):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
-def test_running_out_of_files_stops_the_crawl_and_loses_nothing(crawl):
+def test_lack_of_files_stops_without_loss(crawl):
     process, items = crawl("-s", "CONCURRENT_REQUESTS=1", program=("-c", NO_MORE_FILES))
     stopped_for_want_of_a_network(process)
     process, items = crawl()
@@ -95,7 +95,7 @@ def test_running_out_of_files_stops_the_crawl_and_loses_nothing(crawl):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
-def test_hosts_that_are_gone_do_not_stop_a_crawl_that_reaches_others(crawl, soups):
+def test_dead_hosts_do_not_stop_crawl(crawl, soups):
     for url in HOSTS[:2]:
         soups.answers[url] = (599, {}, b"")
     process, items = crawl("-a", "max_unreachable=1")
@@ -106,7 +106,7 @@ def test_hosts_that_are_gone_do_not_stop_a_crawl_that_reaches_others(crawl, soup
 @pytest.mark.parametrize(
     "fault", ["raise ValueError('a bad page')", "raise MemoryError", "os.kill(os.getpid(), 11)"]
 )
-def test_page_that_cannot_be_judged_costs_itself_only(crawl, tmp_path, monkeypatch, fault):
+def test_bad_page_fails_alone(crawl, tmp_path, monkeypatch, fault):
     (tmp_path / "sitecustomize.py").write_text(ONE_BAD_PAGE.format(fault), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     process, items = crawl()
@@ -115,7 +115,7 @@ def test_page_that_cannot_be_judged_costs_itself_only(crawl, tmp_path, monkeypat
     assert items == sorted(["http://seed.test/", *(url for url in HOSTS if "leek" not in url)])
 
 
-def test_each_row_of_the_table_of_faults_names_tests_that_are_there():
+def test_fault_table_names_existing_tests():
     faults = (PROJECT / "docs" / "resume.md").read_text(encoding="utf-8").partition("## Faults")[2]
     rows = [row for row in faults.splitlines() if row.startswith("| ")][1:]
     assert len(rows) > 10
@@ -129,7 +129,7 @@ def test_each_row_of_the_table_of_faults_names_tests_that_are_there():
                 assert f"def test_{name}" in source, f"{file}: {name}"
 
 
-def test_each_trap_of_the_table_names_a_test_that_is_there():
+def test_trap_table_names_existing_tests():
     traps = (PROJECT / "docs" / "hostile.md").read_text(encoding="utf-8")
     files = [PROJECT / "tests" / name for name in ("test_hostile.py", "page/test_text.py")]
     source = "".join(file.read_text(encoding="utf-8") for file in files)

@@ -66,21 +66,21 @@ def test_figures_are_told_over_http(started):
     assert ("tres_tree_leaves",) not in samples, "this crawl has no tree"
 
 
-def test_every_metric_has_a_name_in_the_manner_of_prometheus():
+def test_metric_names_follow_prometheus():
     assert len({metric.name for metric in ALL}) == len(ALL)
     for metric in ALL:
         assert metric.name.endswith("_total") == (metric.kind == COUNTER)
         assert metric.meaning.endswith(".")
 
 
-def test_every_figure_that_is_a_metric_is_told():
+def test_every_figure_is_exported():
     collector = CrawlCollector({}, lambda: 0.0)
     collector.snapshot = {metric.figure: 1.0 for metric in METRICS}
     told = {sample.name for family in collector.collect() for sample in family.samples}
     assert {metric.name for metric in METRICS} <= told
 
 
-def test_stalled_reactor_is_seen_while_it_stalls(started, monkeypatch):
+def test_stalled_reactor_is_seen(started, monkeypatch):
     metrics = started(TRES_METRICS_PORT=0)
     now = metrics._before
     monkeypatch.setattr(module, "monotonic", lambda: now + 8)
@@ -94,7 +94,7 @@ def test_stalled_reactor_is_seen_while_it_stalls(started, monkeypatch):
     assert metrics.lag() == 0
 
 
-def test_file_has_the_same_metrics_from_the_start_to_the_end(started, tmp_path):
+def test_file_has_same_metrics(started, tmp_path):
     path = tmp_path / "new" / "tres.prom"
     metrics = started(TRES_METRICS_FILE=str(path))
     assert samples_of(path.read_text())["tres_reactor_lag_seconds",] == 0
@@ -114,7 +114,7 @@ def test_port_is_free_again_afterwards(started):
     again.engine_stopped()
 
 
-def test_file_that_cannot_be_written_is_one_clear_line_or_a_warning(started, tmp_path, caplog):
+def test_unwritable_file_is_reported(started, tmp_path, caplog):
     (tmp_path / "a").touch()
     with pytest.raises(ConfigError, match="TRES_METRICS_FILE cannot be written"):
         Metrics.from_crawler(Crawler(TRES_METRICS_FILE=str(tmp_path / "a" / "b.prom")))

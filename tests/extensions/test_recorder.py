@@ -42,7 +42,7 @@ def record_of(folder):
     return path
 
 
-def test_record_lies_beside_the_output_and_tells_the_crawl(scrapy, tmp_path, soups):
+def test_record_lies_beside_output(scrapy, tmp_path, soups):
     process = scrapy(*command(tmp_path, "-a", "max_per_domain=5"), pages=soups)
     assert process.returncode == 0, process.stderr
     path = record_of(tmp_path)
@@ -61,7 +61,7 @@ def test_record_lies_beside_the_output_and_tells_the_crawl(scrapy, tmp_path, sou
         assert [hop.url for hop in read.trail(found[3])] == [page.url for page in found[:4]]
 
 
-def test_killed_crawl_leaves_a_record_that_can_be_read_and_gone_on_with(scrapy, tmp_path):
+def test_killed_record_is_readable_and_resumed(scrapy, tmp_path):
     command = (
         *("crawl", "tres", "-a", "topic=food", "-a", f"output={tmp_path / 'pages.jsonl'}"),
         *("-a", "web=synthetic", "-s", f"JOBDIR={tmp_path / 'job'}", "-a"),
@@ -100,7 +100,7 @@ def test_no_record_where_none_is_wanted():
         Recorder.from_crawler(crawler_of(TRES_RECORD="0"))
 
 
-def test_record_that_cannot_be_written_any_more_is_one_line_and_the_crawl_goes_on(caplog):
+def test_unwritable_record_does_not_stop_crawl(caplog):
     def flush(time, **options):
         raise sqlite3.OperationalError("disk is full")
 
@@ -115,7 +115,7 @@ def test_record_that_cannot_be_written_any_more_is_one_line_and_the_crawl_goes_o
     assert caplog.text.count("disk is full") == 1
 
 
-def test_link_in_jobdir_is_one_line_and_left_alone(tmp_path):
+def test_link_in_jobdir_is_refused(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "tres.run").symlink_to(tmp_path / "mine")
     with pytest.raises(RecordError, match=r"tres\.run is not a plain file"):
@@ -124,7 +124,7 @@ def test_link_in_jobdir_is_one_line_and_left_alone(tmp_path):
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_settings_are_told_but_no_key_of_a_search_engine():
+def test_search_key_is_not_recorded():
     engine = "https://me:pw@search.test/find?key=secret&q={query}"
     settings = Settings({"TRES_SEARCH_URL": engine, "TRES_SEED": "http://a.test/,http://b.test/"})
     Config.of(settings)

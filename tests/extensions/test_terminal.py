@@ -101,11 +101,11 @@ def terminal(columns):
     ("columns", "shown"),
     [(80, "10 pages · harvest 5 % · domains 3"), (30, "10 pages · harvest 5 %"), (5, "10 pages")],
 )
-def test_what_does_not_fit_is_left_out_from_the_end(columns, shown):
+def test_line_is_cut_at_the_end(columns, shown):
     assert fitted(["10 pages", "", "harvest 5 %", "domains 3"], columns) == shown
 
 
-def test_log_lines_pass_above_the_line_whole():
+def test_log_lines_stay_whole():
     logger = logging.getLogger()
     with terminal(80) as screen:
         handler = logging.StreamHandler(screen.file)
@@ -121,7 +121,7 @@ def test_log_lines_pass_above_the_line_whole():
     assert screen.lines == ["short 0", "short 1", "short 2", "the end", ""]
 
 
-def test_line_is_as_wide_as_the_terminal_is_now():
+def test_line_follows_terminal_width():
     with terminal(40) as screen:
         line = TerminalLine(screen.file)
         assert not line.shares_log
@@ -134,7 +134,7 @@ def test_line_is_as_wide_as_the_terminal_is_now():
     assert "11 pages · harvest rate 5 % · frontier 12,345" in screen.shown
 
 
-def test_terminal_that_does_not_know_its_width_has_a_line_too():
+def test_unknown_width_has_a_default():
     with terminal(0) as screen:
         line = TerminalLine(screen.file)
         line.show("10 pages", "harvest rate 5 %", "x" * 80)
@@ -144,7 +144,7 @@ def test_terminal_that_does_not_know_its_width_has_a_line_too():
 
 
 @pytest.mark.parametrize("setting", [None, "0", "1"])
-def test_live_line_is_for_terminals_unless_turned_off(monkeypatch, setting):
+def test_live_line_needs_a_terminal(monkeypatch, setting):
     store = SampleStore(DomainLedger())
     learner = SimpleNamespace(crawl=Crawl(store, RandomPolicy(store, Setup())))
     crawler = SimpleNamespace(
@@ -164,7 +164,7 @@ def test_live_line_is_for_terminals_unless_turned_off(monkeypatch, setting):
 
 
 @pytest.mark.slow
-def test_crawl_in_a_terminal_has_a_live_line_that_tears_no_log_line(tmp_path):
+def test_live_line_tears_no_log(tmp_path):
     options = ("-a", "topic=food", "-a", "pages=3", "-a", "web=synthetic")
     options += ("-a", f"output={tmp_path / 'pages.jsonl'}", "-a", "progress_interval=0.2")
     options += ("-s", "DOWNLOAD_DELAY=1.5")  # longer than from one drawing to the next

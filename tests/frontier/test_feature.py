@@ -30,7 +30,7 @@ def test_seed_counts_as_relevant():
     assert SEED_PATH.features == (1, 1, 1)
 
 
-def test_distance_grows_by_one_a_page_until_a_relevant_one():
+def test_distance_restarts_at_relevant_page():
     path = SEED_PATH
     closeness = []
     for reward in (0, 0, 1, 0):
@@ -42,7 +42,7 @@ def test_distance_grows_by_one_a_page_until_a_relevant_one():
 @pytest.mark.parametrize(
     ("value", "edge"), [(0.0, 0.0), (0.05, 0.0), (0.1, 0.1), (0.3, 0.3), (2 / 3, 0.6), (1.0, 0.9)]
 )
-def test_bucket_cuts_features_2_3_and_7_and_no_other(value, edge):
+def test_buckets_cover_three_features(value, edge):
     x = np.full((1, 8), value, dtype=np.float32)
     expected = x.copy()
     expected[0, [1, 2, 6]] = edge

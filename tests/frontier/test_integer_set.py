@@ -28,7 +28,7 @@ def test_is_a_set(newest, parts):
             assert sorted(numbers) == sorted(slow)
 
 
-def test_takes_a_quarter_of_the_memory_of_a_set():
+def test_integer_set_saves_memory():
     used = []
     for kind, add in (
         (IntegerSet, IntegerSet.add),

@@ -40,11 +40,11 @@ def test_bad_cap_is_refused(text):
     ("text", "caps"),
     [("10", [10, 10, 10, 10]), ("5_2", [5, 2, 2, 2]), ("12_2", [12, 6, 3, 2])],
 )
-def test_adaptive_cap_is_halved_each_third_and_keeps_its_floor(text, caps):
+def test_adaptive_cap_halves_to_floor(text, caps):
     assert [Cap.parse(text).at(progress) for progress in (0, 0.4, 0.7, 1)] == caps
 
 
-def test_features_are_neutral_until_the_domain_is_visited():
+def test_unvisited_domain_is_neutral():
     ledger = DomainLedger()
     domain = np.array([ledger.id_of("a.test"), ledger.id_of("b.test")])
     np.testing.assert_array_equal(ledger.features(domain), [[0.5, 0.5], [0.5, 0.5]])
@@ -54,7 +54,7 @@ def test_features_are_neutral_until_the_domain_is_visited():
     assert ledger.relevant_domains == 1
 
 
-def test_prior_visits_draw_a_young_ratio_to_that_of_an_unknown_domain():
+def test_prior_visits_damp_young_ratios():
     ledger = DomainLedger(prior=2)
     domain = np.array([ledger.id_of("a.test")])
     ratios = []
@@ -64,7 +64,7 @@ def test_prior_visits_draw_a_young_ratio_to_that_of_an_unknown_domain():
     assert ratios == pytest.approx([1 / 2, 2 / 3, 3 / 4])
 
 
-def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
+def test_first_pages_set_new_domain_prior():
     ledger = DomainLedger(inlinks=True, prior=2)
     a, b, c, d = (ledger.id_of(f"{name}.test") for name in "abcd")
     domains = np.array([a, b, c, d])
@@ -78,13 +78,13 @@ def test_first_pages_of_other_domains_say_what_a_new_domain_may_be_worth():
     np.testing.assert_allclose(ledger.features(domains)[2], [1 / 3, 1.0], rtol=1e-6)
 
 
-def test_the_paper_knows_nothing_of_a_new_domain():
+def test_paper_ignores_new_domains():
     ledger = DomainLedger()
     ledger.add_inlinks(ledger.id_of("a.test"), np.array([ledger.id_of("b.test")]), relevant=True)
     np.testing.assert_array_equal(ledger.features(np.array([1])), [[0.5, 0.5]])
 
 
-def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
+def test_cap_counts_open_leases():
     ledger = DomainLedger(Cap(2, 2))
     domain = np.array([ledger.id_of("a.test")])
     ledger.book_page(domain[0], 1.0)
@@ -98,7 +98,7 @@ def test_cap_counts_pages_and_a_lease_only_while_it_lasts():
     assert ledger.exhausted(domain)[0]
 
 
-def test_a_domain_that_fails_too_often_in_a_row_is_given_up_for_good():
+def test_failing_domain_is_given_up():
     ledger = DomainLedger(limits=FrontierLimits(failures=2))
     domain = np.array([ledger.id_of("a.test")])
     for page in (False, True, False):
@@ -113,7 +113,7 @@ def test_a_domain_that_fails_too_often_in_a_row_is_given_up_for_good():
 
 
 @pytest.mark.parametrize("pages", [0, 1])
-def test_blameless_failures_end_only_a_domain_without_pages(pages):
+def test_blameless_failures_spare_known_domains(pages):
     ledger = DomainLedger(limits=FrontierLimits(failures=2))
     domain = np.array([ledger.id_of("a.test")])
     for _ in range(pages):
@@ -133,7 +133,7 @@ def test_blameless_failures_hide_no_others():
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None, "blameless"]))))
-def test_restored_ledger_is_the_one_that_was_kept(visits):
+def test_restored_ledger_is_the_same(visits):
     kept, restored = (DomainLedger(limits=FrontierLimits(failures=2)) for _ in range(2))
     for ledger in (kept, restored):
         for name in "abc":
@@ -155,7 +155,7 @@ def test_restored_ledger_is_the_one_that_was_kept(visits):
         assert ledger.domains_given_up == (ledger._records["failures"] >= 2).sum()
 
 
-def test_pages_of_a_domain_are_told_by_its_name():
+def test_domain_pages_are_found_by_name():
     ledger = DomainLedger()
     ledger.book_page(ledger.id_of("a.test"), 0.0)
     ledger.book_failure(ledger.id_of("a.test"))

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from soup import FOOD
 
 
-def test_a_crawl_leaves_out_what_does_not_fit_and_gives_up_dead_domains(crawl, pages):
+def test_limits_hold_in_a_crawl(crawl, pages):
     links = ["http://b.test/", *(f"http://dead.test/{i}" for i in range(10))]
     pages.add("http://a.test/", FOOD.format("leek") + "".join(f"<a href={u}>x</a>" for u in links))
     pages.add("http://b.test/", FOOD.format("pea"))

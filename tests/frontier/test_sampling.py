@@ -36,7 +36,7 @@ def test_one_of_each_non_empty_leaf():
     assert len(pool) == 3, "representatives stay, only the chosen one leaves"
 
 
-def test_uniform_within_a_leaf_that_has_dead_samples():
+def test_leaf_draw_is_uniform():
     urls = [f"http://a.test/{i}" for i in range(6)]
     counts = Counter()
     for seed in range(1500):
@@ -50,7 +50,7 @@ def test_uniform_within_a_leaf_that_has_dead_samples():
     assert max(counts.values()) < 1.3 * min(counts.values())
 
 
-def test_dead_samples_are_dropped_once_and_an_empty_leaf_gives_none():
+def test_dead_samples_are_dropped_once():
     store, pool = frontier([["http://a.test/1", "http://a.test/2"]], Cap(1, 1))
     store.ledger.book_page(store.domain(0), 1.0)
     assert draw(store, pool).rows.tolist() == []
@@ -60,7 +60,7 @@ def test_dead_samples_are_dropped_once_and_an_empty_leaf_gives_none():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_ready_sample_is_found_among_any_number_of_busy_ones(seed):
+def test_ready_sample_is_always_found(seed):
     urls = [f"http://slow.test/{i}" for i in range(200)]
     store, pool = frontier([[*urls, "http://free.test/"], urls])
     busy = [store.hosts.index("slow.test")]
@@ -70,13 +70,13 @@ def test_a_ready_sample_is_found_among_any_number_of_busy_ones(seed):
     assert len(pool) == 401, "what is busy stays"
 
 
-def test_leaf_with_nothing_but_busy_hosts_waits():
+def test_busy_leaf_waits():
     store, pool = frontier([["http://slow.test/"], ["http://free.test/"]])
     assert draw(store, pool, [store.hosts.index("slow.test")]).leaves.tolist() == [1]
 
 
 @pytest.mark.parametrize("each", [1, 3])
-def test_every_leaf_gives_as_many_as_are_asked_for(each):
+def test_every_leaf_gives_its_share(each):
     store, pool = frontier([[f"http://a.test/{leaf}/{i}" for i in range(9)] for leaf in range(5)])
     store.lease(0)
     drawn = draw(store, pool, each=each)
@@ -86,7 +86,7 @@ def test_every_leaf_gives_as_many_as_are_asked_for(each):
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1), st.integers(2, 9), st.integers(0, 500))
-def test_big_leaves_give_more_and_all_together_no_more_than_the_most(sizes, each, most):
+def test_big_leaves_give_more(sizes, each, most):
     found = counts(np.array(sizes), each, most)
     wished = [max(each, math.ceil(math.sqrt(size))) for size in sizes]
     if sum(wished) <= most:
@@ -96,7 +96,7 @@ def test_big_leaves_give_more_and_all_together_no_more_than_the_most(sizes, each
     assert [found[i] for i in np.argsort(sizes)] == sorted(found)
 
 
-def test_the_paper_asks_one_of_each_leaf_however_big():
+def test_paper_takes_one_per_leaf():
     assert counts(np.array([1, 10**6]), 1, 10).tolist() == [1, 1]
 
 
@@ -105,7 +105,7 @@ def test_the_paper_asks_one_of_each_leaf_however_big():
     each=st.integers(1, 6),
     seed=st.integers(0, 99),
 )
-def test_what_is_dropped_is_what_was_dead_and_nothing_is_lost(dead, each, seed):
+def test_only_dead_samples_are_dropped(dead, each, seed):
     urls = [[f"http://a.test/{leaf}/{i}" for i in range(len(d))] for leaf, d in enumerate(dead)]
     store, pool = frontier(urls)
     flat = np.array([flag for flags in dead for flag in flags], dtype=bool)

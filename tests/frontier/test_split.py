@@ -69,7 +69,7 @@ def test_threshold_separates_neighbouring_floats():
     ),
     st.sampled_from([0.0, 0.2]),
 )
-def test_equals_equation_4_tried_at_every_threshold(sample, min_share):
+def test_split_equals_equation_4(sample, min_share):
     x, rewards = sample
     split = best_split(x, rewards, min_share)
     rewards = rewards.astype(np.float64)

@@ -198,7 +198,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
 TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
 
 
-def test_what_does_not_fit_leaves_nothing_behind():
+def test_rejected_row_leaves_no_trace():
     store = SampleStore(DomainLedger(limits=FrontierLimits(pending=3, pending_per_domain=2)))
     urls = [f"http://{host}.test/" for host in ("a.x", "b.x", "c.x", "y", "z")]
     rows = store.add(NO_PARENT, urls, urls, np.zeros((5, 3), dtype=np.float32))
@@ -236,7 +236,7 @@ def test_trail_leads_from_the_seed():
     assert [store.depth(row) for row in range(3)] == [0, 1, 2]
 
 
-def test_long_trail_is_told_by_its_last_pages():
+def test_long_trail_shows_last_pages():
     urls = [f"http://a.test/{i}" for i in range(TRAIL + 20)]
     store, row = chain_of(urls)
     assert store.trail(row) == urls[20:]

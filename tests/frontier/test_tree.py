@@ -97,7 +97,7 @@ def test_equals_the_obvious_tree(events, max_depth, min_share):
     assert sorted(leaves) == sorted(reference.leaves())
 
 
-def test_only_the_leaf_of_the_new_experience_is_checked_for_a_split():
+def test_only_touched_leaf_may_split():
     tree = tree_over([], min_samples=2)
     low, high = np.zeros(8, dtype=np.float32), np.ones(8, dtype=np.float32)
     assert tree.add_experience(low, 0.0) is None
@@ -107,7 +107,7 @@ def test_only_the_leaf_of_the_new_experience_is_checked_for_a_split():
     assert [tree.rewards(leaf).tolist() for leaf in range(2)] == [[0.0], [1.0, 1.0]]
 
 
-def test_frontier_samples_part_by_their_features_at_the_time_of_the_split():
+def test_split_uses_features_of_now():
     vectors = [np.zeros(8), np.zeros(8)]
     tree = tree_over(vectors, min_samples=2)
     tree.insert(np.array([0, 1]))
@@ -142,7 +142,7 @@ def test_empty_insert_is_allowed():
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_root_does_not_split_below_the_minimum_of_samples(count):
+def test_small_root_does_not_split(count):
     tree = tree_over([])
     for i in range(count):
         tree.add_experience(np.full(8, i, dtype=np.float32), float(i % 2))

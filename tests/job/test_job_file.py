@@ -18,14 +18,14 @@ def refused(directory):
     return str(error.value)
 
 
-def test_second_crawl_of_one_directory_is_refused(tmp_path):
+def test_second_crawl_is_refused(tmp_path):
     first = open_database(tmp_path)
     assert "another crawl is using it" in refused(tmp_path)
     first.close()
     open_database(tmp_path).close()
 
 
-def test_file_of_another_program_is_left_as_it_is(tmp_path):
+def test_foreign_database_is_untouched(tmp_path):
     connection = sqlite3.connect(tmp_path / NAME)
     connection.execute("CREATE TABLE notes (text)")
     connection.commit()
@@ -35,14 +35,14 @@ def test_file_of_another_program_is_left_as_it_is(tmp_path):
     assert (tmp_path / NAME).read_bytes() == before
 
 
-def test_what_is_no_database_is_left_as_it_is(tmp_path):
+def test_foreign_file_is_untouched(tmp_path):
     (tmp_path / NAME).write_text("a shopping list, long enough for a header of a database\n" * 20)
     before = (tmp_path / NAME).read_bytes()
     assert "not a database" in refused(tmp_path)
     assert (tmp_path / NAME).read_bytes() == before
 
 
-def test_newer_format_is_refused_and_left_as_it_is(tmp_path):
+def test_newer_format_is_refused(tmp_path):
     open_database(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
@@ -60,7 +60,7 @@ def test_tables_that_were_changed_are_refused(tmp_path):
     assert "tables that TRES has not made" in refused(tmp_path)
 
 
-def test_schema_that_is_no_text_is_told_in_one_line(tmp_path):
+def test_binary_schema_is_one_line(tmp_path):
     open_database(tmp_path).close()
     file = tmp_path / NAME
     schema = file.read_bytes()
@@ -69,13 +69,13 @@ def test_schema_that_is_no_text_is_told_in_one_line(tmp_path):
     assert refused(tmp_path).isprintable()
 
 
-def test_crawl_of_scrapys_own_scheduler_is_refused(tmp_path):
+def test_scrapy_jobdir_is_refused(tmp_path):
     (tmp_path / "requests.queue").mkdir()
     assert "Scrapy's own scheduler" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal"])
-def test_link_that_leads_elsewhere_is_not_followed(tmp_path, suffix):
+def test_foreign_link_is_not_followed(tmp_path, suffix):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(b"precious")
     directory = tmp_path / "job"
@@ -85,18 +85,18 @@ def test_link_that_leads_elsewhere_is_not_followed(tmp_path, suffix):
     assert elsewhere.read_bytes() == b"precious"
 
 
-def test_file_in_the_place_of_the_directory_is_said(tmp_path):
+def test_file_instead_of_directory_is_reported(tmp_path):
     (tmp_path / "job").write_text("")
     assert "is a file: give a directory" in refused(tmp_path / "job")
 
 
-def test_directory_that_cannot_be_made_is_said(tmp_path):
+def test_impossible_directory_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     assert "cannot be used" in refused(tmp_path / "file" / "job")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
-def test_directory_that_is_read_only_is_said(tmp_path):
+def test_read_only_directory_is_reported(tmp_path):
     tmp_path.chmod(0o500)
     assert "may you write there?" in refused(tmp_path)
 
@@ -108,7 +108,7 @@ def test_crawl_of_another_topic_is_refused(tmp_path):
     Journal.open(tmp_path, {"topic": "food"}).close()
 
 
-def test_real_and_offline_webs_are_not_mixed(tmp_path):
+def test_real_and_offline_are_not_mixed(tmp_path):
     real, offline = Config(topic="food"), Config(topic="food", web=WebOptions("synthetic", 3))
     Journal.open(tmp_path / "real", identity_of(real)).close()
     with pytest.raises(JobError, match="web 'the real one', not 'synthetic 3'"):

@@ -151,7 +151,7 @@ def frontier_of(crawl):
 @given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
 @example(events=list("LLBBLLLHLB"))
-def test_a_crawl_killed_anywhere_goes_on_where_it_was(policy, tmp_path_factory, events):
+def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
     """L leases, B books, H holds a booking, K kills: a new crawl knows what the old one knew."""
     directory = tmp_path_factory.mktemp("job")
     journal, crawl = Journal.open(directory, {}), new_crawl(policy)
@@ -209,7 +209,7 @@ def order_of(directory, kills=()):
     return order
 
 
-def test_a_killed_crawl_differs_by_the_leaves_of_its_samples_alone(tmp_path, monkeypatch):
+def test_killed_crawl_differs_by_leaves_alone(tmp_path, monkeypatch):
     """Networks, replay and random state are as they were: the same leaves give the same URLs."""
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
     whole = order_of(tmp_path / "whole")
@@ -257,7 +257,7 @@ def test_bookings_come_back_in_their_order(tmp_path):
     journal.close()
 
 
-def test_rows_of_a_lease_that_was_rolled_back_are_written_with_the_next(tmp_path):
+def test_rolled_back_lease_is_rewritten(tmp_path):
     journal, crawl = a_job(tmp_path, steps=5)
     journal.connection.execute("PRAGMA query_only = ON")
     decision = crawl.next()
@@ -295,7 +295,7 @@ def test_full_disk_leaves_what_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_policies_that_can_be_resumed_are_known(policy):
+def test_resumable_policies_are_known(policy):
     setup = Setup(labels=lambda urls: [], similarity=lambda texts: [], search="http://s/?{query}")
     store = SampleStore(DomainLedger())
     resumable = isinstance(make_policy(policy, store, setup), Resumable)
@@ -382,7 +382,7 @@ def test_damage_is_told_in_one_line(tmp_path, statement):
         "UPDATE meta SET value = 5 WHERE name = 'started'",
     ],
 )
-def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
+def test_foreign_job_is_one_line(tmp_path, statement):
     damaged(statement)(tmp_path)
     with pytest.raises(JobError) as error:
         Journal.open(tmp_path, {"topic": "food"})
@@ -390,7 +390,7 @@ def test_job_that_is_no_crawl_of_ours_is_told_in_one_line(tmp_path, statement):
     assert len(str(error.value)) < 300 + len(str(tmp_path))
 
 
-def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
+def test_number_for_fingerprint_is_damage(tmp_path):
     damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
     journal = Journal.open(tmp_path, {})
     with pytest.raises(TypeError, match="not bytes"):
@@ -398,7 +398,7 @@ def test_number_in_the_place_of_a_fingerprint_is_damage(tmp_path):
     journal.close()
 
 
-def test_link_to_where_a_redirect_led_outlives_a_kill(tmp_path):
+def test_redirect_target_survives_kill(tmp_path):
     """The redirect may lead elsewhere, or nowhere, when its URL is fetched again."""
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     urls, target = ["http://h0.test/0", "http://h1.test/1"], "http://h2.test/target"
@@ -420,7 +420,7 @@ def test_link_to_where_a_redirect_led_outlives_a_kill(tmp_path):
     journal.close()
 
 
-def test_seed_whose_domain_is_full_is_dropped_once(tmp_path):
+def test_seed_of_full_domain_is_dropped_once(tmp_path):
     """It was counted out of the frontier at the recovery, and again when its turn came."""
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     urls = [f"http://h0.test/{number}" for number in (0, 3, 5, 8, 10)]
@@ -441,7 +441,7 @@ def test_seed_whose_domain_is_full_is_dropped_once(tmp_path):
     journal.close()
 
 
-def test_sample_whose_own_request_is_lost_is_dropped_even_if_it_was_leased(tmp_path):
+def test_lost_request_is_dropped_after_lease(tmp_path):
     journal, crawl = a_job(tmp_path, steps=6)
     leased = crawl.next()
     journal.lease(crawl, leased)
@@ -456,7 +456,7 @@ def test_sample_whose_own_request_is_lost_is_dropped_even_if_it_was_leased(tmp_p
     journal.close()
 
 
-def test_seeds_and_notes_that_no_fetch_comes_with_are_written_at_once(tmp_path):
+def test_seeds_and_notes_are_written_at_once(tmp_path):
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     seed(crawl)
     journal.seed(crawl)
@@ -479,7 +479,7 @@ def job_of(directory, cap):
     return job, crawl
 
 
-def test_max_that_was_changed_holds_until_another_is_asked_for(tmp_path):
+def test_changed_max_survives_resume(tmp_path):
     """Each of these is a start of the crawl: with which MAX, and which one holds."""
     job, _ = job_of(tmp_path, Cap(2, 2))
     assert job.note_cap(Cap(4, 4))
@@ -490,7 +490,7 @@ def test_max_that_was_changed_holds_until_another_is_asked_for(tmp_path):
         job.engine_stopped()
 
 
-def test_changed_max_may_be_none_and_one_that_falls_needs_pages(tmp_path):
+def test_changed_max_may_be_none(tmp_path):
     job, _ = job_of(tmp_path, Cap(2, 2))
     job.note_cap(None)
     assert job_of_another_start(job, tmp_path).store.ledger.cap is None
@@ -508,7 +508,7 @@ def job_of_another_start(job, directory):
 
 
 @pytest.mark.parametrize("text", ["", "5", '["2"]', '["2", "x"]', '["2", 7]', "{}"])
-def test_damaged_max_is_told_in_one_line(tmp_path, text):
+def test_damaged_max_is_one_line(tmp_path, text):
     journal = Journal.open(tmp_path, {}, now())
     journal.note("max_per_domain", text)
     journal.close()

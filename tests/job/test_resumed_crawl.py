@@ -127,7 +127,7 @@ def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
     assert soups.fetched() == []
 
 
-def test_output_without_a_name_is_one_file_for_the_whole_job(crawl, tmp_path):
+def test_default_output_is_one_per_job(crawl, tmp_path):
     for limit in ("pages=2", "pages=3"):
         output = tmp_path / "output"
         process = crawl("-a", limit, "-a", "output=")
@@ -139,7 +139,7 @@ def test_output_without_a_name_is_one_file_for_the_whole_job(crawl, tmp_path):
     output.unlink()
 
 
-def test_item_that_was_not_written_before_the_kill_is_written_after_it(crawl, soups, tmp_path):
+def test_unwritten_item_is_written_later(crawl, soups, tmp_path):
     killed = crawl(program=("-c", KILLED_BEFORE_THE_ITEM))
     assert killed.returncode == -9
     assert items_after_repair(tmp_path) == all_soups(2)
@@ -155,7 +155,7 @@ def items_after_repair(tmp_path):
     return [json.loads(line)["url"] for line in text.splitlines()[:-1]]
 
 
-def test_item_that_was_written_just_before_the_kill_is_not_written_again(crawl, tmp_path):
+def test_written_item_is_not_repeated(crawl, tmp_path):
     crawl("-a", "pages=3")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if its export were not noted
         line = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()[1]
@@ -170,9 +170,7 @@ def test_item_that_was_written_just_before_the_kill_is_not_written_again(crawl, 
     connection.close()
 
 
-def test_job_that_cannot_be_written_any_more_stops_with_one_line_and_goes_on_later(
-    crawl, soups, tmp_path
-):
+def test_unwritable_job_resumes_later(crawl, soups, tmp_path):
     failed = crawl(program=("-c", NO_LONGER_WRITABLE))
     assert failed.returncode == 1, failed.stderr
     assert failed.stderr.count("JOBDIR cannot be written") == 1, failed.stderr
@@ -184,7 +182,7 @@ def test_job_that_cannot_be_written_any_more_stops_with_one_line_and_goes_on_lat
     assert items_of(tmp_path) == all_soups()
 
 
-def test_items_that_cannot_be_written_stop_the_crawl_and_come_later(crawl, tmp_path):
+def test_unwritable_items_come_later(crawl, tmp_path):
     failed = crawl(program=("-c", FULL_DISK))
     assert failed.returncode == 1, failed.stderr
     assert failed.stderr.count("items.jsonl cannot be written") == 1, failed.stderr
@@ -202,9 +200,7 @@ def test_items_that_cannot_be_written_stop_the_crawl_and_come_later(crawl, tmp_p
         (("-a", "policy=random"), "a crawl with policy 'tres', not 'random'"),
     ],
 )
-def test_crawl_of_something_else_in_the_same_directory_is_refused(
-    crawl, two_pages, tmp_path, arguments, reason
-):
+def test_different_crawl_is_refused(crawl, two_pages, tmp_path, arguments, reason):
     copytree(two_pages, tmp_path / "job")
     process = crawl(*arguments, "-s", "LOG_ENABLED=False")
     assert process.returncode == 1
@@ -212,7 +208,7 @@ def test_crawl_of_something_else_in_the_same_directory_is_refused(
     assert process.stderr.count("\n") == 1
 
 
-def test_policy_that_cannot_be_resumed_says_so(crawl, tmp_path):
+def test_unresumable_policy_says_so(crawl, tmp_path):
     process = crawl("-a", "policy=breadth_first", "-s", "LOG_ENABLED=False")
     assert process.returncode == 1
     assert "the policy 'breadth_first' cannot be resumed" in process.stderr
@@ -231,7 +227,7 @@ def test_policy_that_cannot_be_resumed_says_so(crawl, tmp_path):
         "UPDATE step SET host = 77",
     ],
 )
-def test_damaged_job_is_told_in_one_line(crawl, two_pages, tmp_path, statement):
+def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
     copytree(two_pages, tmp_path / "job")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:
         connection.execute(statement)
@@ -243,7 +239,7 @@ def test_damaged_job_is_told_in_one_line(crawl, two_pages, tmp_path, statement):
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_by_kills_at_random_instants():
+def test_random_kills_lose_nothing():
     """The benchmark, in small: its exit status is that of its losses."""
     command = [sys.executable, "benchmarks/kill.py", "--pages", "150", "--kills", "3"]
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -263,7 +259,7 @@ def test_nothing_is_lost_by_kills_at_random_instants():
         ("not ours", "not ours"),
     ],
 )
-def test_torn_last_line_of_ours_is_taken_off(tmp_path, text, repaired):
+def test_torn_last_line_is_cut(tmp_path, text, repaired):
     path = tmp_path / "items.jsonl"
     path.write_text(text)
     drop_torn_line(path)

@@ -45,7 +45,7 @@ def ask(page, form, value):
     page.locator(f"#{form} button").click()
 
 
-def test_page_shows_the_crawl_and_its_buttons_steer_it(page, tmp_path):
+def test_page_shows_and_steers(page, tmp_path):
     with live_crawl(tmp_path) as live:
         assert page.goto(live.page).status == 403
         has(page, "body", "^Open the address that the crawl's log tells")

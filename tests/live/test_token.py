@@ -24,13 +24,13 @@ def token_of(gate):
     return gate.address(8000).rpartition("=")[2]
 
 
-def test_tokens_are_long_and_each_crawl_s_own():
+def test_tokens_are_long_and_unique():
     tokens = {token_of(Gate()) for _ in range(20)}
     assert len(tokens) == 20
     assert {len(token) for token in tokens} == {43}  # 256 bits
 
 
-def test_header_steers_and_opens_and_nothing_like_it_does():
+def test_only_the_header_steers():
     gate = Gate()
     token = token_of(gate)
     name = TOKEN_HEADER.decode()
@@ -42,7 +42,7 @@ def test_header_steers_and_opens_and_nothing_like_it_does():
     assert not gate.may_steer(request())
 
 
-def test_cookie_of_the_first_visit_opens_and_does_not_steer():
+def test_cookie_opens_without_steering():
     gate, first = Gate(), request()
     gate.welcome(first)
     ((name, value, attributes),) = first.cookies

@@ -50,7 +50,7 @@ def view(record, clock):
     view.close()
 
 
-def test_state_tells_the_newest_pages_and_then_only_what_is_new(view):
+def test_state_sends_only_new_pages(view):
     state = json.loads(view.state({"pages": PAGES}, -1))
     assert (state["pages"], state["step"]) == (PAGES, PAGES)
     assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
@@ -62,7 +62,7 @@ def test_state_tells_the_newest_pages_and_then_only_what_is_new(view):
     assert nothing == {"recent": [], "step": PAGES}
 
 
-def test_page_tells_features_rivals_and_the_way_to_it(view):
+def test_page_shows_features_and_rivals(view):
     page = json.loads(view.page(PAGES))
     assert [feature["name"] for feature in page["features"]][3] == "keyword in its URL"
     assert all(0 <= feature["value"] <= 1 for feature in page["features"])
@@ -74,7 +74,7 @@ def test_page_tells_features_rivals_and_the_way_to_it(view):
     assert view.page(0) is view.page(PAGES + 1) is None
 
 
-def test_figures_are_drawn_anew_after_a_while_only(view, clock, monkeypatch):
+def test_figures_are_redrawn_rarely(view, clock, monkeypatch):
     drawn = []
     draw = View._draw
     monkeypatch.setattr(View, "_draw", lambda view: drawn.append(clock.now) or draw(view))
@@ -90,7 +90,7 @@ def test_figures_are_drawn_anew_after_a_while_only(view, clock, monkeypatch):
     assert len(drawn) == 2
 
 
-def test_figures_that_take_long_are_drawn_seldom(record, monkeypatch):
+def test_slow_figures_are_drawn_seldom(record, monkeypatch):
     times = iter([0.0, 0.0, 0.0, 2.0, 2.0 + COST * 2 - 1])
     view = View(record, lambda: next(times))
     assert view.figures(-1) is not None
@@ -99,7 +99,7 @@ def test_figures_that_take_long_are_drawn_seldom(record, monkeypatch):
     view.close()
 
 
-def test_record_that_cannot_be_read_is_one_clear_line(tmp_path):
+def test_unreadable_record_is_one_line(tmp_path):
     view = View(tmp_path / "none.run")
     with pytest.raises(RecordError, match=r"there is no record"):
         view.state({}, -1)

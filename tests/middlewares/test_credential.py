@@ -29,7 +29,7 @@ def test_a_redirect_loses_its_credentials(written, kept):
     assert response.headers["Location"].decode() == kept
 
 
-def test_a_request_loses_its_credentials_and_nothing_else():
+def test_request_loses_only_credentials():
     middleware = CredentialMiddleware()
     request = Request(f"http://me:{SECRET}@a.test:8/x?y=@z", meta={"a": 1}, priority=2)
     replaced = middleware.process_request(request)
@@ -52,13 +52,13 @@ def test_a_request_loses_its_credentials_and_nothing_else():
         ),
     ],
 )
-def test_a_log_record_loses_credentials_and_commands_to_a_terminal(said, told):
+def test_log_loses_credentials_and_escapes(said, told):
     record = logging.LogRecord("scrapy", logging.DEBUG, "", 0, "%s, 100 %%", (said,), None)
     assert LogFilter().filter(record)
     assert record.getMessage() == f"{told}, 100 %"
 
 
-def test_credentials_reach_no_item_and_no_log(crawl, pages):
+def test_credentials_reach_no_output(crawl, pages):
     place = f"me:{SECRET}@"
     pages.add("http://a.test/", f'<a href="http://{place}b.test/1">x</a> <a href="/2">x</a>')
     pages.add("http://b.test/1", FOOD.format("leek"))

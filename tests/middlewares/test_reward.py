@@ -115,7 +115,7 @@ def test_both_doors_yield_the_same_rows():
     assert replays == [[1, 2, 3]] * 2
 
 
-def test_request_for_what_is_not_on_the_page_gets_features_too():
+def test_unlinked_request_gets_features():
     middleware, crawl, response = leased_page(follow_every_link=False)
 
     async def requests():
@@ -142,7 +142,7 @@ def test_callback_sees_the_visit():
     assert process(middleware, response, callback) == [(0.9, [SEED], 0)]
 
 
-def test_page_is_booked_even_if_the_callback_raises():
+def test_page_is_booked_despite_callback_error():
     middleware, crawl, response = leased_page(follow_every_link=False)
 
     async def callback():
@@ -162,14 +162,14 @@ def test_page_is_booked_even_if_the_callback_raises():
         ({"judge": Judge(ValueError("too deep"))}, "judge_error"),
     ],
 )
-def test_what_is_no_page_is_booked_as_a_failure(options, kind):
+def test_failed_fetch_is_booked(options, kind):
     middleware, crawl, response = leased_page(follow_every_link=True, **options)
     assert process(middleware, response, no_output) == []
     assert crawl.failures == {kind: 1}
     assert (crawl.pages, crawl.leased) == (0, 0)
 
 
-def test_judge_that_is_gone_stops_the_crawl_and_books_nothing(caplog):
+def test_dead_judge_stops_the_crawl(caplog):
     error = WorkerError("the process that judges pages does not start: too many open files")
     stopped = []
     middleware, crawl, response = leased_page(
@@ -182,7 +182,7 @@ def test_judge_that_is_gone_stops_the_crawl_and_books_nothing(caplog):
     assert (crawl.failures, crawl.leased) == ({}, 1)
 
 
-def test_pages_judged_together_are_booked_in_different_rounds_of_the_loop():
+def test_batch_is_booked_over_loop_rounds():
     middleware, crawl, response = leased_page(follow_every_link=True)
     responses = [response]
     for number in range(2):
@@ -209,7 +209,7 @@ def test_pages_judged_together_are_booked_in_different_rounds_of_the_loop():
 
 
 @pytest.mark.parametrize("options", [{"status": 404}, {"response_class": Response}])
-def test_what_is_no_page_may_lead_on(options):
+def test_failed_fetch_may_have_links(options):
     """The URLs of a sitemap are links, no seeds: they are not fetched first, nor rewarded."""
     middleware, crawl, response = leased_page(follow_every_link=False, **options)
 
@@ -226,7 +226,7 @@ def test_what_is_no_page_may_lead_on(options):
     assert crawl.next().leaf is not None  # chosen by the tree
 
 
-def test_links_of_what_is_no_page_are_samples_even_if_the_callback_raises():
+def test_links_survive_callback_error():
     middleware, crawl, response = leased_page(follow_every_link=False, response_class=Response)
 
     async def requests():
@@ -251,7 +251,7 @@ class SeenByHeart:
         return not request.dont_filter and (host in self.seen or self.seen.add(host) is not None)
 
 
-def test_projects_own_filter_of_duplicates_is_asked_once_for_each_url():
+def test_foreign_filter_is_asked_once():
     middleware, _, response = leased_page(follow_every_link=False)
     middleware._learner.requests.dupefilter = SeenByHeart()
 
@@ -265,7 +265,7 @@ def test_projects_own_filter_of_duplicates_is_asked_once_for_each_url():
     assert seed(middleware, "http://c.test/4", dont_filter=True)
 
 
-def test_link_met_again_on_a_page_that_was_no_sample_is_no_seed():
+def test_repeated_link_is_no_seed():
     middleware, _, response = leased_page(follow_every_link=False)
 
     async def requests():
@@ -282,7 +282,7 @@ def seed(middleware, url, **options):
     return middleware._learner.add_seed(url, Request(url, **options))
 
 
-def test_page_is_booked_once_if_the_callback_raises_within_the_chain():
+def test_chained_error_books_page_once():
     """Scrapy tells process_spider_exception first and then ends the callback's output."""
     middleware, crawl, response = leased_page(follow_every_link=False)
 
@@ -295,7 +295,7 @@ def test_page_is_booked_once_if_the_callback_raises_within_the_chain():
     assert (crawl.pages, crawl.failures, crawl.leased) == (1, {}, 0)
 
 
-def test_second_link_to_a_url_is_dropped_unless_it_may_repeat():
+def test_repeated_url_is_dropped():
     middleware, crawl, response = leased_page(follow_every_link=False)
 
     async def callback():
@@ -308,7 +308,7 @@ def test_second_link_to_a_url_is_dropped_unless_it_may_repeat():
     assert len(crawl.store) == 2
 
 
-def test_meta_of_the_page_may_be_passed_on():
+def test_page_meta_may_be_passed_on():
     middleware, crawl, response = leased_page(follow_every_link=False)
 
     async def callback():
@@ -319,14 +319,14 @@ def test_meta_of_the_page_may_be_passed_on():
     assert crawl.store.url(request.meta[SAMPLE]) == LINKS[0].url
 
 
-def test_exception_of_another_middleware_ends_the_lease():
+def test_middleware_error_ends_the_lease():
     middleware, crawl, response = leased_page(follow_every_link=True)
     middleware.process_spider_exception(response, KeyError("x"))
     middleware.process_spider_exception(response, KeyError("x"))
     assert crawl.failures == {"KeyError": 1}
 
 
-def test_response_that_is_no_sample_is_left_alone():
+def test_foreign_response_is_left_alone():
     middleware, crawl, _ = leased_page(follow_every_link=False)
     response = HtmlResponse("http://z.test/", request=Request("http://z.test/"))
 

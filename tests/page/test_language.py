@@ -20,12 +20,12 @@ BREAD = {
 
 
 @pytest.mark.parametrize("language", list(BREAD))
-def test_a_sentence_or_two_tell_the_language(language: str) -> None:
+def test_sentences_tell_the_language(language: str) -> None:
     assert detect_language(BREAD[language]) == language
 
 
 @pytest.mark.parametrize("text", ["", "Brot und Wein", "1 2 3 " * 500, "\0\ud800", "面包"])
-def test_a_few_words_tell_nothing_but_what_the_page_declares(text: str) -> None:
+def test_few_words_need_a_declaration(text: str) -> None:
     assert detect_language(text) == ""
     assert detect_language(text, "de-AT") == detect_language(text, " DE_at ") == "de"
 
@@ -39,12 +39,12 @@ def test_text_outweighs_what_the_page_declares() -> None:
     assert detect_language(BREAD["fr"], "en") == "fr"
 
 
-def test_an_encoded_file_is_in_no_language() -> None:
+def test_encoded_file_has_no_language() -> None:
     rows = "M:6EI:6EI:6EI:6EI:6E M)G(F&G*Z<G*R)G(:NB8: MAX>'AX>'AX>'AX>'AYZ> M7U=7R!1KP5A8=F "
     assert detect_language(rows * 4) == ""
 
 
-def test_a_menu_of_languages_does_not_stand_for_the_text() -> None:
+def test_language_menu_is_ignored() -> None:
     menu = (
         "Shqip Bosanski Hrvatski Español Ελληνικά Magyar Italiano Polski Português Română Türkçe "
     )
@@ -52,5 +52,5 @@ def test_a_menu_of_languages_does_not_stand_for_the_text() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=[])))
-def test_any_text_gets_a_code_of_two_letters_or_none(text: str) -> None:
+def test_language_is_two_letters(text: str) -> None:
     assert len(detect_language(text * 20)) in {0, 2}

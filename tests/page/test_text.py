@@ -32,7 +32,7 @@ def links(html: str, url: str = URL) -> tuple[Link, ...]:
         ("http://me@[2001:db8::1]/", "http://[2001:db8::1]/"),
     ],
 )
-def test_a_fetchable_url_gets_its_canonical_form(url: str, canonical: str) -> None:
+def test_fetchable_url_becomes_canonical(url: str, canonical: str) -> None:
     assert canonicalise(url) == canonical
     assert canonicalise(canonical) == canonical
 
@@ -57,7 +57,7 @@ def test_a_fetchable_url_gets_its_canonical_form(url: str, canonical: str) -> No
         f"http://example.org/{chr(0xD800)}",
     ],
 )
-def test_what_cannot_be_fetched_has_no_canonical_form(url: str) -> None:
+def test_unfetchable_url_has_no_form(url: str) -> None:
     assert canonicalise(url) is None
 
 
@@ -75,36 +75,36 @@ def test_canonicalise_never_raises(tail: str) -> None:
 
 
 @given(st.from_regex(canonical.PLAIN_URL, fullmatch=True, alphabet=st.characters(codec="ascii")))
-def test_a_plain_url_is_canonical_as_it_stands(url: str) -> None:
+def test_plain_url_is_canonical(url: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canonical, "PLAIN_URL", re.compile(r"(?!)"))
         assert canonicalise(url) == url
 
 
-def test_tokens_are_lower_case_letter_runs_of_any_script() -> None:
+def test_tokens_are_lower_case_letters() -> None:
     text = "A Brie-cheese's 3rd R2D2: \u0421\u044b\u0440 \u30c1\u30fc\u30ba caf\u00e9 snake_case"
     tokens = tokenise(text)
     assert tokens[:4] == ["brie", "cheese", "rd", "\u0441\u044b\u0440"]
     assert tokens[-3:] == ["caf\u00e9", "snake", "case"]
 
 
-def test_title_and_text_are_read_without_code() -> None:
+def test_title_and_text_exclude_code() -> None:
     html = "<title> Blue\n cheese </title><style>p</style><p>Milk <b>and</b> rind<script>x</script>"
     page = read_page(html, URL)
     assert (page.url, page.title, page.text) == (URL, "Blue cheese", "Milk and rind")
 
 
-def test_boilerplate_is_dropped_from_a_page_with_a_body_of_text() -> None:
+def test_boilerplate_is_dropped() -> None:
     html = f"<nav>menu</nav><main>{'cheese ' * 40}</main><footer>imprint</footer>"
     assert read_page(html, URL).text.split() == ["cheese"] * 40
 
 
-def test_boilerplate_is_kept_when_little_else_is_left() -> None:
+def test_boilerplate_is_kept_without_text() -> None:
     html = "<header>cheese and wine</header><p>welcome</p>"
     assert read_page(html, URL).text == "cheese and wine welcome"
 
 
-def test_links_are_absolute_unique_and_in_the_order_of_the_page() -> None:
+def test_links_are_absolute_and_unique() -> None:
     html = "<a href=b>B</a><a href=/a#x>A</a><a href='b#y'>again</a><a href='//other.org'>O</a>"
     assert links(html) == (
         Link("https://shop.example.org/cheese/b", "B"),
@@ -113,7 +113,7 @@ def test_links_are_absolute_unique_and_in_the_order_of_the_page() -> None:
     )
 
 
-def test_the_first_anchor_with_text_stands_for_a_repeated_link() -> None:
+def test_first_anchor_text_stands() -> None:
     html = "<a href=/a></a><a href=/b>B</a><a href=/a>first</a><a href=/a>second</a>"
     assert [link.anchor for link in links(html)] == ["first", "B"]
 
@@ -127,16 +127,16 @@ def test_the_first_anchor_with_text_stands_for_a_repeated_link() -> None:
         ("><img>", ""),
     ],
 )
-def test_an_anchor_is_its_text_else_its_image_else_its_title(inside: str, anchor: str) -> None:
+def test_anchor_falls_back_to_image(inside: str, anchor: str) -> None:
     assert links(f"<a href=/a{inside}</a>") == (Link("https://shop.example.org/a", anchor),)
 
 
-def test_the_area_of_a_map_is_a_link_too() -> None:
+def test_map_areas_are_links() -> None:
     html = "<map><area href=/a alt=cellar></map>"
     assert links(html) == (Link("https://shop.example.org/a", "cellar"),)
 
 
-def test_the_page_itself_and_unfetchable_targets_are_no_links() -> None:
+def test_own_page_is_no_link() -> None:
     html = (
         "<a href='#top'>top</a><a href='index.html'>me</a><a href='mailto:a@b.org'>mail</a><a>x</a>"
     )
@@ -148,7 +148,7 @@ def test_a_base_element_moves_relative_links() -> None:
     assert links(html) == (Link("https://cdn.example.net/x/y", "Y"),)
 
 
-def test_a_broken_base_leaves_absolute_links_alone() -> None:
+def test_broken_base_keeps_absolute_links() -> None:
     html = "<base href='http://['><a href=y>Y</a><a href='http://a.org/'>A</a>"
     assert Link("http://a.org/", "A") in links(html)
 
@@ -157,7 +157,7 @@ def test_nofollow_links_are_kept() -> None:
     assert len(links("<a rel=nofollow href=/a>A</a>")) == 1
 
 
-def test_only_the_first_links_are_kept_and_still_gain_anchors() -> None:
+def test_first_links_gain_later_anchors() -> None:
     html = "<a href=/0></a>" + "".join(f"<a href=/{n}>link</a>" for n in (1, 2, 3, 0))
     page = read_page(html, URL, ReadingLimits(links=2))
     assert page.links == (
@@ -170,7 +170,7 @@ def test_only_the_first_links_are_kept_and_still_gain_anchors() -> None:
     "html",
     ["", "<", "\0", "<a href", "\ud800<p>x", "<frameset></frameset>", "<b>" * 5_000, "</a></p>"],
 )
-def test_broken_html_is_read_all_the_same(html: str) -> None:
+def test_broken_html_is_read(html: str) -> None:
     page = read_page(html, URL)
     assert page.links == ()
     assert "<p" not in page.text
@@ -188,11 +188,11 @@ def test_hidden_and_named_boilerplate_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("root", ["<html hidden>", "<html role=navigation>", "<body hidden>"])
-def test_a_page_that_is_boilerplate_as_a_whole_is_read(root: str) -> None:
+def test_pure_boilerplate_is_read(root: str) -> None:
     assert read_page(f"{root}<p>Brie", URL).text == "Brie"
 
 
-def test_a_block_of_links_is_dropped_and_a_paragraph_with_links_kept() -> None:
+def test_link_block_is_dropped() -> None:
     menu = "<div><div><a href=/a>Shop</a></div> | <div><a href=/b>Basket</a></div></div>"
     prose = f"<div><a href=/c>Blue</a> and <a href=/d>white</a> {'cheese ' * 40}</div>"
     page = read_page(menu + prose, URL)
@@ -200,7 +200,7 @@ def test_a_block_of_links_is_dropped_and_a_paragraph_with_links_kept() -> None:
     assert len(page.links) == 4
 
 
-def test_no_attribute_of_a_page_makes_it_a_menu() -> None:
+def test_no_attribute_makes_a_menu() -> None:
     page = read_page(f"<div data-menu=mobile>{'cheese ' * 40}</div>{'milk ' * 40}", URL)
     assert page.text.split() == ["cheese"] * 40 + ["milk"] * 40
 
@@ -226,7 +226,7 @@ def test_a_page_says_its_language(html: str, language: str) -> None:
 @pytest.mark.parametrize(
     "tags", ["<div>", "<div>x", "<ul><li><a href=x>y", "<div><a href=x>y</a>milk", "<nav>"]
 )
-def test_what_is_nested_without_end_is_cut(tags: str) -> None:
+def test_endless_nesting_is_cut(tags: str) -> None:
     html = tags * (10_000_000 // len(tags))
     assert len(read_page(html, URL).text.split()) <= MAX_TAGS
 
@@ -239,7 +239,7 @@ def contexts(html: str) -> dict[str, str]:
     }
 
 
-def test_the_context_of_a_link_is_the_ten_words_on_either_side_of_it() -> None:
+def test_context_is_ten_words_around() -> None:
     before, after = "abcdefghijkl", "mnopqrstuvwx"
     html = f"""<p>{" ".join(c * 2 for c in before)}<a href=x>the <b>anchor</b></a>
         <script>var code</script></p><div>{" ".join(c * 2 for c in after)}"""
@@ -247,7 +247,7 @@ def test_the_context_of_a_link_is_the_ten_words_on_either_side_of_it() -> None:
     assert contexts(html) == {"x": " ".join(words)}
 
 
-def test_links_stand_in_each_others_contexts_and_menus_in_theirs() -> None:
+def test_neighbouring_links_share_contexts() -> None:
     html = "<nav><a href=x>Home</a> <a href=y>Shop</a></nav><p>Our <a href=z>Brie</a> is ripe"
     assert contexts(html) == {
         "x": "shop our brie is ripe",
@@ -256,28 +256,28 @@ def test_links_stand_in_each_others_contexts_and_menus_in_theirs() -> None:
     }
 
 
-def test_the_context_of_a_repeated_link_is_that_of_its_first_words() -> None:
+def test_repeated_link_keeps_first_context() -> None:
     html = "far <a href=x><img></a> off <p>sold <a href=x>Brie</a> here <a href=x>more</a>"
     assert contexts(html) == {"x": "far off sold here more"}
 
 
-def test_a_link_that_no_reader_sees_has_no_context() -> None:
+def test_invisible_link_has_no_context() -> None:
     assert contexts("<p><noscript><a href=x>X</a></noscript>milk <map><area href=y></map>") == {
         "x": "",
         "y": "milk",
     }
 
 
-def test_a_nested_link_has_its_own_context() -> None:
+def test_nested_link_has_own_context() -> None:
     html = "<a href=x>aa<table><td>bb<a href=y>cc</a>dd</table>ee</a>ff"
     assert contexts(html)["y"] == "aa bb dd ee ff"
 
 
-def test_contexts_are_read_only_when_asked_for() -> None:
+def test_contexts_are_read_on_demand() -> None:
     assert read_page("<a href=x>X</a>", URL).contexts == ()
 
 
-def test_a_word_without_end_is_in_no_context() -> None:
+def test_endless_word_is_no_context() -> None:
     assert contexts(f"{'x' * 51} milk <a href=x>X</a>") == {"x": "milk"}
 
 
@@ -288,7 +288,7 @@ def test_every_link_has_a_context(html: str) -> None:
 
 
 @pytest.mark.parametrize("tags", ["<div><a href=x>y", "<a href=x>y<table><td>", "<a href=x>y</a>"])
-def test_contexts_of_what_is_nested_without_end_are_short(tags: str) -> None:
+def test_deep_contexts_are_short(tags: str) -> None:
     page = read_page(tags * 2_000, URL, contexts=True)
     assert all(len(around.split()) <= 20 for around in page.contexts)
 
@@ -296,14 +296,14 @@ def test_contexts_of_what_is_nested_without_end_are_short(tags: str) -> None:
 @pytest.mark.parametrize(
     "link", ["<a href=/x>{}</a>", "<a href=/x><img alt='{}'></a>", "<a href=/x title='{}'></a>"]
 )
-def test_a_long_anchor_and_a_long_title_are_kept_in_part(link: str) -> None:
+def test_long_anchor_is_cut(link: str) -> None:
     long = "fine " * 40_000
     page = read_page(f"<title>{long}</title>" + link.format(long), URL)
     assert page.links[0].anchor == long[: ReadingLimits.anchor]
     assert page.title == long[: text.MAX_TITLE_LENGTH]
 
 
-def test_no_more_is_read_than_the_limits_allow() -> None:
+def test_limits_bound_the_reading() -> None:
     html = "<p>cheese <a href=/a>four words of text</a> milk"
     end = html.index("</a>")
     assert read_page(html, URL, ReadingLimits(html=end, anchor=4)).links[0].anchor == "four"
@@ -321,7 +321,7 @@ def test_no_more_is_read_than_the_limits_allow() -> None:
         ("", ""),
     ],
 )
-def test_a_page_may_name_its_canonical_url_on_its_own_host(named: str, canonical: str) -> None:
+def test_canonical_url_stays_on_host(named: str, canonical: str) -> None:
     html = f"<link rel='Shortlink CANONICAL' href='{named}'><p>Brie"
     expected = canonical or ("" if named else URL)
     assert read_page(html, URL).canonical == expected
@@ -338,12 +338,12 @@ def test_a_page_may_name_its_canonical_url_on_its_own_host(named: str, canonical
         ("?b=2&a=1&", "?b=2&a=1&"),
     ],
 )
-def test_a_link_loses_the_parameters_that_only_scripts_read(query: str, kept: str) -> None:
+def test_tracking_parameters_are_dropped(query: str, kept: str) -> None:
     assert links(f"<a href='/brie{query}'>") == (Link(f"https://shop.example.org/brie{kept}", ""),)
 
 
 @pytest.mark.parametrize("attribute", [" a{}", " a{}=1", "/a{}", "a{}='x > y'", " a{}=\n'<b'"])
-def test_a_tag_of_too_many_attributes_ends_the_page(attribute: str) -> None:
+def test_tag_full_of_attributes_ends_page(attribute: str) -> None:
     def html(count: int) -> str:
         attributes = "".join(attribute.format(i) for i in range(count))
         return f"<p>Brie</p><p {attributes}><a href=/x>X</a>"
@@ -353,7 +353,7 @@ def test_a_tag_of_too_many_attributes_ends_the_page(attribute: str) -> None:
     assert (page.text, page.links) == ("Brie", ())
 
 
-def test_a_menu_of_links_within_links_is_still_a_menu() -> None:
+def test_nested_menu_is_still_menu() -> None:
     nested = "<a href=x>y<table><td>" * 2_000
     page = read_page(
         f"{'cheese ' * 40}<div><a href=/a>Shop</a> <a href=/b>Buy</a></div>{nested}", URL

@@ -52,7 +52,7 @@ def links_of(*links):
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 7])
-def test_links_are_worth_the_same_however_many_are_valued_at_once(monkeypatch, at_once):
+def test_batch_size_does_not_matter(monkeypatch, at_once):
     links, rows = links_of(*(("http://a.test/leek", "soup " * (i % 3), "") for i in range(7)))
     classifier = neighbourhood.LinkClassifier(np.arange(3) + 0.5, -0.25)
     whole = classifier.decide(links, rows[::-1])
@@ -63,7 +63,7 @@ def test_links_are_worth_the_same_however_many_are_valued_at_once(monkeypatch, a
 
 
 @pytest.mark.usefixtures("learns_soon")
-def test_learns_from_words_which_links_are_relevant():
+def test_link_words_are_learned():
     crawl, rewards = crawl_web()
     assert np.mean(rewards[:100]) < 0.6
     assert np.mean(rewards[200:]) > 0.95
@@ -71,13 +71,13 @@ def test_learns_from_words_which_links_are_relevant():
 
 
 @pytest.mark.usefixtures("learns_soon")
-def test_keeps_the_baseline_while_all_links_are_of_one_class():
+def test_one_class_keeps_the_baseline():
     crawl, _ = crawl_web(pages=250, words=WORDS[RELEVANT:] * 2)
     assert crawl.policy.trainings == 0
 
 
 @pytest.mark.usefixtures("learns_soon")
-def test_the_seed_of_randomness_decides_the_order():
+def test_ache_seed_decides_order():
     orders = [
         [crawl.store.url(row) for row in range(len(crawl.store))]
         for crawl, _ in (crawl_web(250, seed) for seed in (1, 1, 2))
@@ -85,7 +85,7 @@ def test_the_seed_of_randomness_decides_the_order():
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_at_first_links_of_relevant_pages_go_first_and_in_random_order():
+def test_first_links_follow_relevant_pages():
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AchePolicy(store, Setup()))
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
@@ -114,13 +114,13 @@ def test_the_sample_is_balanced_and_bounded(monkeypatch):
     assert 0 not in rows, "a seed is no link"
 
 
-def test_irrelevant_links_are_not_more_than_relevant_ones():
+def test_classes_are_balanced():
     crawl, _ = crawl_web(pages=300, words=(*WORDS, *WORDS[RELEVANT:], *WORDS[RELEVANT:]))
     _, relevant = crawl.policy.sample()
     assert relevant.sum() == (~relevant).sum()
 
 
-def test_words_are_read_from_path_anchor_and_context_each_for_itself():
+def test_words_come_from_each_field():
     neighbourhoods, rows = links_of(
         ("http://cheese.test/brie?old=brie", "Brie of the week", "is it on a brie"),
         ("http://cheese.test/", "", ""),
@@ -132,7 +132,7 @@ def test_words_are_read_from_path_anchor_and_context_each_for_itself():
 
 
 @given(st.lists(st.tuples(st.text("ab/", max_size=9), st.text("abc ", max_size=20)), max_size=8))
-def test_decision_values_are_the_sums_of_the_weights_of_distinct_words(drawn):
+def test_decision_sums_word_weights(drawn):
     links = [(f"http://h.test/{path}", anchor, "") for path, anchor in drawn]
     neighbourhoods, rows = links_of(*links)
     weights = np.append(np.arange(1.0, 1 + len(neighbourhoods.fields)), 0)
@@ -155,7 +155,7 @@ def test_words_after_the_training_weigh_nothing():
 
 
 @given(st.lists(st.integers(0, 11)), st.integers(1, 4))
-def test_the_most_frequent_words_of_each_field_are_chosen(numbers, limit):
+def test_frequent_words_are_chosen(numbers, limit):
     fields = np.array([0, 1, 2] * 4, dtype=np.uint8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbourhood, "MAX_FEATURES", (limit, 2, limit))
@@ -168,7 +168,7 @@ def test_the_most_frequent_words_of_each_field_are_chosen(numbers, limit):
         assert [n for n in chosen if n % 3 == field] == common[:most]
 
 
-def test_the_context_of_a_link_is_learned_from():
+def test_link_context_is_learned():
     store = SampleStore(DomainLedger())
     policy = AchePolicy(store, Setup())
     crawl = Crawl(store, policy)

@@ -63,13 +63,13 @@ def go_on(crawl, busy=lambda store: ()):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_every_url_is_fetched_once_and_none_is_forgotten(name):
+def test_every_url_is_fetched_once(name):
     order = crawl_all(name)
     assert len(order) == len(set(order)) == HOSTS * PAGES_OF_HOST
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_no_domain_gives_more_than_its_cap(name):
+def test_cap_holds_for_every_policy(name):
     order = crawl_all(name, cap=Cap(3, 3))
     domains = [url.split("/")[2] for url in order]
     assert max(map(domains.count, domains)) == 3
@@ -77,7 +77,7 @@ def test_no_domain_gives_more_than_its_cap(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_samples_of_full_domains_come_back_when_max_is_raised(name):
+def test_raised_max_returns_samples(name):
     crawl = crawl_of(name, cap=Cap(2, 2))
     first = go_on(crawl)
     assert crawl.store.pending == 0
@@ -93,7 +93,7 @@ def test_samples_of_full_domains_come_back_when_max_is_raised(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_lowered_max_holds_from_the_next_choice(name):
+def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
@@ -110,7 +110,7 @@ def test_same_seed_makes_the_same_choices(name):
 
 # SeedFinder asks its engine first: test_seedfinder.py has busy hosts of its own
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
-def test_busy_hosts_are_passed_over_and_come_back(name):
+def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())
     urls = ["http://a.test/0", "http://b.test/0"]
@@ -125,7 +125,7 @@ def test_busy_hosts_are_passed_over_and_come_back(name):
     assert chosen == [None, 1, None, 0]
 
 
-def test_breadth_first_fetches_in_the_order_of_discovery():
+def test_breadth_first_keeps_discovery_order():
     store = SampleStore(DomainLedger())
     policy = make_policy("breadth_first", store, setup())
     rows = store.add(-1, [f"http://a.test/{i}" for i in range(5)], [""] * 5, np.eye(5, 3))
@@ -133,7 +133,7 @@ def test_breadth_first_fetches_in_the_order_of_discovery():
     assert [policy.select().row for _ in rows] == rows.tolist()
 
 
-def test_best_first_fetches_the_most_probable_anchor():
+def test_best_first_takes_probable_anchor():
     store = SampleStore(DomainLedger())
     policy = make_policy("best_first", store, setup())
     actions = np.zeros((4, 3), dtype=np.float32)
@@ -143,14 +143,14 @@ def test_best_first_fetches_the_most_probable_anchor():
     assert [policy.select().row for _ in rows] == [1, 3, 0, 2]
 
 
-def test_oracle_fetches_no_irrelevant_page_while_it_knows_a_relevant_one():
+def test_oracle_prefers_relevant_pages():
     order = [is_relevant(url) for url in crawl_all("oracle")]
     others = [is_relevant(url) for url in crawl_all("random")]
     assert order.index(False) >= 8
     assert np.mean(order[:20]) > 2 * np.mean(others[:20])
 
 
-def test_synchronous_takes_the_highest_q_of_all():
+def test_synchronous_takes_highest_q():
     store = SampleStore(DomainLedger())
     policy = make_policy(
         "synchronous",
@@ -164,7 +164,7 @@ def test_synchronous_takes_the_highest_q_of_all():
     assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
 
 
-def test_asynchronous_asks_for_q_once_a_sample():
+def test_asynchronous_scores_once():
     """P 3.6.1: the Q of a link is never refreshed."""
     store = SampleStore(DomainLedger())
     policy = make_policy("tres_async", store, Setup(learning=LearningOptions(exploration_steps=0)))
@@ -175,7 +175,7 @@ def test_asynchronous_asks_for_q_once_a_sample():
     assert policy.figures()["q_evaluations"] == len(rows)
 
 
-def test_queue_brings_a_free_host_back_one_sample_a_choice():
+def test_queue_frees_one_host_sample():
     store = SampleStore(DomainLedger())
     urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(3)]
     rows = store.add(-1, urls, [""] * 6, np.eye(6, 3))
@@ -189,7 +189,7 @@ def test_queue_brings_a_free_host_back_one_sample_a_choice():
     pushes=st.lists(st.lists(st.integers(0, 5), max_size=9), max_size=6),
     pops=st.integers(0, 3),
 )
-def test_queue_is_in_the_order_of_values_then_of_arrival(pushes, pops):
+def test_queue_orders_value_then_arrival(pushes, pops):
     store = SampleStore(DomainLedger())
     queue, slow = FrontierQueue(store), []
     for part, values in enumerate(pushes):
@@ -204,7 +204,7 @@ def test_queue_is_in_the_order_of_values_then_of_arrival(pushes, pops):
                 slow.remove(best)
 
 
-def test_queue_gives_back_all_samples_best_first():
+def test_queue_drains_best_first():
     store = SampleStore(DomainLedger())
     rows = store.add(-1, [f"http://{i % 2}.test/{i}" for i in range(6)], [""] * 6, np.eye(6, 3))
     queue = FrontierQueue(store)

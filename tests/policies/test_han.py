@@ -34,7 +34,7 @@ def greedy(monkeypatch):
 
 
 @pytest.mark.usefixtures("greedy")
-def test_sarsa_moves_the_weights_by_hand_computed_steps():
+def test_sarsa_matches_hand_computation():
     crawl = start(["0.5"])
     weights = crawl.policy.weights
     row = crawl.next().row
@@ -48,7 +48,7 @@ def test_sarsa_moves_the_weights_by_hand_computed_steps():
 
 
 @pytest.mark.usefixtures("greedy")
-def test_every_experience_since_the_last_choice_is_learned_from():
+def test_every_experience_is_learned():
     crawl = start(["0", "0", "0"])
     rows = [crawl.next().row, crawl.next().row]
     before = crawl.policy.weights.copy()
@@ -64,7 +64,7 @@ def test_every_experience_since_the_last_choice_is_learned_from():
 
 
 @pytest.mark.usefixtures("greedy")
-def test_the_highest_value_at_arrival_goes_first_and_is_never_refreshed():
+def test_arrival_value_is_never_refreshed():
     crawl = start(["0.1", "0.9", "0.5"])
     crawl.policy.weights[:] = [0, 0, 0, 0, 1]
     rows = book(crawl, crawl.next().row, 1.0, ["0.2", "0.7", "0.4"])
@@ -73,7 +73,7 @@ def test_the_highest_value_at_arrival_goes_first_and_is_never_refreshed():
     assert later == [rows[1], rows[2], rows[0], 2, 3], "the first links were worth 0"
 
 
-def test_explores_uniformly_and_meets_each_sample_once(monkeypatch):
+def test_exploration_is_uniform(monkeypatch):
     monkeypatch.setattr(han, "EPSILON", 1.0)
     firsts = []
     for seed in range(200):
@@ -86,7 +86,7 @@ def test_explores_uniformly_and_meets_each_sample_once(monkeypatch):
     assert np.bincount(firsts, minlength=5)[1:].min() > 30
 
 
-def test_what_was_taken_out_of_turn_is_not_given_again(monkeypatch):
+def test_early_sample_is_not_repeated(monkeypatch):
     crawl = start(["0"] * 30)
     monkeypatch.setattr(han, "EPSILON", 1.0)
     drawn = [crawl.next().row for _ in range(10)]
@@ -97,7 +97,7 @@ def test_what_was_taken_out_of_turn_is_not_given_again(monkeypatch):
     assert crawl.store.pending == 0
 
 
-def test_the_seed_of_randomness_decides_the_order():
+def test_han_seed_decides_order():
     orders = []
     for seed in (1, 1, 2):
         crawl = start(["0"] * 100, seed)

@@ -84,12 +84,12 @@ class Web:
 
 
 @pytest.mark.parametrize("search", [None, "http://search.test/"])
-def test_without_a_search_endpoint_it_says_what_to_set(search):
+def test_missing_search_endpoint_is_named(search):
     with pytest.raises(ValueError, match=r"search_url.*TRES_SEARCH_URL"):
         SeedFinderPolicy(SampleStore(DomainLedger()), Setup(search=search, keywords=("cheese",)))
 
 
-def test_queries_come_after_the_seed_and_their_results_before_any_link():
+def test_queries_precede_links():
     web = Web().run(10)
     assert web.order[:6] == [
         "http://seed.test/",
@@ -102,7 +102,7 @@ def test_queries_come_after_the_seed_and_their_results_before_any_link():
     assert web.order[6] == "http://d.test/1"
 
 
-def test_later_queries_bring_what_the_first_did_not():
+def test_later_queries_bring_new_results():
     web = Web().run()
     assert {"http://e.test/1", "http://f.test/1"} <= set(web.order)
     assert web.queries[:2] == ["cheese", "cheese"], "the second asks for more results"
@@ -110,7 +110,7 @@ def test_later_queries_bring_what_the_first_did_not():
     assert web.crawl.figures()["queries"] == len(web.queries) - 1
 
 
-def test_the_crawl_goes_on_with_links_and_ends():
+def test_crawl_continues_after_queries():
     web = Web().run(1000)
     assert web.crawl.next() is None
     assert web.store.pending == 0
@@ -118,7 +118,7 @@ def test_the_crawl_goes_on_with_links_and_ends():
     assert len(web.order) == len(set(web.order))
 
 
-def test_a_page_of_results_is_no_page_and_no_link_leads_to_the_engine():
+def test_results_page_is_not_a_page():
     web = Web(cap=Cap(1, 1)).run()
     pages = [url for url in web.order if "search" not in url]
     assert len(web.queries) > 1, "the engine's domain is not exhausted by its first page"
@@ -136,7 +136,7 @@ def test_only_queries_are_marked_as_such():
     assert {url for url, mark in marks.items() if mark} == {u for u in marks if "search" in u}
 
 
-def test_no_more_results_are_asked_for_when_too_few_are_relevant():
+def test_poor_results_end_a_query():
     web = Web(
         dict.fromkeys(IRRELEVANT, "cheese cars") | {"http://b.test/1": "cheese gouda"}, per_page=1
     )
@@ -144,12 +144,12 @@ def test_no_more_results_are_asked_for_when_too_few_are_relevant():
     assert web.queries == ["cheese", "milk"], "the second page of cheese would bring gouda"
 
 
-def test_keywords_are_asked_until_the_pages_found_have_terms():
+def test_keywords_bridge_missing_terms():
     web = Web(PAGES | dict.fromkeys(IRRELEVANT, "cheese"), failing=["http://search.test/?q=cheese"])
     assert web.run().queries[:3] == ["cheese", "milk", "brie"]
 
 
-def test_a_query_or_results_that_fail_hold_nothing_up():
+def test_failed_query_does_not_block():
     failing = ["http://search.test/?q=cheese&start=3", "http://a.test/1"]
     web = Web(failing=failing).run()
     assert len(web.queries) > 2
@@ -158,7 +158,7 @@ def test_a_query_or_results_that_fail_hold_nothing_up():
     assert dead_engine.order[-1].endswith("/more")
 
 
-def test_results_that_can_no_longer_be_fetched_hold_nothing_up():
+def test_unfetchable_result_does_not_block():
     """Two results of one domain under MAX 1: the second is dropped when it is met."""
     pages = {
         "http://a.test/1": "cheese rind",
@@ -171,7 +171,7 @@ def test_results_that_can_no_longer_be_fetched_hold_nothing_up():
     assert web.store.pending == 0
 
 
-def test_a_busy_engine_or_result_is_waited_for_while_links_are_fetched():
+def test_busy_engine_does_not_block():
     web = Web()
     web.fetch(web.crawl.next().row)
     engine = web.store.hosts.index("search.test")
@@ -183,7 +183,7 @@ def test_a_busy_engine_or_result_is_waited_for_while_links_are_fetched():
     assert web.store.url(web.crawl.next().row) == "http://a.test/1"
 
 
-def test_no_link_is_taken_while_a_query_or_a_result_is_under_way():
+def test_queries_finish_before_links():
     web = Web()
     web.fetch(web.crawl.next().row)
     query = web.crawl.next().row
@@ -199,7 +199,7 @@ def test_no_link_is_taken_while_a_query_or_a_result_is_under_way():
     assert web.crawl.next().is_query
 
 
-def test_it_asks_no_more_than_the_allowed_queries(monkeypatch):
+def test_query_limit_holds(monkeypatch):
     monkeypatch.setattr(seedfinder, "MAX_QUERIES", 2)
     web = Web().run()
     assert len(set(web.queries)) == 2
@@ -237,7 +237,7 @@ pages = st.lists(
 
 
 @given(st.lists(st.tuples(pages, st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=6))
-def test_next_queries_are_those_of_a_slow_obvious_reference(answers):
+def test_queries_equal_slow_reference(answers):
     feedback, scores, used = RelevanceFeedback(), defaultdict(float), set()
     query = ["cheese"]
     for brought, new, old in answers:

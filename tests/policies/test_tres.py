@@ -56,13 +56,13 @@ def test_learns_what_random_does_not(finished):
 
 
 @pytest.mark.parametrize("name", ["tres", "tree_random", "random", "synchronous", "tres_async"])
-def test_same_seed_same_order_other_seed_other_order(name):
+def test_seed_decides_the_order(name):
     orders = [crawl_small_web(pages=120, name=name, seed=seed)[1] for seed in (1, 1, 2)]
     assert orders[0] == orders[1]
     assert orders[0] != orders[2]
 
 
-def test_theorem_2_bounds_the_evaluations_of_q(finished):
+def test_theorem_2_bounds_evaluations(finished):
     """At most 1 + 3/2 T + T^2/2: at step t the tree has at most t + 1 leaves."""
     steps = finished.pages
     assert finished.policy.evaluations <= 1 + 1.5 * steps + steps**2 / 2
@@ -70,7 +70,7 @@ def test_theorem_2_bounds_the_evaluations_of_q(finished):
 
 
 @pytest.mark.parametrize(("most", "drawn"), [(10_000, 8), (5, 4), (1, 2)])
-def test_fewer_samples_of_a_leaf_are_drawn_where_there_are_many_leaves(monkeypatch, most, drawn):
+def test_many_leaves_mean_fewer_draws(monkeypatch, most, drawn):
     monkeypatch.setattr(tres, "MOST_DRAWN", most)
     store = SampleStore(DomainLedger())
     policy = policy_over(store, exploration_steps=0, representatives=4)
@@ -105,14 +105,14 @@ def test_one_evaluation_a_leaf_and_representative(each):
     assert len(policy.tree.pool) == 8, "the chosen sample has left, the others stay"
 
 
-def test_exploration_draws_the_leaf_uniformly_and_asks_for_no_q(finished):
+def test_exploration_asks_no_q(finished):
     crawl, _ = crawl_small_web(pages=30, exploration_steps=31)
     assert crawl.policy.evaluations == 0
     assert crawl.policy.figures()["phase"] == "exploration"
     assert finished.policy.figures()["phase"] == "exploitation"
 
 
-def test_worth_of_anything_can_be_asked_and_counts_as_no_choice(finished):
+def test_valuing_is_no_choice(finished):
     policy, x = finished.policy, np.random.default_rng(0).random((5, 8), dtype=np.float32)
     before = policy.evaluations
     assert policy.value(x).shape == (5,)
@@ -120,7 +120,7 @@ def test_worth_of_anything_can_be_asked_and_counts_as_no_choice(finished):
     assert policy.evaluations == before
 
 
-def test_the_sample_taken_next_joins_the_candidates_of_the_last_experience():
+def test_next_sample_joins_last_candidates():
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, policy_over(store))
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
@@ -144,7 +144,7 @@ def test_busy_hosts_are_passed_over():
     assert policy.select([]).row == 0
 
 
-def test_nh_does_not_see_the_neighbourhood_of_a_sample():
+def test_nh_ignores_the_neighbourhood():
     """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
     crawl, _ = crawl_small_web(pages=100, name="tres_nh")
     rows = np.arange(50)
@@ -162,7 +162,7 @@ def learner_over(store, **options):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_a_share_of_the_choices_is_kept_for_domains_never_visited(share):
+def test_new_domains_keep_their_share(share):
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=share, ucb=0.0)
     urls = [f"http://{domain}.test/" for domain in "abcd"]
@@ -175,7 +175,7 @@ def test_a_share_of_the_choices_is_kept_for_domains_never_visited(share):
     assert chosen.count(2) / 400 == pytest.approx(share, abs=0.1)
 
 
-def test_without_a_new_domain_the_highest_q_is_chosen():
+def test_highest_q_wins_without_new_domains():
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=1.0, ucb=0.0)
     rows = store.add(-1, ["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3))
@@ -185,7 +185,7 @@ def test_without_a_new_domain_the_highest_q_is_chosen():
 
 
 @pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
-def test_what_is_unlike_all_experience_is_tried_and_no_more_when_it_is_known(ucb, tried):
+def test_novelty_is_tried_until_known(ucb, tried):
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=0.0, ucb=ucb)
     actions = np.array([[0, 0, 0.5], [1, 0, 0.5]], dtype=np.float32)

@@ -19,7 +19,7 @@ def value(shares, chances, weights):
     return float(weights @ freshness(shares, chances))
 
 
-def test_optimum_is_the_printed_one_with_pages_2_and_3_exchanged():
+def test_optimum_is_the_corrected_print():
     """P 5: [0.942, 0.055, 0.003, 0]; mu / Delta says that page 3 outranks page 2."""
     shares = allocate(SINGLE.chances, WEIGHTS)
     assert np.abs(shares - [0.9418, 0.0033, 0.0549, 0]).max() < 5e-4
@@ -32,7 +32,7 @@ def test_printed_order_is_no_optimum():
     assert value(printed, SINGLE.chances, WEIGHTS) == pytest.approx(5.183, abs=5e-3)
 
 
-def test_rates_read_as_probabilities_lead_to_another_optimum():
+def test_probabilities_give_another_optimum():
     shares = allocate(np.array(SINGLE.rates), WEIGHTS)
     assert shares == pytest.approx([0.9529, 0, 0.0471, 0], abs=5e-4)
 
@@ -55,7 +55,7 @@ def test_closed_form_is_the_bisection(problem):
 
 
 @given(PROBLEMS)
-def test_fetched_pages_have_one_price_and_the_others_a_lower_one(problem):
+def test_fetched_pages_share_one_price(problem):
     chances, weights = problem
     shares = allocate(chances, weights)
     price = weights * chances / (chances + (1 - chances) * shares) ** 2
@@ -78,7 +78,7 @@ def test_no_solver_finds_better():
     assert best == pytest.approx(-found.fun, rel=1e-6)
 
 
-def test_counts_stand_for_pages_that_are_alike():
+def test_counts_stand_for_equal_pages():
     chances, weights, counts = np.array([0.3, 0.05]), np.array([1.0, 2.0]), np.array([3, 7])
     grouped = allocate(chances, weights, 0.5, counts.astype(float))
     single = allocate(np.repeat(chances, counts), np.repeat(weights, counts), 0.5)
@@ -86,7 +86,7 @@ def test_counts_stand_for_pages_that_are_alike():
 
 
 @given(PROBLEMS)
-def test_bounds_are_kept_and_the_budget_spent(problem):
+def test_budget_is_spent_within_bounds(problem):
     chances, weights = problem
     count = len(chances)
     least, most = np.full(count, 0.1 / count), np.full(count, 4 / count)

@@ -33,13 +33,13 @@ def test_only_what_is_allowed_is_chosen(bandit):
     assert counts(bandit, LAST, 20).tolist() == [0, 0, 1]
 
 
-def test_uniform_and_static_draw_by_their_shares():
+def test_static_draws_by_shares():
     assert counts(UniformBandit(generator())) == pytest.approx([1 / 3] * 3, abs=0.03)
     shares = [0.7, 0.3, 0.0]
     assert counts(StaticBandit(np.array(shares), generator())) == pytest.approx(shares, abs=0.03)
 
 
-def test_thompson_counts_changes_and_what_was_no_change():
+def test_thompson_counts_both_outcomes():
     bandit = ThompsonBandit(np.ones(3), generator())
     for changed in (True, True, False, None):
         bandit.end(1, changed)
@@ -47,7 +47,7 @@ def test_thompson_counts_changes_and_what_was_no_change():
     assert bandit.unchanged.tolist() == [1, 2, 1]
 
 
-def test_thompson_finds_the_arm_that_changes_unless_another_is_worth_more():
+def test_thompson_finds_changing_arm():
     """P 4: the printed draws are not scaled by importance."""
     for weights, wanted in ((np.ones(3), 0), (np.array([1, 5, 1.0]), 1)):
         bandit = ThompsonBandit(weights, generator())

@@ -10,7 +10,7 @@ def write(path, *rows):
     return path
 
 
-def test_items_of_a_crawl_bring_their_text_time_and_relevance(tmp_path):
+def test_items_bring_text_time_relevance(tmp_path):
     row = {
         "url": "http://a.test/1",
         "title": "T",
@@ -36,7 +36,7 @@ def test_urls_are_enough_and_come_once(tmp_path):
     assert (known[0].weight, known[0].fetched, known[0].copy) == (1.0, None, None)
 
 
-def test_weight_of_the_user_goes_before_relevance_and_nothing_is_worthless(tmp_path):
+def test_user_weight_beats_relevance(tmp_path):
     rows = [
         '{"url": "http://a.test/", "weight": 3, "probability": 0.1}',
         '{"url": "http://b.test/", "probability": 0.0}',
@@ -56,7 +56,7 @@ def test_weight_of_the_user_goes_before_relevance_and_nothing_is_worthless(tmp_p
         ("", "holds no page"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(tmp_path, row, said):
+def test_collection_error_is_one_line(tmp_path, row, said):
     with pytest.raises(CollectionError, match=r"c\.jsonl") as raised:
         list(read_collection(write(tmp_path / "c.jsonl", row)))
     assert said in str(raised.value)

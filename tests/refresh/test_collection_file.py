@@ -37,7 +37,7 @@ def test_pages_come_back_as_they_were(store):
     assert rows[1].copy is None
 
 
-def test_page_known_before_keeps_what_is_known(store):
+def test_known_page_keeps_its_columns(store):
     store.add_pages([page(changes=3)])
     assert store.add_pages([page()]) == 0
     assert store.pages()[0].changes == 3
@@ -59,7 +59,7 @@ def test_visit_is_booked_whole(store):
     assert store.outbox() == []
 
 
-def test_visit_that_cannot_be_booked_leaves_nothing_behind(store):
+def test_failed_visit_leaves_no_trace(store):
     store.add_pages([page()])
     (row,) = store.pages()
     run = store.begin_run(1.0, 10, None, "static")
@@ -81,14 +81,14 @@ def test_run_stays_open_until_it_ends(store):
     assert store.last_started() == 1.0
 
 
-def test_new_run_ends_one_that_was_open(store):
+def test_new_run_ends_the_old(store):
     first = store.begin_run(1.0, 10, None, "static")
     second = store.begin_run(2.0, 20, None, "uniform")
     assert second.id != first.id
     assert store.open_run() == second
 
 
-def test_requests_of_a_killed_process_count_as_made(tmp_path):
+def test_killed_requests_count_as_made(tmp_path):
     store = Store(tmp_path / "s.sqlite")
     store.add_pages([page()])
     run = store.begin_run(1.0, 10, None, "static")

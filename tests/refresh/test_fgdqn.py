@@ -46,12 +46,12 @@ def test_gradient_is_that_of_equation_9():
     assert (gradient - own - following).abs().max() < 1e-15
 
 
-def test_without_the_full_gradient_the_target_is_a_constant():
+def test_partial_gradient_fixes_target():
     gradient, own, _ = bias_gradient(replace(SMALL, full_gradient=False))
     assert (gradient - own).abs().max() < 1e-15
 
 
-def test_state_counts_slots_from_1_and_remembers_the_result():
+def test_state_remembers_slot_and_result():
     """Eq. 4 and 5, with X the slots elapsed at the next decision."""
     agent = FgDqnBandit(WEIGHTS, SMALL, 0)
     for arm, changed in ((0, True), (1, False), (1, True)):
@@ -61,7 +61,7 @@ def test_state_counts_slots_from_1_and_remembers_the_result():
     assert agent.state[3:].tolist() == [1, 1, 0]
 
 
-def test_experience_has_the_state_of_the_choice_though_results_come_late():
+def test_late_result_keeps_its_state():
     agent = FgDqnBandit(WEIGHTS, SMALL, 0)
     states = []
     for arm in (0, 0, 2):

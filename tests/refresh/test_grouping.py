@@ -3,7 +3,7 @@ import numpy as np
 from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
 
 
-def test_group_is_host_and_first_folder_without_numbers():
+def test_group_is_host_and_folder():
     names = [
         group_name(url)
         for url in (
@@ -27,7 +27,7 @@ def test_few_groups_are_arms():
     assert arms_of(groups, np.ones(3), np.ones(3)) is groups
 
 
-def test_many_groups_are_merged_by_rate_into_arms_of_like_size():
+def test_small_groups_merge_by_rate():
     random = np.random.default_rng(0)
     groups = random.permutation(np.repeat(np.arange(300), 4))
     rates = (10.0 ** np.linspace(-3, 1, 300))[groups]

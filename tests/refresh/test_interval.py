@@ -30,14 +30,14 @@ def test_interval_stays_within_its_bounds():
     assert policy.intervals.tolist() == [9, 11]
 
 
-def test_page_due_first_is_fetched_even_before_it_is_due():
+def test_due_page_is_fetched_early():
     pages = pages_of(2)
     policy = AdaptivePolicy(pages, np.array([20.0, 10.0]), Bounds(), 0)
     assert policy.select(1.0, np.ones(2, bool)) == 1
     assert policy.select(1.0, np.array([True, False])) == 0
 
 
-def test_jitter_spreads_pages_that_would_come_at_once():
+def test_jitter_spreads_equal_pages():
     policy = AdaptivePolicy(pages_of(100), np.full(100, 10.0), Bounds(jitter=0.2), 0)
     factors = policy._factors.copy()
     assert 0.8 <= factors.min() < 0.85
@@ -46,7 +46,7 @@ def test_jitter_spreads_pages_that_would_come_at_once():
     assert (policy._factors != factors).nonzero()[0].tolist() == [3]
 
 
-def test_static_fetches_what_changes_more_often_and_keeps_the_budget():
+def test_static_follows_change_and_budget():
     pages = pages_of(200, [0] * 100 + [1] * 100)
     pages.changes[:100], pages.changed_time[:100], pages.quiet_time[:100] = 5, 500, 500
     pages.changes[100:], pages.changed_time[100:], pages.quiet_time[100:] = 1, 100, 900
@@ -55,7 +55,7 @@ def test_static_fetches_what_changes_more_often_and_keeps_the_budget():
     assert (1 / policy.intervals).sum() == pytest.approx(2.0, rel=1e-6)
 
 
-def test_static_gives_up_what_changes_faster_than_it_can_be_fetched_but_for_the_floor():
+def test_static_abandons_hopeless_pages():
     """P 5: page 4 is never crawled; the floor keeps every page in sight."""
     pages = pages_of(10)
     pages.changes[:], pages.changed_time[:] = 1, 10_000
@@ -87,7 +87,7 @@ def test_static_solves_anew_as_visits_come():
     assert (policy.intervals != before).all()
 
 
-def test_static_beats_the_paper_s_random_draws():
+def test_static_beats_random_draws():
     """SO with known rates, drawn at random, keeps 5.73 fresh; evenly spaced estimates, more."""
     runs = [
         simulate(SINGLE, lambda pages, random: StaticPolicy(pages, 1.0, Bounds(), 0), 3_000, seed)
@@ -96,7 +96,7 @@ def test_static_beats_the_paper_s_random_draws():
     assert np.mean([run.fresh[-2000:].mean() for run in runs]) > 5.7
 
 
-def test_default_keeps_more_fresh_than_rivals_where_rates_differ():
+def test_default_beats_its_rivals():
     """Groups of five pages, each alike, rates from a ten-thousandth to a third, ten visits each."""
     random = np.random.default_rng(0)
     groups = random.permutation(np.repeat(np.arange(40), 5))

@@ -91,7 +91,7 @@ def test_minor_is_change_if_asked_for(keep):
     assert visit(keeper, 100.0, text(NEAR))[1].changes == 1
 
 
-def test_page_never_fetched_is_new_and_comes_first(keep):
+def test_unfetched_page_comes_first(keep):
     keeper = keep(2, copies=False)
     assert visit(keeper, 0.0, text(OLD))[1].change == "new"
     assert visit(keeper, 0.0, text(OLD))[1].change == "new"
@@ -99,7 +99,7 @@ def test_page_never_fetched_is_new_and_comes_first(keep):
     assert keeper.next(0.0) is None, "min_age"
 
 
-def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
+def test_validators_are_sent_once_known(keep):
     keeper = keep(1)
     keeper._validators._random = Drawn(0.9)  # no audit
     first, _ = visit(keeper, 100.0, text(OLD, etag='"1"', modified="Fri"))
@@ -110,12 +110,12 @@ def test_condition_is_sent_once_there_are_validators_and_304_is_unchanged(keep):
     assert keeper.store.pages()[0].quiet_time == 200
 
 
-def test_304_that_was_not_asked_for_is_an_error(keep):
+def test_unrequested_304_is_an_error(keep):
     keeper = keep(1)
     assert visit(keeper, 100.0, PageAnswer(304, "HTTP 304"))[1].change == "error"
 
 
-def test_host_whose_validators_hide_a_change_is_not_believed_again(keep):
+def test_lying_validators_are_distrusted(keep):
     keeper = keep(1)
     now = 0.0
     for words in (OLD, NEW):
@@ -136,7 +136,7 @@ def test_validators_are_tried_now_and_then(keep):
     assert 100 < sum(conditional) < 185
 
 
-def test_error_is_no_observation_and_is_tried_later_and_later(keep):
+def test_errors_delay_the_next_try(keep):
     keeper = keep(1)
     now, tried = 100.0, []
     for _ in range(4):
@@ -152,7 +152,7 @@ def test_error_is_no_observation_and_is_tried_later_and_later(keep):
     assert keeper.store.pages()[0].errors == 0
 
 
-def test_no_number_of_server_errors_makes_a_page_gone(keep):
+def test_server_errors_never_mean_gone(keep):
     keeper = keep(1)
     now = 100.0
     for _ in range(12):
@@ -161,7 +161,7 @@ def test_no_number_of_server_errors_makes_a_page_gone(keep):
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_page_is_gone_after_its_grace_and_new_when_it_comes_back(keep, status):
+def test_gone_page_may_return(keep, status):
     keeper = keep(1, grace=3)
     now, said = 100.0, []
     for _ in range(3):
@@ -180,7 +180,7 @@ def test_soft_404_is_a_miss(keep):
     assert visit(keeper, 100.0, answer)[1].change == "gone"
 
 
-def test_run_without_a_horizon_asks_for_a_page_once(keep):
+def test_open_run_asks_once(keep):
     keeper = keep(2, budget=9, min_age=0.0)
     keeper.book(keeper.next(100.0), text(OLD), 100.0)
     keeper = keep(2, now=200.0, budget=9, min_age=0.0)
@@ -210,7 +210,7 @@ def test_requests_are_spread_over_the_horizon(keep):
     assert keeper.run.wait_for_end(1_040.0) == 10
 
 
-def test_run_that_begins_later_has_all_of_its_time(keep):
+def test_late_run_keeps_its_time(keep):
     keeper = keep(2, budget=2, horizon=50.0)
     keeper.run.start(500.0)
     assert keeper.next(500.0) is not None
@@ -218,7 +218,7 @@ def test_run_that_begins_later_has_all_of_its_time(keep):
     assert keeper.run.wait(500.0) == 25
 
 
-def test_killed_run_goes_on_with_what_is_left(keep):
+def test_killed_run_continues(keep):
     keeper = keep(3, now=100.0, budget=4, horizon=400.0)
     visit(keeper, 100.0, text(NEW))
     keeper.next(250.0)  # and killed before it is answered
@@ -238,7 +238,7 @@ def test_other_wishes_begin_another_run(keep):
     assert not keep(3, now=500.0, budget=5, horizon=10.0).run.resumed, "its time is over"
 
 
-def test_pace_without_a_horizon_is_that_of_the_runs(keep):
+def test_open_pace_follows_the_runs(keep):
     keeper = keep(3, now=0.0, budget=10)
     assert keeper.run.pace == pytest.approx(10 / 86_400)
     keeper.end(5.0, finished=True)
@@ -253,7 +253,7 @@ def test_items_wait_until_they_are_delivered(keep):
     assert item_of(kept) == report
 
 
-def test_min_age_max_age_and_busy_hosts(keep):
+def test_ages_and_busy_hosts_bind(keep):
     keeper = keep(4, max_age=500.0)
     assert keeper.next(5.0) is None
     assert keeper.ready_in(5.0) == 5
@@ -273,7 +273,7 @@ def test_robots_cost_nothing(keep):
     assert keeper.next(100_000.0) is not None
 
 
-def test_links_are_found_when_they_were_not_there_before(keep):
+def test_only_new_links_are_reported(keep):
     keeper = keep(1, follow=True)
     _, first = visit(keeper, 100.0, text(NEW, links=["http://a.test/1"]))
     links = ["http://a.test/1", "http://a.test/2"]
@@ -283,7 +283,7 @@ def test_links_are_found_when_they_were_not_there_before(keep):
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
-def test_every_policy_keeps_a_collection_and_is_resumed(keep, policy):
+def test_every_policy_is_resumed(keep, policy):
     keeper = keep(6, policy=policy, min_age=0.0, retry=2.0)
     for number in range(40):
         words = NEW if number % 3 else OLD

@@ -26,13 +26,13 @@ def page(main, *, nav="home", advert="buy", stamp="1"):
     )
 
 
-def test_navigation_adverts_and_tokens_are_no_change():
+def test_navigation_and_adverts_are_ignored():
     old = read(page(WORDS), URL).copy
     new = read(page(WORDS, nav="other menu", advert="cheap shoes for all", stamp="2"), URL).copy
     assert compare(old, new) == SAME
 
 
-def test_short_page_is_read_without_its_menu_too():
+def test_short_page_drops_its_menu():
     assert read(page("Few words here.", nav="one"), URL).text == "Few words here."
 
 
@@ -57,14 +57,14 @@ def test_minor_differences_are_bounded_by_lanes():
     assert compare(old, new, lanes - 1) == OTHER
 
 
-def test_copy_that_another_reader_has_made_may_differ_more():
+def test_foreign_copy_may_differ_more():
     old, new = copy_of("", WORDS), copy_of("", " ".join(WORDS.split()[30:]))
     loose = copy_of("", WORDS, loose=True)
     assert 12 < distance(old, new) <= 24
     assert (compare(old, new), compare(loose, new)) == (OTHER, MINOR)
 
 
-def test_what_is_no_text_is_the_same_or_it_is_not():
+def test_binary_body_is_compared_whole():
     one, other = copy_of_bytes(b"%PDF 1"), copy_of_bytes(b"%PDF 2")
     assert compare(one, copy_of_bytes(b"%PDF 1")) == SAME
     assert compare(one, other) == OTHER
@@ -76,7 +76,7 @@ def test_soft_404_is_told():
     assert not read(page(WORDS), URL).missing
 
 
-def test_pages_of_the_changing_web_change_when_they_change_and_only_then():
+def test_changing_web_changes_on_time():
     web = ChangingWeb(60, seed=3)
     for number in range(60):
         first, again, later = (

@@ -11,7 +11,7 @@ def pages_of(*arms, weights=None):
     return PageTable(np.ones(len(arms)) if weights is None else np.array(weights), np.array(arms))
 
 
-def test_visit_books_the_gap_where_it_belongs():
+def test_visit_books_its_gap():
     pages = pages_of(0, 0)
     pages.see(0, True, 3.0)
     pages.see(0, False, 5.0)
@@ -20,14 +20,14 @@ def test_visit_books_the_gap_where_it_belongs():
     assert pages.fetched.tolist() == [9, 0]
 
 
-def test_clock_that_went_back_is_no_observation():
+def test_backward_clock_is_no_observation():
     pages = pages_of(0)
     pages.see(0, True, 5.0)
     pages.see(0, True, 4.0)
     assert (pages.changes[0], pages.changed_time[0]) == (1, 5)
 
 
-def test_weight_of_an_arm_is_the_mean_of_its_pages():
+def test_arm_weight_is_mean():
     assert pages_of(0, 0, 1, weights=[1.0, 3.0, 5.0]).arm_weights().tolist() == [2, 5]
 
 
@@ -60,7 +60,7 @@ def test_pages_of_an_arm_take_turns():
     assert order == [1, 2, 3, 1, 2]
 
 
-def test_bandit_is_told_the_arm_of_a_page():
+def test_bandit_learns_by_arm():
     told = []
 
     class Told(UniformBandit):

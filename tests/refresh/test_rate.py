@@ -35,7 +35,7 @@ def test_rate_counts_changes_between_visits():
     assert shrunk_rate(*sums(gaps, changed), np.array([0.1]))[0] == pytest.approx(2.0, rel=0.05)
 
 
-def test_sums_of_gaps_tell_nearly_as_much_as_the_gaps():
+def test_gap_sums_are_sufficient():
     gaps = np.random.default_rng(2).uniform(0.5, 1.5, 5_000)
     changed = visits(0.7, gaps)
     shrunk = shrunk_rate(*sums(gaps, changed), np.array([0.7]))[0]
@@ -52,13 +52,13 @@ def test_shrunk_rate_is_a_stationary_point(changes, gap, quiet, prior):
     assert seen + SHAPE == pytest.approx(rate * (quiet + SHAPE / prior), rel=1e-6)
 
 
-def test_page_never_visited_has_the_rate_expected_of_it():
+def test_unvisited_page_has_prior_rate():
     nothing = np.zeros(2)
     expected = np.array([0.3, 7.0])
     assert shrunk_rate(nothing, nothing, nothing, expected) == pytest.approx(expected)
 
 
-def test_few_visits_count_less_than_those_of_the_group():
+def test_few_visits_lean_on_group():
     """A page that was never visited is thought to be like its group, one often visited is not."""
     groups = np.array([0] * 50 + [1] * 50)
     changes = np.where(groups == 0, 9.0, 1.0)
@@ -71,7 +71,7 @@ def test_few_visits_count_less_than_those_of_the_group():
     assert rates[0] > 10 * rates[50]
 
 
-def test_pooling_brings_estimates_nearer_to_the_truth():
+def test_pooling_improves_estimates():
     random = np.random.default_rng(3)
     groups = np.repeat(np.arange(20), 50)
     true = (10 ** random.uniform(-2, 1, 20))[groups] * random.gamma(2, 0.5, 1_000)

@@ -28,7 +28,7 @@ def test_visits_and_links_are_appended(tmp_path):
     assert found.read_text() == "http://b.test/1\nhttp://b.test/2\n"
 
 
-def test_torn_line_of_a_kill_is_taken_off(tmp_path):
+def test_torn_refresh_line_is_cut(tmp_path):
     path = tmp_path / "o.jsonl"
     run(path, None, report(1))
     with path.open("a") as file:
@@ -44,7 +44,7 @@ def test_lines_of_others_are_no_visits(tmp_path):
     assert written(tmp_path / "no") == set()
 
 
-def test_files_lie_beside_the_collection_unless_others_are_named(tmp_path, monkeypatch):
+def test_files_lie_beside_collection(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = {"TRES_REFRESH_COLLECTION": "some/c.jsonl", "TRES_REFRESH_FOUND": "f.txt"}
     pipeline = RefreshPipeline.from_crawler(get_crawler(settings_dict=settings))

@@ -32,7 +32,7 @@ def visit(keeper, now, words="new text", status=200):
     keeper._ready[:] = 0.0
 
 
-def test_report_is_one_file_without_scripts_that_escapes_what_strangers_write(keeper, tmp_path):
+def test_report_escapes_strangers_text(keeper, tmp_path):
     for number in range(12):
         visit(keeper, 100.0 * number + 50, "new text" if number % 2 else "old text")
     visit(keeper, 2_000.0, status=404)

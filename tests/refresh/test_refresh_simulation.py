@@ -26,7 +26,7 @@ def test_uniform_earns_what_theory_says():
     assert reward == pytest.approx(theory, abs=0.03)
 
 
-def test_order_of_the_paper_and_where_it_ends():
+def test_paper_order_is_reproduced():
     """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, which keeps more
     pages fresh: the reward is not freshness."""
     shares = allocate(SINGLE.chances, WEIGHTS)
@@ -41,20 +41,20 @@ def test_order_of_the_paper_and_where_it_ends():
     assert static_fresh > scaled_fresh + 0.5
 
 
-def test_one_page_always_fetched_is_the_best_for_the_reward():
+def test_one_page_earns_most():
     reward, fresh = mean(lambda pages, random: IndexPolicy(pages, SINGLE.chances, freshness=False))
     assert reward == pytest.approx(5 * (1 - np.exp(-0.6)), abs=0.04)
     assert fresh == pytest.approx(5.0, abs=0.05)
 
 
-def test_pages_change_before_the_fetch_and_freshness_is_measured_after():
+def test_freshness_is_measured_after_fetch():
     always = Experiment("always", (1,), (1.0,), (2.0,), bernoulli=True)
     trace = simulate(always, lambda pages, r: BanditPolicy(pages, UniformBandit(r)), 3, 0)
     assert trace.rewards.tolist() == [2, 2, 2]
     assert trace.fresh.tolist() == [2, 2, 2]
 
 
-def test_runs_of_a_seed_are_alike_and_of_another_are_not():
+def test_simulation_follows_its_seed():
     def rewards(seed):
         make = lambda pages, r: BanditPolicy(pages, UniformBandit(r))  # noqa: E731
         return simulate(SINGLE, make, 300, seed).rewards.tolist()
@@ -62,7 +62,7 @@ def test_runs_of_a_seed_are_alike_and_of_another_are_not():
     assert rewards(1) == rewards(1) != rewards(2)
 
 
-def test_pages_of_an_experiment_are_in_arms_of_its_counts():
+def test_experiment_arms_have_their_counts():
     pages = Experiment("two", (2, 3), (0.1, 0.2), (5.0, 1.0)).pages()
     assert isinstance(pages, PageTable)
     assert pages.arms.tolist() == [0, 0, 1, 1, 1]

@@ -72,9 +72,7 @@ def test_a_collection_is_kept_fresh(pages, scrapy, collection, tmp_path):
     assert report.count("<svg") == 3
 
 
-def test_validators_are_sent_at_the_next_run_and_new_links_are_found(
-    pages, scrapy, collection, tmp_path
-):
+def test_next_run_sends_validators(pages, scrapy, collection, tmp_path):
     url, found = "http://a.test/x", tmp_path / "found.txt"
     path = collection(url, text=f"{TEXT} one")
     arguments = ("crawl", "refresh", "-a", f"collection={path}", "-a", f"found={found}", *QUICK)
@@ -103,7 +101,7 @@ def test_validators_are_sent_at_the_next_run_and_new_links_are_found(
         (("collection=x", "watch=1"), "TRES_REFRESH_WATCH needs a horizon"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(arguments, said):
+def test_refresh_error_is_one_line(arguments, said):
     """The command says so in one line and ends with status 1; it is asked in this process."""
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
@@ -118,14 +116,14 @@ def test_what_is_wrong_is_said_in_one_line(arguments, said):
     assert "\n" not in str(raised.value)
 
 
-def test_command_that_cannot_start_fails_without_a_traceback(scrapy):
+def test_bad_start_has_no_traceback(scrapy):
     done = scrapy("crawl", "refresh", "-a", "collection=no.jsonl")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("scrapy crawl refresh: no.jsonl cannot be read")
     assert "Traceback" not in done.stderr
 
 
-def test_killed_run_goes_on_and_loses_nothing(pages, scrapy, collection, tmp_path):
+def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     """kill -9 in the midst of it: no page is asked for beyond the budget, no item is lost."""
     urls = [f"http://h{i % 4}.test/{i}" for i in range(60)]
     for url in urls:
@@ -168,7 +166,7 @@ def test_changing_web_without_a_network(scrapy, tmp_path):
     assert {"changed", "unchanged"} <= {item["change"] for item in found}
 
 
-def test_watch_begins_a_new_horizon_when_one_is_over(collection, monkeypatch):
+def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.errand import PageAnswer  # noqa: PLC0415

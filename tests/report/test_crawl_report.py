@@ -57,7 +57,7 @@ def hostile(tmp_path_factory):
     return path.with_suffix(".html")
 
 
-def test_page_tells_when_a_crawl_that_was_gone_on_with_began(tmp_path):
+def test_page_shows_when_crawl_resumed(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=20)
     record(path, crawl)
     for start in (100_000.0, 200_000.0):
@@ -132,12 +132,12 @@ def test_what_the_web_says_is_text(hostile):
         (" http://a.test/", ""),
     ],
 )
-def test_only_what_is_of_the_web_is_a_link(url, link):
+def test_only_web_urls_are_links(url, link):
     assert web_link(url) == link
 
 
 @pytest.mark.slow
-def test_browser_draws_the_figures_and_runs_nothing_else(path, hostile, tmp_path):
+def test_browser_draws_only_figures(path, hostile, tmp_path):
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("no Chromium here")
@@ -163,7 +163,7 @@ def test_browser_draws_the_figures_and_runs_nothing_else(path, hostile, tmp_path
 
 
 @pytest.mark.parametrize("policy", ["random", "best_first"])
-def test_policy_without_a_tree_has_a_report(tmp_path, policy):
+def test_report_works_without_tree(tmp_path, policy):
     record(tmp_path / "a.run", crawl_of(policy, pages=20))
     with Record(tmp_path / "a.run") as read:
         page = render(read)
@@ -178,7 +178,7 @@ def test_record_of_nothing_has_a_report(tmp_path):
         assert "No page was fetched." in render(read)
 
 
-def test_record_lies_beside_its_output_or_in_jobdir(tmp_path):
+def test_record_lies_beside_output_or_job(tmp_path):
     output = tmp_path / "food.jsonl"
     assert record_path(output, None, "NOW", "food") == tmp_path / "food.run"
     assert record_path(output, str(tmp_path), "NOW", "food") == tmp_path / "tres.run"
@@ -187,7 +187,7 @@ def test_record_lies_beside_its_output_or_in_jobdir(tmp_path):
     assert str(record_path(tmp_path, None, "NOW", "food")) == "output/food-NOW.run"
 
 
-def test_record_is_found_by_itself_its_job_and_its_output(path, tmp_path):
+def test_record_is_found_by_output(path, tmp_path):
     job = tmp_path / "job"
     job.mkdir()
     shutil.copy(path, job / "tres.run")
@@ -205,7 +205,7 @@ def test_record_is_found_by_itself_its_job_and_its_output(path, tmp_path):
             Record(find_record(nothing))
 
 
-def test_command_writes_the_report_beside_the_record_or_where_it_is_told(path, tmp_path, capsys):
+def test_command_places_the_report(path, tmp_path, capsys):
     copy = tmp_path / "a.run"
     shutil.copy(path, copy)
     Command().run([str(copy)], Namespace(output=None))
@@ -215,7 +215,7 @@ def test_command_writes_the_report_beside_the_record_or_where_it_is_told(path, t
     assert written[0].read_bytes() == written[1].read_bytes()
 
 
-def test_command_says_in_one_line_what_is_wrong(tmp_path):
+def test_report_error_is_one_line(tmp_path):
     text = tmp_path / "a.run"
     text.write_text("no record")
     for place in (text, tmp_path / "missing", tmp_path):

@@ -24,7 +24,7 @@ def greedy(read):
     return next(page for page in read.last(1000) if page.chosen == GREEDY and page.parent)
 
 
-def test_it_tells_path_leaf_features_q_and_rivals(read, greedy):
+def test_explanation_has_path_and_rivals(read, greedy):
     said = str(Explanation(read, greedy.url))
     words = " ".join(said.split())
     assert f"Step {greedy.step}: " in said
@@ -61,7 +61,7 @@ def test_seed_and_failure_are_explained_too(read):
     assert "no page: http 404" in str(Explanation(read, failure.url))
 
 
-def test_page_whose_way_is_not_recorded_says_so(path, tmp_path, greedy):
+def test_unrecorded_way_says_so(path, tmp_path, greedy):
     copy = tmp_path / "a.run"
     shutil.copy(path, copy)
     with sqlite3.connect(copy) as connection:
@@ -76,7 +76,7 @@ def test_unknown_url_names_the_nearest(read, greedy):
         Explanation(read, f"{greedy.url}x")
 
 
-def test_link_whose_domain_is_better_known_by_now_is_said_to_have_moved(path, tmp_path):
+def test_changed_domain_says_so(path, tmp_path):
     copy = tmp_path / "a.run"
     shutil.copy(path, copy)
     with sqlite3.connect(copy) as connection:  # no share is as high
@@ -91,7 +91,7 @@ def test_link_whose_domain_is_better_known_by_now_is_said_to_have_moved(path, tm
             assert read.has_moved(page) is ("has moved since" in said) is (not was_low)
 
 
-def test_text_of_the_web_commands_no_terminal():
+def test_explanation_escapes_terminal_commands():
     assert plain("a\x1b[2Jb\nc\u202e") == "a [2Jb c "
 
 
@@ -103,7 +103,7 @@ def test_command_prints_words_or_json(path, greedy, capsys):
 
 
 @pytest.mark.parametrize("url", ["http://nowhere.test/", "no url"])
-def test_command_says_in_one_line_what_is_wrong(path, url):
+def test_explain_error_is_one_line(path, url):
     with pytest.raises(SystemExit) as error:
         Command().run([str(path), url], Namespace(json=False))
     assert str(error.value).startswith("scrapy tres-explain: ")

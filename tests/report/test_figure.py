@@ -21,7 +21,7 @@ def drawn(recorded):
         return {picture.name: picture for picture in pictures(read)}
 
 
-def test_there_is_a_picture_of_each_kind_and_json_of_it(drawn):
+def test_every_picture_has_json(drawn):
     names = ("harvest", "relevant_domains", "frontier", "speed", "loss", "outcomes", "domains")
     assert list(drawn) == [*names, "tree", *(f"dependence_{name}" for name in FEATURES)]
     for picture in drawn.values():
@@ -30,14 +30,14 @@ def test_there_is_a_picture_of_each_kind_and_json_of_it(drawn):
         assert json.loads(json.dumps(picture.as_figure()))["data"]
 
 
-def test_harvest_ends_at_that_of_the_crawl(crawl, drawn):
+def test_harvest_ends_at_total(crawl, drawn):
     whole, recent = drawn["harvest"].data
     assert whole["x"][-1] == crawl.pages
     assert whole["y"][-1] == pytest.approx(100 * crawl.harvest_rate, abs=0.01)
     assert len(recent["y"]) == len(recent["x"])
 
 
-def test_recent_harvest_is_that_of_the_last_pages():
+def test_recent_harvest_uses_last_pages():
     points = [module.Point(i, i, 10 * i, 10 * min(i, 5), 0, 0, 0, 0, 0) for i in range(11)]
     recent = list(module._recent(points))
     assert recent[5] == 100, "until then all were relevant"
@@ -45,7 +45,7 @@ def test_recent_harvest_is_that_of_the_last_pages():
     assert recent[7] == pytest.approx(100 / 3, abs=0.01)
 
 
-def test_speed_has_a_gap_where_the_crawl_did_not_run():
+def test_speed_has_gaps():
     times = (60.0, 120.0, 720.0, 780.0)
     points = [module.Point(i, time, i, i, 0, 0, 0, 2.0 + i, 0) for i, time in enumerate(times)]
     (line,) = module._speed(points, [0.0, 690.0]).data
@@ -53,7 +53,7 @@ def test_speed_has_a_gap_where_the_crawl_did_not_run():
     assert line["y"] == [2.0, 3.0, None, 4.0, 5.0]
 
 
-def test_frontier_and_leaves_stand_on_one_logarithmic_scale(crawl, drawn):
+def test_frontier_and_leaves_share_scale(crawl, drawn):
     frontier, leaves = drawn["frontier"].data
     assert (frontier["y"][-1], leaves["y"][-1]) == (crawl.store.pending, len(crawl.policy.tree))
     assert drawn["frontier"].layout["yaxis"]["type"] == "log"
@@ -74,7 +74,7 @@ def test_boxes_of_the_tree_add_up(crawl, drawn):
     assert any("P(text) ≥" in label for label in trace["labels"])
 
 
-def test_large_tree_is_drawn_where_most_was_fetched(monkeypatch):
+def test_large_tree_shows_busy_part(monkeypatch):
     def chain(depth):
         below = Node(0, fetched=1)
         above = chain(depth - 1) if depth else Node(0, fetched=100)
@@ -93,7 +93,7 @@ def test_outcomes_add_up_to_the_steps(crawl, drawn):
 
 
 @pytest.mark.parametrize("policy", ["random", "breadth_first"])
-def test_policy_without_tree_or_q_has_fewer_pictures(tmp_path, policy):
+def test_policy_without_tree_draws_less(tmp_path, policy):
     record(tmp_path / "a.run", crawl_of(policy, pages=40))
     with Record(tmp_path / "a.run") as read:
         names = [picture.name for picture in pictures(read)]

@@ -16,7 +16,7 @@ from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.report.rule import RuleBook
 
 
-def test_every_booking_is_there_as_it_was(recorded, read):
+def test_every_booking_is_kept(recorded, read):
     pages = read.since(0, 1000)
     assert [page.step for page in pages] == list(range(1, len(recorded.bookings) + 1))
     store = recorded.crawl.store
@@ -60,7 +60,7 @@ def test_kinds_of_choices_are_told_apart(recorded, read):
             assert all(page.q_value >= rival.q_value for rival in read.rivals(page.step))
 
 
-def test_rivals_are_the_best_of_the_best_leaves(recorded, read):
+def test_rivals_are_best_leaves(recorded, read):
     for page, booking in zip(read.since(0, 1000), recorded.bookings, strict=True):
         choice = booking.lease.decision.choice
         if choice is None or choice.q_values is None:
@@ -77,7 +77,7 @@ def test_rivals_are_the_best_of_the_best_leaves(recorded, read):
         assert (page.samples, page.leaves) == (len(choice.rows), len(set(choice.leaves.tolist())))
 
 
-def test_why_names_q_and_the_rule_of_the_leaf(read):
+def test_why_names_q_and_rule(read):
     seed, *others = read.since(0, 1000)
     assert read.why(seed) == "It is a seed."
     greedy = (page for page in reversed(others) if page.chosen == GREEDY)
@@ -113,13 +113,13 @@ def test_trail_leads_from_the_seed(recorded, read):
         assert trail[0].chosen == SEED
 
 
-def test_page_is_found_by_the_url_chosen_and_by_the_one_that_answered(read):
+def test_page_is_found_by_either_url(read):
     moved = next(page for page in read.since(0, 1000) if page.final_url)
     assert read.find(moved.url) == read.find(moved.final_url) == moved
     assert read.find("http://nowhere.test/") is None
 
 
-def test_outcomes_and_domains_are_those_of_the_crawl(recorded, read):
+def test_outcomes_and_domains_are_kept(recorded, read):
     crawl, count = recorded.crawl, read.count()
     assert count["relevant"] == crawl.relevant
     assert count["relevant"] + count["irrelevant"] == crawl.pages
@@ -159,7 +159,7 @@ def test_tree_is_that_of_the_crawl(recorded, read):
             assert (node.fetched, node.reward) == (len(rewards), rewards.sum())
 
 
-def test_dependence_is_the_mean_of_q_over_the_last_samples(recorded, read):
+def test_dependence_is_mean_q(recorded, read):
     found = read.dependence()
     assert list(found) == list(FEATURES)
     x = np.array([booking.experience.x for booking in recorded.bookings[-module.DRAWN :]])
@@ -170,7 +170,7 @@ def test_dependence_is_the_mean_of_q_over_the_last_samples(recorded, read):
 
 
 @pytest.mark.parametrize("policy", ["tree_random", "random", "synchronous", "breadth_first"])
-def test_policy_without_tree_or_q_leaves_the_fields_empty(tmp_path, policy):
+def test_missing_tree_leaves_fields_empty(tmp_path, policy):
     crawl = crawl_of(policy, pages=40)
     record(tmp_path / "a.run", crawl)
     with Record(tmp_path / "a.run") as read:
@@ -188,7 +188,7 @@ def test_policy_without_tree_or_q_leaves_the_fields_empty(tmp_path, policy):
         assert (read.curve()[-1].leaves is not None) is has_tree
 
 
-def test_record_is_read_while_it_is_written(tmp_path):
+def test_record_is_readable_while_written(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=60)
     writer = Writer.open(path, crawl, META, {}, 100.0)
     bookings = steps(crawl)
@@ -235,7 +235,7 @@ def test_record_goes_on_where_it_was(tmp_path):
         assert read.starts() == [100.0, 200.0]
 
 
-def test_what_a_kill_has_cut_off_is_filled_in(tmp_path):
+def test_kill_gap_is_filled(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=40)
     bookings = list(steps(crawl))
     writer = Writer.open(path, crawl, META, {}, 100.0)
@@ -255,7 +255,7 @@ def test_what_a_kill_has_cut_off_is_filled_in(tmp_path):
         assert read.trail(pages[-1])[0].chosen == SEED
 
 
-def test_sample_fetched_again_after_a_power_cut_is_there_once(tmp_path):
+def test_refetched_sample_is_there_once(tmp_path):
     crawl = crawl_of(pages=10)
     booking = next(steps(crawl))
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
@@ -267,7 +267,7 @@ def test_sample_fetched_again_after_a_power_cut_is_there_once(tmp_path):
         assert [page.title for page in read.last(10)] == ["again"]
 
 
-def test_record_stays_small_whatever_the_web_says(tmp_path, monkeypatch):
+def test_record_size_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "RIVALS_KEPT", 20)
     crawl = crawl_of(pages=150)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
@@ -312,7 +312,7 @@ def changed(recorded, tmp_path, statement):
     return path
 
 
-def test_record_of_a_newer_version_is_neither_read_nor_written(recorded, tmp_path):
+def test_newer_record_is_refused(recorded, tmp_path):
     path = changed(recorded, tmp_path, "PRAGMA user_version = 99")
     for use in (Record, open_to_write):
         with pytest.raises(RecordError, match="newer version of TRES"):
@@ -347,7 +347,7 @@ def test_damage_is_told_in_one_line(recorded, tmp_path, damage, use):
         use(read)
 
 
-def test_link_that_leads_elsewhere_is_not_written_through(tmp_path):
+def test_foreign_link_is_not_written(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("mine")
     (tmp_path / "a.run").symlink_to(elsewhere)

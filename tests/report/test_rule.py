@@ -13,7 +13,7 @@ def holds(conditions, x):
     return all(condition.low <= x[condition.feature] < condition.high for condition in conditions)
 
 
-def test_rule_of_a_leaf_holds_for_what_falls_into_it_and_for_nothing_else_at_any_time():
+def test_rule_matches_its_leaf_only():
     random = np.random.default_rng(0)
     tree, book = TreeFrontier(lambda rows: np.zeros((len(rows), 8), dtype=np.float32)), RuleBook()
     x = random.random((300, len(FEATURES)), dtype=np.float32)
@@ -32,7 +32,7 @@ def test_rule_of_a_leaf_holds_for_what_falls_into_it_and_for_nothing_else_at_any
     assert all(holds(book.conditions(leaf, splits), point) for leaf, splits, point in seen)
 
 
-def test_rule_is_that_of_the_time_when_the_tree_had_so_many_splits():
+def test_rule_is_of_its_time():
     book = RuleBook([Rule(0, Split(3, 0.5, 0.1)), Rule(1, Split(5, 0.25, 0.1))])
     assert book.words(0, 0) == ANY
     assert book.words(1, 1) == "links with a keyword in the URL"
@@ -68,7 +68,7 @@ def test_condition_in_words(feature, low, high, words):
     assert words_of([Condition(FEATURES.index(feature), low, high)]).startswith(f"links {words}")
 
 
-def test_distance_in_words_is_that_of_the_feature():
+def test_distance_words_match_feature():
     closeness = FEATURES.index("path_closeness")
     for links in range(1, 9):
         edges = [1 / (links + 0.5), 1 / (links - 0.5)]

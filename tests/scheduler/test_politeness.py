@@ -70,27 +70,27 @@ def crawl(scrapy, tmp_path, pages, *, redirect=None, fetched=13, before="", sett
     }
 
 
-def test_engine_is_woken_and_no_host_is_hit_faster_than_its_delay(scrapy, tmp_path, pages):
+def test_delay_holds_and_engine_wakes(scrapy, tmp_path, pages):
     gaps = crawl(scrapy, tmp_path, pages, before=SENT_LATE)
     assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
 
 
 @pytest.mark.parametrize("settings", ["", '"-s", "AUTOTHROTTLE_ENABLED=1"'])
-def test_crawl_delay_of_robots_txt_is_obeyed(scrapy, tmp_path, pages, settings):
+def test_robots_crawl_delay_is_obeyed(scrapy, tmp_path, pages, settings):
     pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 2")
     start = '"-s", "AUTOTHROTTLE_START_DELAY=0.1"'
     gaps = crawl(scrapy, tmp_path, pages, settings=f"{settings}, {start}" if settings else "")
     assert min(gaps["b.test"]) > 1.5
 
 
-def test_redirect_to_another_host_is_as_polite_as_any_fetch(scrapy, tmp_path, pages):
+def test_redirect_keeps_the_delay(scrapy, tmp_path, pages):
     pages.add("http://c.test/robots.txt", "User-agent: *\nCrawl-delay: 2")
     gaps = crawl(scrapy, tmp_path, pages, redirect=("http://b.test/0", "http://c.test/0"))
     assert min(gaps["c.test"]) > 1.5
 
 
 @pytest.mark.parametrize("days", [-1, 1])
-def test_nobody_waits_for_a_clock_that_is_set(scrapy, tmp_path, pages, days):
+def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
     """Twisted waits by the time of day: a transfer that hangs would be given up a day late."""
     pages.silent |= {f"http://{host}.test/{i}" for host in "abc" for i in (0, 3)}
     gaps = crawl(
@@ -102,7 +102,7 @@ def test_nobody_waits_for_a_clock_that_is_set(scrapy, tmp_path, pages, days):
     assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
 
 
-def test_host_that_asks_for_days_is_left_alone(scrapy, tmp_path, pages):
+def test_days_of_delay_close_host(scrapy, tmp_path, pages):
     pages.add("http://b.test/robots.txt", "User-agent: *\nCrawl-delay: 86400")
     gaps = crawl(scrapy, tmp_path, pages, fetched=9)
     assert set(gaps) == {"a.test", "b.test", "c.test"}

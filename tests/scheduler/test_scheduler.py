@@ -72,14 +72,14 @@ def urls_of(scheduler):
     return [request.url for request in iter(scheduler.next_request, None)]
 
 
-def test_host_gets_no_more_requests_than_its_slot_sends_at_once(clock):
+def test_slot_bounds_requests_of_host(clock):
     urls = [f"http://a.test/{i}" for i in range(3)]
     for concurrency in (1, 2):
         scheduler, _ = scheduler_of(*urls, slots={"a.test": slot(concurrency=concurrency)})
         assert len(urls_of(scheduler)) == concurrency
 
 
-def test_host_is_free_again_when_its_request_has_left_the_downloader(clock):
+def test_sent_request_frees_its_host(clock):
     scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2")
     request = scheduler.next_request()
     assert scheduler.next_request() is None
@@ -87,7 +87,7 @@ def test_host_is_free_again_when_its_request_has_left_the_downloader(clock):
     assert scheduler.next_request().url == "http://a.test/2"
 
 
-def test_host_rests_for_its_delay_after_its_last_transfer(clock):
+def test_host_rests_after_transfer(clock):
     slots = {"a.test": slot(delay=2.0, lastseen=101.0)}
     scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     request = scheduler.next_request()
@@ -98,7 +98,7 @@ def test_host_rests_for_its_delay_after_its_last_transfer(clock):
         assert bool(urls_of(scheduler)) is ready
 
 
-def test_host_need_not_rest_after_a_request_that_was_never_sent(clock):
+def test_unsent_request_needs_no_rest(clock):
     slots = {"a.test": slot(delay=2.0, lastseen=97.0)}
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     request = scheduler.next_request()
@@ -108,7 +108,7 @@ def test_host_need_not_rest_after_a_request_that_was_never_sent(clock):
     assert scheduler.next_request().url == "http://a.test/2"
 
 
-def test_jitter_is_waited_out_in_the_frontier(clock):
+def test_jitter_waits_in_frontier(clock):
     slots = {"a.test": slot(delay=2.0, jitter=0.5, lastseen=100.0)}
     scheduler, _ = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     scheduler.request_left_downloader(scheduler.next_request(), spider=None)
@@ -116,7 +116,7 @@ def test_jitter_is_waited_out_in_the_frontier(clock):
     assert scheduler.next_request() is None
 
 
-def test_engine_is_woken_when_the_first_resting_host_is_free(clock):
+def test_first_free_host_wakes_engine(clock):
     slots = {"a.test": slot(delay=3.0), "b.test": slot(delay=2.0)}
     urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(2)]
     scheduler, _ = scheduler_of(*urls, slots=slots)
@@ -130,7 +130,7 @@ def test_engine_is_woken_when_the_first_resting_host_is_free(clock):
     assert len([call for call in clock.calls[1:] if not call.cancelled]) == 1
 
 
-def test_no_more_samples_are_out_than_concurrent_requests(clock):
+def test_concurrency_bounds_open_samples(clock):
     urls = [f"http://{i}.test/" for i in range(5)]
     scheduler, crawl = scheduler_of(*urls, CONCURRENT_REQUESTS=3)
     requests = list(iter(scheduler.next_request, None))
@@ -141,7 +141,7 @@ def test_no_more_samples_are_out_than_concurrent_requests(clock):
     assert scheduler.next_request() is not None
 
 
-def test_with_concurrency_one_the_choice_does_not_look_at_the_hosts(clock):
+def test_single_concurrency_ignores_hosts(clock):
     slots = {"a.test": slot(delay=9.0, lastseen=100.0)}
     urls = ("http://a.test/1", "http://a.test/2", "http://b.test/")
     scheduler, crawl = scheduler_of(*urls, slots=slots, CONCURRENT_REQUESTS=1)
@@ -151,7 +151,7 @@ def test_with_concurrency_one_the_choice_does_not_look_at_the_hosts(clock):
         crawl.book_failure(request.meta[LEASE], Failure("kind"))
 
 
-def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
+def test_foreign_request_keeps_callback(clock):
     scheduler, _ = scheduler_of()
     callback = print
     asked = Request("http://a.test/", callback=callback, meta={"own": 1}, cb_kwargs={"a": 2})
@@ -161,7 +161,7 @@ def test_request_of_a_spider_keeps_its_callback_and_meta(clock):
     assert request.meta == {"own": 1, LEASE: 0}
 
 
-def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
+def test_failure_is_booked_before_errback(clock):
     scheduler, crawl = scheduler_of()
     heard = []
     scheduler.enqueue_request(Request("http://a.test/", errback=heard.append))
@@ -174,7 +174,7 @@ def test_failure_is_booked_and_the_errback_of_the_spider_still_called(clock):
     assert not crawl.leased
 
 
-def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
+def test_repeated_request_is_dropped(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     crawl.book_failure(scheduler.next_request().meta[LEASE], Failure("kind"))
     assert not scheduler.enqueue_request(Request("http://a.test/"))
@@ -190,7 +190,7 @@ def test_second_request_for_a_url_is_dropped_unless_it_may_repeat(clock):
         Request("http://a.test/?q=a", meta={ASIDE: True}),
     ],
 )
-def test_what_is_no_frontier_sample_passes_through(clock, request_):
+def test_other_requests_pass_through(clock, request_):
     scheduler, crawl = scheduler_of()
     assert scheduler.enqueue_request(request_)
     assert scheduler.has_pending_requests()
@@ -198,7 +198,7 @@ def test_what_is_no_frontier_sample_passes_through(clock, request_):
     assert len(crawl.store) == 0
 
 
-def test_retry_and_redirect_of_a_sample_are_sent_when_the_host_is_free(clock):
+def test_retry_waits_for_free_host(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     scheduler.enqueue_request(request.replace(url="http://b.test/"))
@@ -214,7 +214,7 @@ def test_retry_and_redirect_of_a_sample_are_sent_when_the_host_is_free(clock):
     ("target", "kind"),
     [("http://b.test/", "redirect_closed"), ("file:///etc", "redirect_not_http")],
 )
-def test_redirect_that_may_not_be_followed_ends_its_sample(clock, target, kind):
+def test_refused_redirect_ends_sample(clock, target, kind):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
     request = scheduler.next_request()
     scheduler.next_request()
@@ -222,7 +222,7 @@ def test_redirect_that_may_not_be_followed_ends_its_sample(clock, target, kind):
     assert crawl.failures == {kind: 1}
 
 
-def test_retry_to_the_same_host_waits_for_its_delay_and_wakes_the_engine(clock):
+def test_retry_keeps_delay_and_wakes(clock):
     slots = {"a.test": slot(delay=2.0, lastseen=100.0)}
     scheduler, _ = scheduler_of("http://a.test/", slots=slots, CONCURRENT_REQUESTS=2)
     request = scheduler.next_request()
@@ -234,14 +234,14 @@ def test_retry_to_the_same_host_waits_for_its_delay_and_wakes_the_engine(clock):
     assert scheduler.next_request().url == "http://a.test/"
 
 
-def test_redirect_that_was_answered_from_a_cache_frees_its_host(clock):
+def test_cached_redirect_frees_host(clock):
     scheduler, _ = scheduler_of("http://a.test/")
     request = scheduler.next_request()  # never reaches the downloader
     scheduler.enqueue_request(request.replace(url="http://a.test/new"))
     assert scheduler.next_request().url == "http://a.test/new"
 
 
-def test_redirect_to_another_host_goes_to_the_slot_of_that_host(clock):
+def test_redirect_changes_the_slot(clock):
     scheduler, _ = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     request.meta["download_slot"] = "a.test"
@@ -249,7 +249,7 @@ def test_redirect_to_another_host_goes_to_the_slot_of_that_host(clock):
     assert "download_slot" not in scheduler.next_request().meta
 
 
-def test_redirect_of_a_page_to_itself_is_not_followed(clock):
+def test_redirect_to_itself_is_refused(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     again = request.replace(meta=request.meta | {"redirect_urls": ["http://a.test/#x"]})
@@ -257,7 +257,7 @@ def test_redirect_of_a_page_to_itself_is_not_followed(clock):
     assert crawl.failures == {"redirect_closed": 1}
 
 
-def test_concurrency_one_arms_no_timer_for_hosts_that_have_rested(clock):
+def test_rested_hosts_need_no_timer(clock):
     slots = {"a.test": slot(delay=2.0)}
     scheduler, _ = scheduler_of("http://a.test/", slots=slots, CONCURRENT_REQUESTS=1)
     scheduler.next_request()
@@ -266,7 +266,7 @@ def test_concurrency_one_arms_no_timer_for_hosts_that_have_rested(clock):
     assert not clock.calls
 
 
-def test_announced_request_is_sent_once_even_if_it_arrives_late(clock):
+def test_late_request_is_sent_once(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     announced = Request("http://b.test/", callback=print, meta={SAMPLE: 1})
     row = scheduler.next_request().meta[LEASE]
@@ -279,7 +279,7 @@ def test_announced_request_is_sent_once_even_if_it_arrives_late(clock):
     assert scheduler.next_request() is None
 
 
-def test_copy_of_a_finished_request_is_a_request_of_its_own(clock):
+def test_copied_request_is_separate(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     crawl.book_failure(request.meta[LEASE], Failure("kind"))
@@ -287,7 +287,7 @@ def test_copy_of_a_finished_request_is_a_request_of_its_own(clock):
     assert urls_of(scheduler) == ["http://b.test/"]
 
 
-def test_nothing_is_pending_when_the_page_limit_is_reached(clock):
+def test_page_limit_ends_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
     row = scheduler.next_request().meta[LEASE]
     assert scheduler.has_pending_requests()
@@ -295,7 +295,7 @@ def test_nothing_is_pending_when_the_page_limit_is_reached(clock):
     assert not scheduler.has_pending_requests()
 
 
-def test_nothing_is_pending_when_all_that_is_left_is_over_max(clock):
+def test_full_domains_end_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
     row = scheduler.next_request().meta[LEASE]
     links = ["http://a.test/2", "http://a.test/3"]

@@ -19,7 +19,7 @@ def counted(process):
     return [float(figure) for figure in re.search(pattern, process.stderr).groups()]
 
 
-def test_embedded_web_from_one_seed_to_jsonl(crawl, tmp_path):
+def test_embedded_web_fills_jsonl(crawl, tmp_path):
     log = tmp_path / "web.jsonl"
     process, items = crawl(
         "-a", "pages=60", "-s", "TRES_WEB=synthetic", "-s", f"TRES_WEB_LOG={log}"
@@ -39,7 +39,7 @@ def test_embedded_web_from_one_seed_to_jsonl(crawl, tmp_path):
         assert item["status"] == 200
 
 
-def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(crawl, tmp_path):
+def test_same_seed_same_urls(crawl, tmp_path):
     orders = []
     for run in range(2):
         log = tmp_path / f"{run}.jsonl"
@@ -54,7 +54,7 @@ def test_concurrency_one_and_the_same_seed_give_the_same_list_of_urls(crawl, tmp
     assert len(orders[0]) > 150
 
 
-def test_item_tells_where_a_page_came_from(crawl, pages):
+def test_item_has_its_origin(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("http://a.test/old"))
     pages.add("http://a.test/old", status=302, Location="http://b.test/new")
     pages.add("http://b.test/new", FOOD.format("pea"))
@@ -87,7 +87,7 @@ def test_item_tells_where_a_page_came_from(crawl, pages):
     assert (seed["path"], seed["why"]) == (["http://a.test/"], "It is a seed.")
 
 
-def test_pages_in_another_language_are_said_to_be(crawl, pages):
+def test_foreign_language_is_reported(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
     pages.add("http://a.test/2", FRENCH)
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
@@ -95,7 +95,7 @@ def test_pages_in_another_language_are_said_to_be(crawl, pages):
     assert "1 pages are in a language that the pack does not read (fr 1)" in process.stderr
 
 
-def test_robots_rules_hold_for_every_request_that_waits_for_them(crawl, pages):
+def test_robots_rules_hold_for_all(crawl, pages):
     """Scrapy 2.19 tells them to one of the requests that wait and lets the others go."""
     urls = [f"http://b.test/private/{i}" for i in range(12)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*urls))
@@ -110,7 +110,7 @@ def test_robots_rules_hold_for_every_request_that_waits_for_them(crawl, pages):
     assert pages.fetched() == ["http://a.test/"]
 
 
-def test_running_out_of_links_ends_the_crawl_and_says_so(crawl, pages):
+def test_exhausted_frontier_ends_crawl(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/dead", "http://a.test/2"))
     pages.add("http://a.test/2", OTHER.format("tax") + link("http://a.test/"))
     process, items = crawl("-a", "seed=http://a.test/", pages=pages)
@@ -133,7 +133,7 @@ def test_max_per_domain_counts_fetched_pages(crawl, pages):
     assert good == {"seed.test": 1, "www.a.test": 2, "b.test": 2}
 
 
-def test_every_kind_of_failure_is_an_experience_and_no_page(crawl, pages):
+def test_failures_are_no_pages(crawl, pages):
     kinds = {
         "missing": {"status": 404},
         "error": {"status": 503},
@@ -163,7 +163,7 @@ def test_every_kind_of_failure_is_an_experience_and_no_page(crawl, pages):
         assert process.stats[f"tres/failures/{name}"] == 1
 
 
-def test_same_text_at_another_url_is_harvested_once(crawl, pages):
+def test_copies_are_harvested_once(crawl, pages):
     copies = [f"http://a.test/?sid={i}" for i in range(3)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*copies))
     for url in copies:
@@ -216,7 +216,7 @@ def test_unreadable_pack_is_one_clear_line(scrapy, tmp_path):
     assert process.stderr.count("\n") == 1
 
 
-def test_port_in_use_is_one_clear_line(scrapy, pages):
+def test_taken_port_is_one_line(scrapy, pages):
     arguments = ("-s", "TRES_WEB=synthetic", "-s", f"TRES_WEB_PORT={pages.port}")
     process = scrapy("crawl", "tres", "-a", "topic=food", *arguments, "--nolog")
     assert process.returncode != 0
@@ -226,7 +226,7 @@ def test_port_in_use_is_one_clear_line(scrapy, pages):
 
 
 @pytest.mark.parametrize("seed", ["http://a.test/missing", "http://no-such-host.invalid/"])
-def test_seed_without_a_page_fails_with_one_clear_line(crawl, tmp_path, pages, seed):
+def test_dead_seed_is_one_line(crawl, tmp_path, pages, seed):
     served = pages if "a.test" in seed else None
     process, items = crawl("-a", f"seed={seed}", pages=served)
     assert process.returncode == 1
@@ -266,7 +266,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
         ("ache", "judges pages by the pack 'food-svm', which is not in models/"),
     ],
 )
-def test_policy_that_lacks_something_says_so_in_one_line(crawl, tmp_path, policy, reason):
+def test_incomplete_policy_is_one_line(crawl, tmp_path, policy, reason):
     models = tmp_path / "models"
     models.mkdir()
     packs = ["food", "vectors"] + ["food-svm"] * (policy == "seedfinder")

@@ -43,13 +43,13 @@ def test_a_list_holds_urls_only(tmp_path: Path) -> None:
     assert read_urls(tmp_path) == read_urls(tmp_path / "missing.txt") == []
 
 
-def test_a_list_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_list_may_begin_with_mark(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("http://a.org/1\n", encoding="utf-8-sig")
     assert read_urls(tmp_path / "list.txt") == ["http://a.org/1"]
 
 
 @pytest.mark.parametrize("lines", ["http://a.org\nb.org/x\nc.org", "# food\nb.org/x\nhttp://a.org"])
-def test_a_line_that_is_no_url_does_not_turn_a_list_into_prose(tmp_path: Path, lines: str) -> None:
+def test_bad_line_keeps_the_list(tmp_path: Path, lines: str) -> None:
     (tmp_path / "list.txt").write_text(lines)
     with pytest.raises(ValueError, match=r"list.txt, line 2: 'b.org/x' must be an http\(s\) URL"):
         fetch_lists([str(tmp_path / "list.txt")], Settings())
@@ -58,19 +58,19 @@ def test_a_line_that_is_no_url_does_not_turn_a_list_into_prose(tmp_path: Path, l
 @pytest.mark.parametrize(
     ("text", "match"), [("milk", "line 1: 'milk'"), ("# none", "at least one")]
 )
-def test_a_file_named_urls_must_be_a_list(tmp_path: Path, text: str, match: str) -> None:
+def test_urls_file_must_be_list(tmp_path: Path, text: str, match: str) -> None:
     (tmp_path / "list.urls").write_text(text)
     with pytest.raises(ValueError, match=match):
         read_urls(tmp_path / "list.urls")
 
 
-def test_what_is_no_list_is_left_alone(tmp_path: Path) -> None:
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("milk")
     selections = [str(tmp_path), str(tmp_path / "text.txt"), "pages.jsonl:label=food"]
     assert fetch_lists(selections, Settings()) == selections
 
 
-def test_pages_are_fetched_once_and_failures_named(tmp_path: Path, pages, fetch) -> None:
+def test_pages_once_and_failures_named(tmp_path: Path, pages, fetch) -> None:
     pages.add("http://a.org/1", "<p>caf\u00e9")
     pages.add("http://a.org/2", "<p>milk")
     pages.add("http://a.org/private", "<p>secret")
@@ -100,7 +100,7 @@ def test_pages_are_fetched_once_and_failures_named(tmp_path: Path, pages, fetch)
     assert [str(fault) for fault in census.faults] == ["http://a.org/gone: HTTP 404"]
 
 
-def test_a_second_run_fetches_what_is_missing(tmp_path: Path, pages, fetch) -> None:
+def test_second_run_fetches_missing_pages(tmp_path: Path, pages, fetch) -> None:
     pages.add("http://a.org/2", "<p>milk")
     path, file = tmp_path / "list.txt", tmp_path / "list.fetched.jsonl"
     path.write_text("http://a.org/1\nhttp://a.org/2\n")
@@ -113,7 +113,7 @@ def test_a_second_run_fetches_what_is_missing(tmp_path: Path, pages, fetch) -> N
     assert fetch_lists([str(path)], Settings()) == [str(file)]
 
 
-def test_robots_txt_is_waited_for_by_every_request(tmp_path: Path, pages, fetch) -> None:
+def test_every_request_awaits_robots(tmp_path: Path, pages, fetch) -> None:
     urls = [f"http://a.org/private/{number}" for number in range(8)]
     for url in urls:
         pages.add(url, "<p>secret")

@@ -28,39 +28,39 @@ def urls(hits):
     return [hit.url.removeprefix("http://a.test") for hit in hits]
 
 
-def test_records_are_what_the_empty_answer_does_not_have(reader):
+def test_records_differ_from_empty_answer(reader):
     html = page(f"<ol>{hit(1)}{hit(2)}</ol>", guide=7)
     assert urls(reader.read(html, SEARCH + "brie")) == ["/r/1", "/r/2"]
 
 
-def test_an_answer_without_results_has_no_records(reader):
+def test_empty_answer_has_no_records(reader):
     assert reader.read(page("<p>Nothing found</p>", guide=30), SEARCH + "x") == []
 
 
-def test_links_beside_each_record_are_told_apart_by_coming_again(reader):
+def test_repeated_side_links_are_dropped(reader):
     rows = [
         hit(n, f"<p class=by><a href='/author/{n % 2}'>A very long name</a></p>") for n in range(6)
     ]
     assert urls(reader.read(page("".join(rows)), SEARCH + "a")) == [f"/r/{n}" for n in range(6)]
 
 
-def test_sorting_facets_and_paging_lead_to_the_search_box_and_are_no_records(reader):
+def test_facets_and_paging_are_dropped(reader):
     steps = "".join(f"<a href='/find?q=a&sort={s}'>by {s}</a>" for s in "abcdefgh")
     assert urls(reader.read(page(hit(1) + steps), SEARCH + "a")) == ["/r/1"]
 
 
-def test_links_to_other_sites_are_no_records(reader):
+def test_foreign_links_are_no_records(reader):
     assert reader.read(page("<a href='http://ads.test/1'>Buy</a>"), SEARCH + "a") == []
 
 
-def test_popular_records_on_the_empty_answer_hide_no_others():
+def test_popular_records_hide_no_others():
     reader = ResultReader("a.test/find")
     reader.learn_empty(page(hit(90) + hit(91)), SEARCH + "qxzj")
     assert urls(reader.read(page(hit(1) + hit(90)), SEARCH + "a")) == ["/r/1"]
     assert reader.read(page(hit(90) + hit(91)), SEARCH + "b") == []
 
 
-def test_keywords_stand_where_they_stand_and_belong_to_their_own_record(reader):
+def test_keywords_belong_to_their_record(reader):
     first, second = reader.read(page(f"<ol>{hit(1)}{hit(2)}</ol>"), SEARCH + "brie")
     assert first.anchor == "Record 1"
     assert [(t.word, t.place, t.kind) for t in first.tokens] == [
@@ -89,7 +89,7 @@ def test_next_page(reader, steps, following):
 
 
 @pytest.mark.parametrize("host", ["library.test", "archive.test", "museum.test"])
-def test_every_record_of_a_deep_site_is_read_in_order(host):
+def test_deep_site_is_read_in_order(host):
     web, kind = DeepWeb("food"), SITES[host]
     reader = ResultReader(f"{host}{kind.action}")
 

@@ -51,7 +51,7 @@ def test_json_ld_search_action(data):
         script([[[]], None, 3, {"@type": "SearchAction"}]),
     ],
 )
-def test_what_is_no_usable_search_action_is_none(html):
+def test_unusable_search_action_is_ignored(html):
     assert find_interface(html, HOME) is None
 
 
@@ -69,7 +69,7 @@ def test_opensearch_description_is_named_and_read():
     assert read_description(posted, HOME) is None
 
 
-def test_form_sends_hidden_checked_and_selected_fields():
+def test_form_sends_preset_fields():
     html = """<form action="find?old=1" role="search"><input name="query">
         <input type="hidden" name="lang" value="en"><input type="checkbox" name="a" value="1">
         <input type="checkbox" name="b" value="2" checked>
@@ -94,12 +94,12 @@ def test_form_sends_hidden_checked_and_selected_fields():
         '<form action="mailto:a@a.test"><input type="search" name="q"></form>',
     ],
 )
-def test_forms_that_are_no_search_box_are_left_alone(form):
+def test_other_forms_are_ignored(form):
     assert find_interface(form, HOME) is None
     assert find_interface(form + PLAIN, HOME).action == "a.test/find"
 
 
-def test_a_box_that_is_asked_by_get_goes_before_one_that_is_posted():
+def test_get_box_beats_post_box():
     posted = PLAIN.replace("<form", '<form method="post" role="search"').replace("/find", "/post")
     assert find_interface(posted, HOME) == Interface(
         POST, "http://a.test/post", "q={query}", "form"

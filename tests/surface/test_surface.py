@@ -62,7 +62,7 @@ def database():
 
 
 @given(st.lists(st.lists(st.lists(tokens, max_size=5), max_size=4), max_size=4))
-def test_counts_are_those_of_a_plain_loop(batches):
+def test_counts_equal_plain_loop(batches):
     acquired = Acquired()
     for batch in batches:
         acquired.add(batch)
@@ -81,7 +81,7 @@ def test_counts_are_those_of_a_plain_loop(batches):
         assert verbs[word] in kinds
 
 
-def test_places_beyond_the_last_count_as_the_last():
+def test_far_places_count_as_last():
     acquired = Acquired()
     acquired.add([[token("a", f"p{i}") for i in range(MOST_PLACES + 5)]])
     assert acquired.places[0].tolist() == [1] * (MOST_PLACES - 1) + [6]
@@ -98,21 +98,21 @@ def test_room_is_made_for_many_keywords():
 # Features and kappa
 
 
-def test_residual_idf_tells_words_that_come_in_bursts():
+def test_residual_idf_finds_bursty_words():
     acquired = acquired_of("burst burst burst burst", "even", "even", "even", "even", "x", "y")
     statistical = statistical_features(acquired, np.arange(2)).numeric
     assert acquired.tf.tolist()[:2] == [4, 4]
     assert statistical[0, 2] > statistical[1, 2]
 
 
-def test_features_are_shares_that_compare_across_steps():
+def test_features_are_comparable_shares():
     small, large = acquired_of(*["a b", "b"]), acquired_of(*["a b", "b"] * 50)
     first, later = (features(acquired, np.arange(2)) for acquired in (small, large))
     assert first.numeric == pytest.approx(later.numeric)
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99))
-def test_kappa_is_a_gaussian_normalised_over_the_executed(n, m, seed):
+def test_kappa_is_normalised_gaussian(n, m, seed):
     random = np.random.default_rng(seed)
     left, right = (Features(random.random((k, 3)), random.integers(0, 2, (k, 2))) for k in (n, m))
     kappa = kernel(left, right)
@@ -136,7 +136,7 @@ def test_eq_5_and_6():
 
 
 @given(st.integers(2, 7), st.integers(0, 999), st.floats(0.1, 1))
-def test_eq_7_is_the_maximum_over_all_other_keywords(n, seed, gamma):
+def test_eq_7_excludes_own_keyword(n, seed, gamma):
     random = np.random.default_rng(seed)
     total, acquired = 1000.0, int(random.integers(1, 1000))
     df = random.integers(0, 200, n)
@@ -153,7 +153,7 @@ def test_eq_7_is_the_maximum_over_all_other_keywords(n, seed, gamma):
     assert q_values(r, df, acquired, total, gamma) == pytest.approx(expected)
 
 
-def test_looking_ahead_ranks_as_not_looking_but_for_the_largest_response():
+def test_lookahead_rarely_changes_ranking():
     """The consequence of Eq. 7: dQ/dr > 0 whatever the keyword, so that h = 1 gains nothing."""
     random = np.random.default_rng(1)
     df = random.integers(0, 100, 50)
@@ -163,7 +163,7 @@ def test_looking_ahead_ranks_as_not_looking_but_for_the_largest_response():
     assert np.argsort(q[others]).tolist() == np.argsort(r[others]).tolist()
 
 
-def test_a_single_keyword_has_nothing_to_look_ahead_to():
+def test_single_keyword_has_no_lookahead():
     assert q_values(np.array([0.1]), np.array([3]), 10, 100).tolist() == [0.1]
 
 
@@ -185,7 +185,7 @@ def asked(database, search, selector, queries=25):
     return words
 
 
-def test_rl_with_zipf_s_sizes_and_no_look_ahead_is_zipf(database):
+def test_rl_reduces_to_zipf(database):
     """The first degeneration that the paper names."""
 
     class Sized(Zipf):
@@ -198,7 +198,7 @@ def test_rl_with_zipf_s_sizes_and_no_look_ahead_is_zipf(database):
     assert asked(database, TITLES_ONLY, Sized()) == asked(database, TITLES_ONLY, Zipf())
 
 
-def test_rl_that_takes_df_for_the_size_and_ignores_what_is_acquired_is_gf(database):
+def test_rl_reduces_to_gf(database):
     """The second: R^ := DF, and DF left out of Eq. 6."""
 
     class Frequent(GenericFrequency):
@@ -210,7 +210,7 @@ def test_rl_that_takes_df_for_the_size_and_ignores_what_is_acquired_is_gf(databa
     assert frequent == asked(database, TITLES_ONLY, GenericFrequency())
 
 
-def test_yield_ratio_is_what_alike_keywords_brought_per_expected_hit():
+def test_yield_ratio_learns_from_alike():
     acquired = acquired_of(*["a b"] * 2, *["b"] * 6)
     alike = type("Alike", (YieldRatio,), {})(describe=lambda acquired, n: Features(
         np.zeros((len(n), 6)), np.zeros((len(n), 2), np.int64)
@@ -220,7 +220,7 @@ def test_yield_ratio_is_what_alike_keywords_brought_per_expected_hit():
     assert values == pytest.approx([0.25 * (300 + 100) / 2, 1.0 * (300 + 100) / 2], rel=1e-5)
 
 
-def test_yield_ratio_with_a_known_total_corrects_for_what_was_known():
+def test_known_total_corrects_yield():
     acquired = acquired_of(*["a b"] * 2, *["b"] * 6)
     constant = Features(np.zeros((2, 6)), np.zeros((2, 2), np.int64))
     selector = YieldRatio(lambda *_: 100.0, cap=20, ahead=False, describe=lambda *_: constant)
@@ -233,7 +233,7 @@ def test_yield_ratio_with_a_known_total_corrects_for_what_was_known():
     st.lists(st.lists(st.lists(tokens, max_size=5), max_size=3), min_size=1, max_size=4),
     st.randoms(use_true_random=False),
 )
-def test_recaptures_are_those_of_a_plain_loop(batches, random):
+def test_recaptures_equal_plain_loop(batches, random):
     acquired, times, tried, hits = Acquired(), [], Counter(), Counter()
     records = []
     for batch in batches:
@@ -261,7 +261,7 @@ def test_recaptures_are_those_of_a_plain_loop(batches, random):
         assert pytest.approx((hits[place] + mean) / (tried[place] + 1)) in rates
 
 
-def test_where_keywords_are_found_is_learnt_from_the_known_records_that_come_again():
+def test_keyword_places_are_learnt():
     recaptures = Recaptures(places=2)
     for _ in range(50):
         recaptures.add(np.array([0, 1]), np.array([0, 1]))  # one in the title, one in the body
@@ -275,7 +275,7 @@ def test_where_keywords_are_found_is_learnt_from_the_known_records_that_come_aga
     assert expected[0] > 15 * expected[1]
 
 
-def test_what_comes_again_and_again_promises_less():
+def test_repeated_records_promise_less():
     """Good and Turing: the share that is unknown is that of the captures that are single."""
     singles = np.array([[50.0], [0.0]])
     seen = Sightings(
@@ -289,7 +289,7 @@ def test_what_comes_again_and_again_promises_less():
     assert unknown.tolist() == pytest.approx([60 / 70, 10 / 170])
 
 
-def test_recapture_selector_weighs_promises_by_what_alike_ones_brought():
+def test_recapture_weighs_past_promises():
     acquired = acquired_of(*["a b"] * 2, *["b"] * 6)
     every = np.array([[9.0, 4.0]])
     first, second = (
@@ -306,7 +306,7 @@ def test_recapture_selector_weighs_promises_by_what_alike_ones_brought():
     assert values == pytest.approx(own * scale, rel=0.01)
 
 
-def test_literal_reading_recomputes_the_features_of_the_executed():
+def test_literal_reading_recomputes_features():
     """Executed full-text queries then have DF = |R| and teach that nothing new is to be had."""
     selector = Paper(lambda *_: 1000.0, ahead=False)
     surfacing = Surfacing(selector, ["a"])
@@ -327,7 +327,7 @@ def test_every_selector_values_each_candidate(name):
     assert surfacing.next() in {"a", "b", "c"}
 
 
-def test_zipf_recovers_a_law_and_keeps_the_fit_where_there_is_none():
+def test_zipf_fit_recovers_law():
     zipf, ranks = Zipf(), np.array([1.0, 5, 20, 80, 300])
     zipf._fit(ranks, 900 * (ranks + 10) ** -0.8)
     assert np.exp(zipf.law[0]) == pytest.approx(900, rel=0.01)
@@ -337,7 +337,7 @@ def test_zipf_recovers_a_law_and_keeps_the_fit_where_there_is_none():
     assert zipf.law is before
 
 
-def test_recapture_estimates_the_size_of_a_database():
+def test_recapture_estimates_database_size():
     random, known, trials = np.random.default_rng(0), set(), []
     for _ in range(60):
         drawn = set(random.choice(1000, 50, replace=False).tolist())
@@ -355,7 +355,7 @@ def test_random_is_drawn_from_its_seed(database):
 # The crawl of one database
 
 
-def test_seeds_come_first_and_no_keyword_twice():
+def test_seeds_first_no_repeats():
     surfacing = Surfacing(GenericFrequency(), ["x", "y", "x"])
     assert surfacing.next() == "x"
     surfacing.book("x", [[token("x"), token("often")], [token("often"), token("rare")]])
@@ -369,7 +369,7 @@ def test_seeds_come_first_and_no_keyword_twice():
     assert surfacing.ended == NO_KEYWORD
 
 
-def test_seeds_beyond_the_first_are_asked_when_no_word_is_left():
+def test_later_seeds_are_last_resort():
     surfacing = Surfacing(GenericFrequency(), ["x", "y", "word"], first=1)
     assert surfacing.next() == "x"
     surfacing.book("x", [[token("word")]])
@@ -380,7 +380,7 @@ def test_seeds_beyond_the_first_are_asked_when_no_word_is_left():
     assert surfacing.next() is None
 
 
-def test_rare_words_are_candidates_only_where_there_are_no_others():
+def test_rare_words_are_last_resort():
     surfacing = Surfacing(GenericFrequency(), ["x"], min_df=2)
     surfacing.next()
     surfacing.book("x", [[token("twice"), token("once")], [token("twice")]])
@@ -400,7 +400,7 @@ def test_it_ends_with_its_budget():
     assert surfacing.ended == BUDGET
 
 
-def test_it_ends_when_ten_queries_have_brought_too_little():
+def test_ten_poor_queries_end_it():
     surfacing = Surfacing(GenericFrequency(), [f"s{i}" for i in range(20)], min_yield=1)
     counts = [5] + [1] * 5 + [0] * 14
     for i in range(20):
@@ -412,7 +412,7 @@ def test_it_ends_when_ten_queries_have_brought_too_little():
     assert i == 11  # the first ten queries brought ten records, the ten after the first five
 
 
-def test_features_are_frozen_at_the_moment_of_issue():
+def test_features_freeze_at_issue():
     surfacing = Surfacing(GenericFrequency(), ["x", "y"])
     surfacing.next()
     surfacing.book("x", [[token("y")], [token("z")], [token("z")]])
@@ -427,7 +427,7 @@ def test_features_are_frozen_at_the_moment_of_issue():
 # The simulated database
 
 
-def test_a_search_returns_the_records_that_hold_the_keyword_capped_by_one_rank(database):
+def test_search_is_capped_by_rank(database):
     titles = database.index(Search(full_text=False, cap=None))
     capped = database.index(Search(full_text=False, cap=10))
     word = max(titles, key=lambda word: len(titles[word]))
@@ -442,12 +442,12 @@ def test_a_search_returns_the_records_that_hold_the_keyword_capped_by_one_rank(d
     assert "category0" in database.index(FULL_TEXT)
 
 
-def test_the_same_seed_makes_the_same_database():
+def test_database_follows_its_seed():
     one, again, other = (SimulatedDatabase(seed, records=50) for seed in (3, 3, 4))
     assert one.records == again.records != other.records
 
 
-def test_yield_ratio_beats_its_rivals_where_only_titles_are_searched():
+def test_yield_ratio_wins_on_titles():
     """The claim of the paper in half the queries: benchmarks/surface.py has the whole."""
     database = SimulatedDatabase(0)
     answers = database.index(Search(full_text=False, cap=100))
@@ -467,7 +467,7 @@ def test_yield_ratio_beats_its_rivals_where_only_titles_are_searched():
     assert found["ratio"] > 3 * max(found["zipf"], found["random"])
 
 
-def test_an_outcome_counts_requests_and_empty_answers(database):
+def test_outcome_counts_empty_answers(database):
     answers = database.index(TITLES_ONLY)
     outcome = surface(database, answers, Random(0), 30)
     pages = outcome.requests - outcome.acquired[-1]

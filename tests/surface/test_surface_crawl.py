@@ -12,7 +12,7 @@ def surface(scrapy, *arguments, **options):
     )
 
 
-def test_records_behind_a_search_box_join_the_frontier_and_are_judged(scrapy, tmp_path):
+def test_found_records_join_frontier(scrapy, tmp_path):
     output, log = tmp_path / "pages.jsonl", tmp_path / "web.jsonl"
     process = surface(
         scrapy,
@@ -65,14 +65,14 @@ def test_links_of_records_alone_are_listed(scrapy, tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(scrapy, arguments, said):
+def test_surface_error_is_one_line(scrapy, arguments, said):
     process = surface(scrapy, "-a", "seed=http://library.test/", *arguments)
     assert process.returncode == 1
     assert said in process.stderr.splitlines()[-1]
     assert "Traceback" not in process.stderr
 
 
-def test_a_site_without_a_search_box_is_a_failure(scrapy, pages, tmp_path):
+def test_missing_search_box_fails(scrapy, pages, tmp_path):
     pages.add("http://a.test/", "<title>Soup</title><p>Soup with onions, butter and bread.</p>")
     process = surface(
         scrapy, "-a", "seed=http://a.test/", "-a", f"output={tmp_path / 'o.jsonl'}", pages=pages

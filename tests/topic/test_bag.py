@@ -26,7 +26,7 @@ def examples(count: int = 60) -> list[Example]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_logit_is_the_decision_of_the_fitted_model(kind: str) -> None:
+def test_logit_equals_fitted_model(kind: str) -> None:
     """Inference here against scikit-learn's own pipeline of the same steps."""
     made = examples()
     tfidf = kind == "tfidf"
@@ -48,7 +48,7 @@ def test_the_logit_is_the_decision_of_the_fitted_model(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_contributions_and_bias_sum_to_the_logit(kind: str) -> None:
+def test_contributions_sum_to_logit(kind: str) -> None:
     model = fit_bag(kind, examples())
     text = Text(["cheese", "river", "disk", "cheese", "unknown"])
     added = model.contributions(text)
@@ -57,14 +57,14 @@ def test_contributions_and_bias_sum_to_the_logit(kind: str) -> None:
     assert model.bias + sum(added.values()) == pytest.approx(model.logits([text])[0])
 
 
-def test_a_text_without_known_words_has_the_bias() -> None:
+def test_unknown_words_give_bias() -> None:
     model = fit_bag("tfidf", examples())
     assert model.logits([Text([]), Text(["unknown"])]).tolist() == [model.bias] * 2
     assert model.logits([]).shape == (0,)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sizes_and_tensors_build_the_model_again(kind: str) -> None:
+def test_bag_survives_sizes_and_tensors(kind: str) -> None:
     model = fit_bag(kind, examples())
     again = BagOfWords.of({"kind": kind} | model.sizes(), model.tensors())
     texts = [e.text for e in examples()]
@@ -89,16 +89,14 @@ def test_weights_of_other_words_are_refused() -> None:
         ({"weights": torch.tensor([[1, 1], [1, torch.nan]])}, "weights nan"),
     ],
 )
-def test_tensors_that_are_no_model_are_refused(
-    damage: dict[str, torch.Tensor], reason: str
-) -> None:
+def test_bad_tensors_are_refused(damage: dict[str, torch.Tensor], reason: str) -> None:
     model = BagOfWords("svm", ["wine", "disk"], np.ones((2, 2), dtype=np.float32), 0.0)
     with pytest.raises(ValueError, match=reason):
         BagOfWords.of({"kind": "svm"} | model.sizes(), dict(model.tensors()) | damage)
 
 
 @pytest.mark.parametrize("bias", [np.inf, np.nan, 1e300, 10**400])
-def test_a_bias_that_gives_no_probability_is_refused(bias: float) -> None:
+def test_useless_bias_is_refused(bias: float) -> None:
     model = BagOfWords("svm", ["wine"], np.ones((2, 1), dtype=np.float32), 0.0)
     with pytest.raises(ValueError, match=r"bias .* must be a finite number"):
         BagOfWords.of({"kind": "svm", "words": 1, "bias": bias}, model.tensors())

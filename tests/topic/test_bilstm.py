@@ -45,12 +45,12 @@ def texts_of(*lengths: int) -> list[Text]:
     return [Text([WORDS[row] for row in rng.integers(1, 6, size=n)]) for n in lengths]
 
 
-def test_encoding_drops_stop_words_and_unknown_words() -> None:
+def test_encoding_drops_unknown_words() -> None:
     vectors = make_classifier().vectors
     assert encode(["the", "wine", "unknown", "cheese"], vectors).tolist() == [2, 1]
 
 
-def test_the_first_300_known_words_are_read() -> None:
+def test_first_300_words_are_read() -> None:
     """P 3.3: L = 300; the wide part reads on."""
     words = ["unknown", "the"] * 100 + ["disk"] * 299 + ["goal"]
     texts = [Text(words), Text([*words, "wine"])]
@@ -60,7 +60,7 @@ def test_the_first_300_known_words_are_read() -> None:
     assert abs(short - long) > 1e-3
 
 
-def test_the_network_is_a_bilstm_with_masked_mean_pooling() -> None:
+def test_network_equals_plain_bilstm() -> None:
     """P 3.3: both directions of each text alone, without padding, averaged over its tokens."""
     network = make_classifier().network
     both = nn.LSTM(5, 4, batch_first=True, bidirectional=True)
@@ -76,7 +76,7 @@ def test_the_network_is_a_bilstm_with_masked_mean_pooling() -> None:
     assert torch.allclose(scores, expected[:, 1] - expected[:, 0], atol=1e-6)
 
 
-def test_the_keyword_inputs_are_counts_density_phrase_and_url() -> None:
+def test_keyword_inputs_are_counts() -> None:
     """P1 3.4: EK_i says that i keywords or more are found; LK is density, phrase, URL."""
     text = Text(["cheese", "disk", "slow", "food"], "https://wine.example.org/")
     assert evidence(text, KEYWORDS, 4).tolist() == [1, 1, 0, 0, 0.5, 1, 1]
@@ -90,7 +90,7 @@ def test_keywords_change_what_a_kwbilstm_says() -> None:
     assert plain != linked
 
 
-def test_the_wide_part_adds_weighted_words_of_one_length() -> None:
+def test_wide_part_adds_word_weights() -> None:
     wide, deep = make_classifier("widebilstm"), make_classifier()
     deep.network.load_state_dict(
         {k: v for k, v in wide.network.state_dict().items() if k in deep.network.state_dict()}
@@ -104,7 +104,7 @@ def test_the_wide_part_adds_weighted_words_of_one_length() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_scores_alike_alone_and_among_others(kind: str) -> None:
+def test_batch_does_not_change_score(kind: str) -> None:
     classifier = make_classifier(kind)
     texts = texts_of(1, 300, 8, 2, 0, 33, 9, 150)
     together = classifier.logits(texts)
@@ -114,7 +114,7 @@ def test_a_text_scores_alike_alone_and_among_others(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sizes_and_tensors_build_the_model_again(kind: str) -> None:
+def test_bilstm_survives_sizes_and_tensors(kind: str) -> None:
     classifier = make_classifier(kind)
     facts = {"kind": classifier.kind} | classifier.sizes()
     again = BiLstm.of(facts, classifier.tensors(), classifier.vectors, KEYWORDS)
@@ -122,7 +122,7 @@ def test_sizes_and_tensors_build_the_model_again(kind: str) -> None:
     assert again.logits(texts_of(5, 40)).tolist() == classifier.logits(texts_of(5, 40)).tolist()
 
 
-def test_a_text_without_known_words_is_blank() -> None:
+def test_text_without_words_is_blank() -> None:
     logits = make_classifier().logits([Text([]), Text(["unknown"]), Text(["cheese"])])
     assert logits[:2].tolist() == [BLANK_LOGIT] * 2
     assert logits[2] != BLANK_LOGIT
@@ -155,21 +155,21 @@ def test_contributions_follow_the_words(kind: str) -> None:
 
 
 @given(st.lists(st.integers(0, 300), max_size=2 * BATCH_SIZE))
-def test_buckets_hold_every_text_with_words_once(lengths: list[int]) -> None:
+def test_buckets_hold_every_text(lengths: list[int]) -> None:
     batches = list(buckets(lengths))
     rows = np.concatenate([np.empty(0, np.int64), *batches]).tolist()
     assert sorted(rows) == [row for row, length in enumerate(lengths) if length]
     assert all(0 < len(batch) <= BATCH_SIZE for batch in batches)
 
 
-def test_anchors_are_not_padded_to_the_length_of_pages() -> None:
+def test_anchors_need_little_padding() -> None:
     batches = [rows.tolist() for rows in buckets([300, 2, 8, 290, 1])]
     assert batches == [[4, 1, 2], [3, 0]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beside", [0, 1, 2, 5, 30])
-def test_what_is_judged_beside_a_short_text_does_not_matter(kind: str, beside: int) -> None:
+def test_short_neighbour_does_not_matter(kind: str, beside: int) -> None:
     """A crawl meets its anchors in other company than the same crawl in another process."""
     classifier = make_classifier(kind)
     text, *others = texts_of(4, *range(1, 31))

@@ -15,7 +15,7 @@ def mcc(true: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.corrcoef(true, predicted)[0, 1])
 
 
-def test_calibration_finds_the_odds_that_made_the_labels() -> None:
+def test_calibration_recovers_the_odds() -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, 20_000)
     true = rng.random(20_000) < sigmoid(3 * logits - 1)
@@ -25,7 +25,7 @@ def test_calibration_finds_the_odds_that_made_the_labels() -> None:
     assert true[chosen].mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_probabilities_are_the_sigmoid_of_the_log_odds() -> None:
+def test_probability_is_sigmoid() -> None:
     scaling = Calibration(2.0, -1.0)
     assert scaling.log_odds(np.array([0.5]))[0] == 0
     assert scaling.probabilities(np.array([0.5, -1e9, 1e9])).tolist() == [0.5, 0, 1]
@@ -47,6 +47,6 @@ def test_no_threshold_has_a_better_mcc(pairs: list[tuple[bool, float]]) -> None:
     assert mcc(true, values >= found.value) >= found.mcc - PLATEAU - 1e-9
 
 
-def test_the_threshold_lies_in_the_middle_of_equal_ones() -> None:
+def test_threshold_is_middle_of_ties() -> None:
     true = np.array([False, False, True, True])
     assert best_threshold(true, np.array([-3.0, -1.0, 5.0, 7.0])) == pytest.approx((2.0, 1.0))

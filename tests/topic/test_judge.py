@@ -46,7 +46,7 @@ def judge(pack):
     judge.close()
 
 
-def test_pages_that_wait_are_judged_together_in_another_thread(pack, judge):
+def test_waiting_pages_are_judged_together(pack, judge):
     first = judge.submit("<p>good</p>", "http://a.test/")
     pack.started.wait(10)
     waiting = [judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("good", "poor")]
@@ -60,7 +60,7 @@ def test_pages_that_wait_are_judged_together_in_another_thread(pack, judge):
     assert pack.threads == {"tres-judge"}
 
 
-def test_bad_page_costs_no_other_page_its_verdict(pack, judge):
+def test_bad_page_spares_the_others(pack, judge):
     first = judge.submit("<p>good</p>", "http://a.test/")
     pack.started.wait(10)
     bad, good = (judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("bad", "good"))
@@ -71,7 +71,7 @@ def test_bad_page_costs_no_other_page_its_verdict(pack, judge):
         bad.result(10)
 
 
-def test_verdict_that_nobody_wants_any_more_harms_nobody(pack, judge):
+def test_unwanted_verdict_does_no_harm(pack, judge):
     first = judge.submit("<p>good</p>", "http://a.test/")
     pack.started.wait(10)
     unwanted, good = (judge.submit("<p>good</p>", f"http://{i}.test/") for i in range(2))

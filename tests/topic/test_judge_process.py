@@ -57,7 +57,7 @@ def asked(worker, *texts):
     return worker([Source(text, "http://a.test/") for text in texts])
 
 
-def test_verdicts_are_those_of_the_model_in_this_process():
+def test_process_gives_same_verdicts():
     pack = Pack.load(FOOD)
     with closing(Worker(Task(FOOD, LIMITS))) as worker:
         worker.wait()
@@ -70,7 +70,7 @@ def test_verdicts_are_those_of_the_model_in_this_process():
         np.testing.assert_array_equal(judgement.actions, own.judgement.actions)
 
 
-def test_page_that_ends_the_process_costs_no_other_page_its_verdict():
+def test_fatal_page_spares_the_others():
     with odd() as worker, closing(Judge(None, worker)) as judge:
         futures = [judge.submit(text, "http://a.test/") for text in ("a", "crash", "b", "c")]
         with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
@@ -78,27 +78,27 @@ def test_page_that_ends_the_process_costs_no_other_page_its_verdict():
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
 
 
-def test_page_that_takes_too_long_is_given_up():
+def test_slow_page_is_given_up():
     with odd(patience=0.3) as worker:
         with pytest.raises(PageError, match=r"took more than 0\.3 s"):
             asked(worker, "sleep")
         assert asked(worker, "a") == ["A"]
 
 
-def test_error_of_a_page_is_told_and_ends_nothing():
+def test_page_error_ends_nothing():
     with odd() as worker:
         with pytest.raises(PageError, match=r"^ValueError: no such page$"):
             asked(worker, "raise")
         assert asked(worker, "print", "a") == ["PRINT", "A"]
 
 
-def test_no_more_of_a_page_is_sent_than_is_read():
+def test_long_page_is_cut_before_sending():
     with closing(Worker(Odd(FOOD, ReadingLimits(html=3)))) as worker:
         worker.wait()
         assert asked(worker, "abcdef") == ["ABC"]
 
 
-def test_process_that_does_not_start_is_told_in_one_line():
+def test_failed_start_is_one_line():
     with closing(Worker(Odd(FOOD, LIMITS, threads=0))) as worker:
         with pytest.raises(WorkerError, match=r"does not start \(exit status 3\)"):
             worker.wait()

@@ -22,12 +22,12 @@ FOOD = KeywordSet(["cheese", "Wine", "meat"], ["Slow food", "jell-o"])
 @pytest.mark.parametrize(
     "text", ["The best CHEESE.", "wine", "on slow, FOOD culture", "Jell-O salad", "meat/fish"]
 )
-def test_a_text_with_a_keyword_or_phrase_is_found(text: str) -> None:
+def test_keyword_or_phrase_is_found(text: str) -> None:
     assert FOOD.in_text(text)
 
 
 @pytest.mark.parametrize("text", ["", "cheeses", "swine", "slow cooked food", "yellow foods", "12"])
-def test_a_text_without_whole_keywords_is_not_found(text: str) -> None:
+def test_partial_keyword_is_not_found(text: str) -> None:
     assert not FOOD.in_text(text)
 
 
@@ -41,7 +41,7 @@ def test_a_text_without_whole_keywords_is_not_found(text: str) -> None:
         "https://example.org/slow_food",
     ],
 )
-def test_a_keyword_in_host_or_path_is_found(url: str) -> None:
+def test_keyword_in_url_is_found(url: str) -> None:
     assert FOOD.in_url(url)
 
 
@@ -54,7 +54,7 @@ def test_a_keyword_in_host_or_path_is_found(url: str) -> None:
         "http://[bad/cheese",
     ],
 )
-def test_a_keyword_elsewhere_or_a_short_one_inside_a_word_is_not_found(url: str) -> None:
+def test_short_keyword_inside_word_is_ignored(url: str) -> None:
     assert not FOOD.in_url(url)
 
 
@@ -65,7 +65,7 @@ def test_lines_are_words_or_phrases() -> None:
 
 
 @pytest.mark.parametrize("line", ["---", "2024", "_"])
-def test_a_line_without_letters_is_refused_by_name(line: str) -> None:
+def test_line_without_letters_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=f"keyword '{line}' must hold letters"):
         KeywordSet.parse(["cheese", line])
 
@@ -75,16 +75,14 @@ def test_no_lines_are_no_keywords() -> None:
         KeywordSet.parse(["", "# cheese"])
 
 
-def test_a_phrase_without_letters_stands_in_no_text() -> None:
+def test_phrase_without_letters_never_matches() -> None:
     keywords = KeywordSet(["cheese"], ["---"])
     assert not keywords.in_text("")
     assert not keywords.in_text("--- 2024")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_a_file_of_keywords_may_hold_comments_and_a_byte_order_mark(
-    tmp_path: Path, encoding: str
-) -> None:
+def test_file_may_hold_comments(tmp_path: Path, encoding: str) -> None:
     lines = "K\u00e4se\n\n  # of the menu\nslow food\n"
     (tmp_path / "keywords.txt").write_text(lines, encoding=encoding)
     keywords = KeywordSet.read(tmp_path / "keywords.txt")
@@ -95,9 +93,7 @@ def test_a_file_of_keywords_may_hold_comments_and_a_byte_order_mark(
     ("content", "reason"),
     [("K\u00e4se".encode("utf-16"), "decode"), (b"cheese\n---\n", "'---'"), (b"", "no keyword")],
 )
-def test_a_file_that_holds_no_keywords_is_refused_by_name(
-    tmp_path: Path, content: bytes, reason: str
-) -> None:
+def test_file_without_keywords_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "keywords.txt").write_bytes(content)
     with pytest.raises(ValueError, match=f"'keywords.txt': .*{reason}"):
         KeywordSet.read(tmp_path / "keywords.txt")
@@ -107,7 +103,7 @@ def test_a_file_that_holds_no_keywords_is_refused_by_name(
     st.lists(st.sampled_from(PARTS)),
     st.sets(st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map(" ".join), min_size=1),
 )
-def test_found_and_count_look_at_every_place(words: list[str], entries: set[str]) -> None:
+def test_find_and_count_agree(words: list[str], entries: set[str]) -> None:
     """P1 3.4: n_kw counts words and phrases, also a keyword within a phrase."""
     keywords = KeywordSet.parse(entries)
     places = range(len(words))
@@ -118,7 +114,7 @@ def test_found_and_count_look_at_every_place(words: list[str], entries: set[str]
     assert keywords.has_phrase(words) == any(" " in name for name in found)
 
 
-def test_a_phrase_with_other_signs_is_counted_in_words_of_letters() -> None:
+def test_signs_do_not_split_phrases() -> None:
     words = tokenise("Jell-O and slow, slow FOOD")
     assert FOOD.found(words) == {"jell-o": 1, "slow food": 1}
     assert FOOD.count(words) == 2
@@ -149,18 +145,18 @@ def test_expansion_is_algorithm_1(seed: int) -> None:
     assert expanded.isdisjoint(keywords)
 
 
-def test_a_word_of_five_texts_is_frequent_however_often_one_repeats_it() -> None:
+def test_frequent_word_is_in_five_texts() -> None:
     texts = [["wine", "milk"], ["wine"], ["wine"], ["wine"], ["milk"] * 9 + ["wine"]]
     assert distinctive_words(texts) == ["wine"]
 
 
-def test_a_distinctive_word_has_four_times_the_share_in_relevant_texts() -> None:
+def test_distinctive_word_has_fourfold_share() -> None:
     relevant = [["wine", "using", "milk"]] * 8 + [[]] * 2
     others = [["milk", "using"]] * 4 + [["using"]] + [[]] * 15
     assert distinctive_words(relevant, others) == ["milk", "wine"]
 
 
-def test_stop_words_and_unknown_keywords_take_no_part() -> None:
+def test_stop_words_are_ignored() -> None:
     vectors = WordVectors(["the", "wine", "beer"], np.ones((3, 2), np.float32))
     expanded, b = expand(["wine", "beer", "missing"], ["the", "wine"], vectors)
     assert expanded == set()

@@ -81,7 +81,7 @@ def test_a_written_pack_is_loaded(directory: Path) -> None:
     assert pack.keywords.phrases == ("slow food",)
 
 
-def test_the_facts_are_toml_whatever_their_names(tmp_path: Path) -> None:
+def test_facts_are_valid_toml(tmp_path: Path) -> None:
     written = {
         "a": 'say "\u00e9\\"\x7f\n',
         "\x7f": ["\x7f"],
@@ -95,14 +95,14 @@ def test_the_facts_are_toml_whatever_their_names(tmp_path: Path) -> None:
     assert read == written | {"classifier": {"hidden": 1}}
 
 
-def test_a_name_without_a_utf8_form_is_written_as_far_as_it_has_one(tmp_path: Path) -> None:
+def test_odd_name_is_written(tmp_path: Path) -> None:
     classifier = BagOfWords("svm", ["a"], np.ones((2, 1), dtype=np.float32), 0.0)
     write_pack(tmp_path, {"classifier": {}, "caf\udce9": 1}, classifier)
     assert tomllib.loads((tmp_path / "topic.toml").read_text(encoding="utf-8"))["caf?"] == 1
 
 
 @pytest.mark.parametrize("wrong", [None, {1}])
-def test_facts_that_cannot_be_written_leave_the_old_pack(directory: Path, wrong: object) -> None:
+def test_failed_save_keeps_old_pack(directory: Path, wrong: object) -> None:
     before = {path: path.read_bytes() for path in directory.iterdir()}
     linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
     with pytest.raises(TypeError):
@@ -110,7 +110,7 @@ def test_facts_that_cannot_be_written_leave_the_old_pack(directory: Path, wrong:
     assert {path: path.read_bytes() for path in directory.iterdir()} == before
 
 
-def test_a_pack_is_not_written_through_a_link_of_a_stranger(directory: Path) -> None:
+def test_pack_does_not_follow_links(directory: Path) -> None:
     victim = directory.parents[1] / "victim"
     victim.write_text("mine")
     for name in ("topic.toml", "topic.toml.part"):
@@ -127,7 +127,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_a_kill_at_any_step_leaves_the_old_pack_or_the_new_one(
+def test_killed_save_leaves_whole_pack(
     directory: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
@@ -164,7 +164,7 @@ def test_probabilities_are_calibrated_logits(directory: Path) -> None:
     assert pack.probabilities(texts) == pytest.approx(expected)
 
 
-def test_a_linear_model_is_a_pack_too(directory: Path) -> None:
+def test_linear_model_is_a_pack(directory: Path) -> None:
     linear = BagOfWords("tfidf", ["wine", "disk"], np.eye(2, dtype=np.float32) + 1, -1.0)
     write_pack(directory, facts(directory.parent) | model(linear), linear)
     pack = Pack.load(directory)
@@ -180,7 +180,7 @@ def test_title_and_text_are_judged_together(directory: Path) -> None:
     assert both.probability == pytest.approx(text_only.probability)
 
 
-def test_pages_are_judged_alike_alone_and_together(directory: Path) -> None:
+def test_batch_does_not_change_verdict(directory: Path) -> None:
     pages = [page("disk", "wine cheese"), page(text="disk disk"), page("", "disk")]
     together = Pack.load(directory).judge(pages)
     for one, judgement in zip(pages, together, strict=True):
@@ -194,7 +194,7 @@ def test_no_pages_have_no_judgements(directory: Path) -> None:
     assert Pack.load(directory).judge([]) == []
 
 
-def test_action_features_are_keyword_in_url_in_anchor_and_probability(directory: Path) -> None:
+def test_action_features_are_three(directory: Path) -> None:
     """P 2.4.1: features 4, 5 and 6."""
     pack = Pack.load(directory)
     urls = ["https://example.org/wine", "https://example.org/", "https://cheese.example.org/"]
@@ -204,7 +204,7 @@ def test_action_features_are_keyword_in_url_in_anchor_and_probability(directory:
     assert 0 < features[0, 2] < 1
 
 
-def test_an_anchor_without_known_words_is_neutral(directory: Path) -> None:
+def test_unknown_anchor_is_neutral(directory: Path) -> None:
     features = Pack.load(directory).action_features(["https://example.org/"] * 3, ["", "??", "qqq"])
     assert features[:, 2] == pytest.approx([1 / (1 + np.exp(0.5 - 2 * BLANK_LOGIT))] * 3)
 
@@ -373,7 +373,7 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         ),
     ],
 )
-def test_a_damaged_pack_is_refused_in_one_line(
+def test_damaged_pack_is_one_line(
     directory: Path, damage: Callable[[Path], None], reason: str
 ) -> None:
     damage(directory)
@@ -395,9 +395,7 @@ def test_a_damaged_linear_pack_is_refused(directory: Path, name: str) -> None:
         Pack.load(directory)
 
 
-def test_a_network_takes_no_memory_before_its_weights_are_known_to_fit(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_weights_take_no_memory(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     devices: set[str] = set()
     monkeypatch.setattr(
         Network,
@@ -408,7 +406,7 @@ def test_a_network_takes_no_memory_before_its_weights_are_known_to_fit(
     assert devices == {"meta"}
 
 
-def test_a_stop_by_the_user_is_no_damage(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_pack_is_no_damage(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(path: Path) -> str:
         raise KeyboardInterrupt
 
@@ -417,7 +415,7 @@ def test_a_stop_by_the_user_is_no_damage(directory: Path, monkeypatch: pytest.Mo
         Pack.load(directory)
 
 
-def test_a_directory_without_a_pack_is_refused(tmp_path: Path) -> None:
+def test_missing_pack_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PackError, match=r"topic\.toml"):
         Pack.load(tmp_path / "missing")
 
@@ -431,7 +429,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("topic", TEXTS)
 @pytest.mark.parametrize("times", [1, 5])
-def test_a_shipped_pack_tells_its_topic_from_others(topic: str, times: int) -> None:
+def test_shipped_pack_knows_its_topic(topic: str, times: int) -> None:
     pages = [Page("https://example.org/", "", text * times, ()) for text in TEXTS.values()]
     pack = Pack.load(SHIPPED / topic)
     relevant = [judgement.probability >= pack.threshold for judgement in pack.judge(pages)]
@@ -446,7 +444,7 @@ def test_the_shipped_food_pack_ranks_anchors() -> None:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the articles in shared/data")
-def test_the_shipped_food_pack_finds_food_among_articles() -> None:
+def test_food_pack_finds_food() -> None:
     """A guard against a broken pack: two thirds of these articles were trained on."""
     with lzma.open(DATA / "wiki.jsonl.xz", "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines]

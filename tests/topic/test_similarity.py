@@ -7,12 +7,12 @@ from tres_scrapy.topic.vectors import WordVectors
 VECTORS = WordVectors(["cheese", "milk", "iron"], np.array([[2, 0], [1, 1], [0, 3]], dtype="f4"))
 
 
-def test_similarity_is_the_cosine_of_mean_directions():
+def test_similarity_is_mean_cosine():
     cosines = Similarity(VECTORS, ["cheese"])(["Cheese!", "milk", "iron", "the unknown", ""])
     assert cosines == pytest.approx([1, np.sqrt(0.5), 0, 0, 0])
 
 
-def test_words_of_a_text_count_alike_however_long_their_vectors_are():
+def test_vector_length_does_not_matter():
     assert Similarity(VECTORS, ["cheese"])(["cheese and iron"]) == pytest.approx([np.sqrt(0.5)])
 
 

@@ -25,19 +25,19 @@ def vectors() -> WordVectors:
     return WordVectors(words, matrix)
 
 
-def test_ids_keep_order_and_repetition_and_drop_unknown_words(vectors: WordVectors) -> None:
+def test_ids_keep_order_and_repetition(vectors: WordVectors) -> None:
     ids = vectors.ids(["cheese", "unknown", "the", "cheese"])
     assert ids.tolist() == [1, 0, 1]
     assert ids.dtype == np.int64
     assert vectors.ids([]).shape == (0,)
 
 
-def test_unit_rows_have_length_one_and_a_zero_row_stays_zero(vectors: WordVectors) -> None:
+def test_unit_rows_have_length_one(vectors: WordVectors) -> None:
     rows = vectors.unit(["cheese", "zero"])
     assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 0])
 
 
-def test_saved_vectors_come_back_within_half_a_level(vectors: WordVectors, tmp_path: Path) -> None:
+def test_saved_vectors_are_close(vectors: WordVectors, tmp_path: Path) -> None:
     vectors.save(tmp_path / "v.npz")
     loaded = WordVectors.load(tmp_path / "v.npz")
     half_level = np.abs(vectors.matrix).max(axis=1, keepdims=True) / 127 / 2
@@ -46,13 +46,13 @@ def test_saved_vectors_come_back_within_half_a_level(vectors: WordVectors, tmp_p
     assert loaded.matrix.dtype == np.float32
 
 
-def test_saving_loaded_vectors_writes_the_same_bytes(vectors: WordVectors, tmp_path: Path) -> None:
+def test_saving_again_changes_nothing(vectors: WordVectors, tmp_path: Path) -> None:
     vectors.save(tmp_path / "a.npz")
     WordVectors.load(tmp_path / "a.npz").save(tmp_path / "b.npz")
     assert sha256(tmp_path / "a.npz") == sha256(tmp_path / "b.npz")
 
 
-def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
+def test_failed_save_keeps_old_file(
     vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors.save(tmp_path / "v.npz")
@@ -70,7 +70,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
     assert sha256(tmp_path / "v.npz") == before
 
 
-def test_a_row_for_each_word_is_required() -> None:
+def test_rows_and_words_must_match() -> None:
     with pytest.raises(ValueError, match=r"a row per word"):
         WordVectors(["one", "two"], np.zeros((3, 2), np.float32))
 
@@ -83,9 +83,7 @@ def test_a_row_for_each_word_is_required() -> None:
         (["a", "a"], (2, 2), "2 words are 1 different"),
     ],
 )
-def test_what_could_not_be_read_again_is_refused(
-    words: list[str], rows: tuple[int, int], reason: str
-) -> None:
+def test_unreadable_words_are_refused(words: list[str], rows: tuple[int, int], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         WordVectors(words, np.zeros(rows, np.float32))
 
@@ -109,7 +107,7 @@ def letters(text: bytes) -> NDArray[np.uint8]:
         ({"scale": np.array([1, 3e38], np.float32)}, "scale 3"),
     ],
 )
-def test_arrays_that_are_no_vectors_are_refused(
+def test_bad_arrays_are_refused(
     tmp_path: Path, damage: dict[str, NDArray[Any]], reason: str
 ) -> None:
     whole = {"words": letters(b"a\nb"), "rows": np.zeros((2, 2), np.int8)}
@@ -152,7 +150,7 @@ def write_one_array(path: Path) -> None:
         (Path.unlink, "No such file"),
     ],
 )
-def test_a_file_that_is_no_vector_file_is_refused_in_one_line(
+def test_foreign_file_is_one_line(
     vectors: WordVectors, tmp_path: Path, damage: Callable[[Path], None], reason: str
 ) -> None:
     vectors.save(tmp_path / "v.npz")
@@ -163,7 +161,7 @@ def test_a_file_that_is_no_vector_file_is_refused_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_stop_by_the_user_is_no_damage(
+def test_interrupted_vectors_are_no_damage(
     vectors: WordVectors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors.save(tmp_path / "v.npz")
@@ -176,7 +174,7 @@ def test_a_stop_by_the_user_is_no_damage(
         WordVectors.load(tmp_path / "v.npz")
 
 
-def test_training_is_the_same_for_a_seed_and_ranks_words_by_frequency() -> None:
+def test_vector_training_is_repeatable() -> None:
     rng = np.random.default_rng(0)
     words = ["cheese", "milk", "cow", "disk", "cable"]
     sentences = [rng.choice(words, 20, p=[0.4, 0.3, 0.15, 0.1, 0.05]).tolist() for _ in range(30)]
@@ -185,14 +183,14 @@ def test_training_is_the_same_for_a_seed_and_ranks_words_by_frequency() -> None:
     assert np.array_equal(first.matrix, second.matrix)
 
 
-def test_texts_that_repeat_too_few_words_train_nothing() -> None:
+def test_rare_words_train_nothing() -> None:
     with pytest.raises(ValueError, match=r"hold 7 words and 1 of them 5 times or more"):
         train_vectors([["milk"] * 5, ["cheese", "wine"]], seed=0)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the word pairs in shared/data")
 @pytest.mark.parametrize(("pairs", "least"), [("wordsim353.txt", 0.6), ("men3k.txt", 0.62)])
-def test_the_shipped_vectors_rank_word_pairs_as_people_do(pairs: str, least: float) -> None:
+def test_shipped_vectors_rank_like_people(pairs: str, least: float) -> None:
     vectors = WordVectors.load(PROJECT / "models" / "vectors" / "english.npz")
     lines = (DATA / pairs).read_text(encoding="utf-8").lower().splitlines()
     rows = [line.split("\t") for line in lines]

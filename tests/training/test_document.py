@@ -41,7 +41,7 @@ def texts(source: Path | bytes) -> list[str]:
     return [each.text if isinstance(each, Page) else "fault" for each in read_pages(source)]
 
 
-def test_a_selection_is_a_path_or_some_records_of_it(tmp_path: Path) -> None:
+def test_selection_is_path_and_records(tmp_path: Path) -> None:
     path = tmp_path / "a:b.jsonl"
     path.touch()
     assert Selection.parse(str(path)) == Selection(path)
@@ -52,13 +52,13 @@ def test_a_selection_is_a_path_or_some_records_of_it(tmp_path: Path) -> None:
             Selection.parse(text)
 
 
-def test_a_selection_compares_a_value_or_each_of_a_list() -> None:
+def test_selection_compares_values() -> None:
     selection = Selection(Path("x"), "label", frozenset(["food", "1"]))
     records = [{"label": "food"}, {"label": ["sport", "food"]}, {"label": 1}, {"label": "x"}, {}]
     assert [record in selection for record in records] == [True, True, True, False, False]
 
 
-def test_a_line_selected_by_both_sides_is_relevant_and_read_once(tmp_path: Path) -> None:
+def test_twice_selected_line_is_relevant(tmp_path: Path) -> None:
     every = write(tmp_path / "a.jsonl", {"text": "milk", "n": 1}, {"text": "wine", "n": 2})
     some = Selection(every.path, "n", frozenset("2"))
     for relevant in ([some], [some, every]):
@@ -67,21 +67,21 @@ def test_a_line_selected_by_both_sides_is_relevant_and_read_once(tmp_path: Path)
         assert census.read == 2
 
 
-def test_html_is_read_as_a_page_of_its_host(tmp_path: Path) -> None:
+def test_html_keeps_its_host(tmp_path: Path) -> None:
     html, url = "<html lang=en><title>T</title><p>cheese</p>", "https://www.shop.org/x"
     selection = write(tmp_path / "a.b.jsonl", {"html": html, "url": url})
     (document,) = read_documents([selection], [])[0]
     assert document == Document("T", "cheese", "a", "shop.org", True, url, "en")
 
 
-def test_records_without_a_host_stand_for_themselves(tmp_path: Path) -> None:
+def test_hostless_records_stand_alone(tmp_path: Path) -> None:
     lines = [{"text": "milk"}, {"text": "wine", "url": None}, {"text": "tea", "url": "http://["}]
     made, _ = read_documents([write(tmp_path / "a.jsonl", *lines)], [])
     assert len({document.host for document in made}) == 3
     assert made[0].url == "a.jsonl, line 1"
 
 
-def test_a_host_is_the_same_in_two_files_and_a_record_without_one_is_not(tmp_path: Path) -> None:
+def test_hosts_match_across_files(tmp_path: Path) -> None:
     sides = [
         write(tmp_path / name, {"text": f"{name} milk"}, {"text": name, "url": "http://www.a.org/"})
         for name in ("food.jsonl", "other.jsonl")
@@ -111,7 +111,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     ]
 
 
-def test_of_two_labels_for_one_text_the_relevant_one_stays(tmp_path: Path) -> None:
+def test_relevant_label_wins(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"text": "milk", "n": 1}, {"text": "milk", "n": 2}).path
     sides = [Selection(path, "n", frozenset(n)) for n in "12"]
     for relevant, irrelevant in (sides, sides[::-1]):
@@ -120,7 +120,7 @@ def test_of_two_labels_for_one_text_the_relevant_one_stays(tmp_path: Path) -> No
         assert census.clashes == 1
 
 
-def test_documents_of_any_language_may_be_kept(tmp_path: Path) -> None:
+def test_any_language_may_stay(tmp_path: Path) -> None:
     made, census = read_documents([write(tmp_path / "a.jsonl", {"text": GERMAN})], [], language="")
     assert made[0].language == "de"
     assert not census.foreign
@@ -138,7 +138,7 @@ def test_documents_of_any_language_may_be_kept(tmp_path: Path) -> None:
         b'{"error": "HTTP 404"}',
     ],
 )
-def test_an_unreadable_line_is_named_and_the_rest_is_read(tmp_path: Path, line: bytes) -> None:
+def test_unreadable_line_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "milk"}\n' + line + b'\n\n{"text": "wine"}')
     made, census = read_documents([Selection(path)], [])
@@ -166,7 +166,7 @@ def test_a_hopeless_selection_is_refused(tmp_path: Path) -> None:
             read_documents([good], [nothing])
 
 
-def test_a_folder_is_read_in_order_with_its_hosts(tmp_path: Path) -> None:
+def test_folder_is_read_in_order(tmp_path: Path) -> None:
     for name, data in {
         "b.org/x/1.html": b"<title>T</title>milk",
         "a.org/2.txt": "caf\u00e9 cr\u00e8me".encode("cp1252"),
@@ -187,7 +187,7 @@ def test_a_folder_is_read_in_order_with_its_hosts(tmp_path: Path) -> None:
     assert census.unreadable == 0
 
 
-def test_a_file_of_a_folder_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+def test_unreadable_file_is_counted(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("milk")
     (tmp_path / "b.html").symlink_to(tmp_path / "missing")
     made, census = read_documents([Selection(tmp_path)], [])
@@ -196,7 +196,7 @@ def test_a_file_of_a_folder_that_cannot_be_read_is_counted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_a_cut_compressed_file_gives_what_it_holds(tmp_path: Path, suffix: str, pack: Any) -> None:
+def test_cut_file_gives_its_start(tmp_path: Path, suffix: str, pack: Any) -> None:
     path = tmp_path / f"a.jsonl{suffix}"
     lines = b"".join(b'{"text": "milk %d"}\n' % n for n in range(20_000))
     path.write_bytes(pack(lines)[:-100])
@@ -208,7 +208,7 @@ def test_a_cut_compressed_file_gives_what_it_holds(tmp_path: Path, suffix: str, 
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_the_pages_of_a_warc_are_read(tmp_path: Path, packed: bool) -> None:
+def test_warc_pages_are_read(tmp_path: Path, packed: bool) -> None:
     page = "Content-Type: text/html; charset=iso-8859-1"
     path = write_warc(
         tmp_path / "a.warc",
@@ -234,13 +234,13 @@ def test_the_pages_of_a_warc_are_read(tmp_path: Path, packed: bool) -> None:
 @pytest.mark.parametrize(
     "charset", ["hex", "rot13", "zip", "base64", "undefined", "punycode", "idna", "no-such"]
 )
-def test_a_charset_that_decodes_no_page_is_passed_over(tmp_path: Path, charset: str) -> None:
+def test_bad_charset_is_skipped(tmp_path: Path, charset: str) -> None:
     assert texts(f"<meta charset={charset}><p>café".encode()) == ["café"]
     page = ("200 OK", f"Content-Type: text/html; charset={charset}", b"<p>caf\xe9")
     assert texts(write_warc(tmp_path / "a.warc", page)) == ["café"]
 
 
-def test_a_cut_or_false_warc_is_a_fault(tmp_path: Path) -> None:
+def test_broken_warc_is_a_fault(tmp_path: Path) -> None:
     page = ("200 OK", "Content-Type: text/html", b"milk " * 100)
     path = write_warc(tmp_path / "a.warc", page, page)
     path.write_bytes(path.read_bytes()[:-100])
@@ -260,7 +260,7 @@ def test_a_cut_or_false_warc_is_a_fault(tmp_path: Path) -> None:
         (b"", [""]),
     ],
 )
-def test_bytes_without_a_name_are_told_by_their_beginning(data: bytes, found: list[str]) -> None:
+def test_nameless_bytes_are_recognised(data: bytes, found: list[str]) -> None:
     assert texts(data) == found
 
 
@@ -289,13 +289,13 @@ def test_sentences_need_readable_files(tmp_path: Path) -> None:
         list(Sentences([selection.path]))
 
 
-def test_a_census_says_nothing_of_what_did_not_happen() -> None:
+def test_census_omits_what_never_happened() -> None:
     assert str(Census(read=2, relevant=1, irrelevant=1)) == (
         "2 documents read: 1 relevant, 1 irrelevant"
     )
 
 
-def test_a_fault_does_not_reach_the_terminal_as_it_is() -> None:
+def test_fault_is_escaped_for_terminal() -> None:
     census = Census()
     census.add_fault(Unreadable("\x1b]0;owned\x07http://a.org/\ud800", "\x9b2J\nno \u202epage"))
     assert str(census).splitlines()[-1] == "  ]0;ownedhttp://a.org/: 2Jno page"

@@ -45,7 +45,7 @@ def examples(count: int = 60) -> list[Example]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_learns_to_tell_the_topic(vectors: WordVectors, kind: str) -> None:
+def test_model_learns_the_topic(vectors: WordVectors, kind: str) -> None:
     model, history = fit_bilstm(
         kind, examples(240), examples(60), vectors, KEYWORDS, seed=0, epochs=3
     )
@@ -55,7 +55,7 @@ def test_a_model_learns_to_tell_the_topic(vectors: WordVectors, kind: str) -> No
     assert history[-1].mcc > 0.9 > history[-1].loss
 
 
-def test_the_wide_part_knows_words_apart_that_vectors_do_not() -> None:
+def test_wide_part_separates_words() -> None:
     vectors = WordVectors(["cheese", "disk"], np.ones((2, 3), dtype=np.float32))
     made = [
         Example(Text([word] * 20), Text([word]), "web", word == "cheese")
@@ -71,7 +71,7 @@ def test_the_wide_part_knows_words_apart_that_vectors_do_not() -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_the_wide_part_holds_half_a_logistic_regression(
+def test_wide_part_starts_at_half_regression(
     vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, logits = examples(), {}
@@ -90,7 +90,7 @@ def test_the_wide_part_holds_half_a_logistic_regression(
 
 
 @pytest.mark.usefixtures("short")
-def test_the_same_seed_gives_the_same_weights(vectors: WordVectors) -> None:
+def test_same_seed_same_weights(vectors: WordVectors) -> None:
     """Bit for bit, whatever torch's own seed and number of threads."""
     states = []
     threads = torch.get_num_threads()
@@ -105,7 +105,7 @@ def test_the_same_seed_gives_the_same_weights(vectors: WordVectors) -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_fitting_leaves_the_state_of_torch_alone(vectors: WordVectors) -> None:
+def test_fitting_spares_torch_state(vectors: WordVectors) -> None:
     before, threads = torch.random.get_rng_state(), torch.get_num_threads()
     fit_bilstm("bilstm", examples(), [], vectors, KEYWORDS, seed=0, epochs=1)
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -113,9 +113,7 @@ def test_fitting_leaves_the_state_of_torch_alone(vectors: WordVectors) -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_the_best_epoch_is_kept_and_fitting_stops_when_none_is_as_good(
-    vectors: WordVectors, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_best_epoch_is_kept(vectors: WordVectors, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = iter([0.1, 0.9] + [0.2] * fitting.PATIENCE + [0.1, 0.9])
     monkeypatch.setattr(fitting, "_validate", lambda *_: next(figures))
     made = examples()
@@ -127,25 +125,25 @@ def test_the_best_epoch_is_kept_and_fitting_stops_when_none_is_as_good(
 
 
 @pytest.mark.usefixtures("short")
-def test_documents_without_titles_are_validated_by_their_texts(vectors: WordVectors) -> None:
+def test_untitled_documents_validate_by_text(vectors: WordVectors) -> None:
     made = [replace(e, title=Text([])) for e in examples()]
     _, history = fit_bilstm("widebilstm", made, made, vectors, KEYWORDS, seed=0, epochs=8)
     assert history[-1].mcc == 1
 
 
-def test_of_epochs_that_differ_by_chance_the_last_is_best() -> None:
+def test_last_of_equal_epochs_wins() -> None:
     figures = [0.5, 0.9, 0.9 - TOLERANCE / 2, 0.9 - 2 * TOLERANCE]
     assert best_epoch([Epoch(0.1, mcc) for mcc in figures]) == 2
 
 
-def test_inverse_frequencies_are_logarithms_of_document_shares(vectors: WordVectors) -> None:
+def test_inverse_frequencies_are_logarithms(vectors: WordVectors) -> None:
     texts = [["cheese"], ["cheese", "cheese", "wine"], ["the"], ["cheese"]]
     made = [Example(Text(words), Text([]), "web", False) for words in texts]
     found = inverse_frequency(made, vectors)
     assert found[[0, 1, 2]] == pytest.approx([0, np.log(4 / 2), np.log(4)])
 
 
-def test_the_length_of_ek_is_the_mean_count_of_keywords_in_relevant_documents() -> None:
+def test_ek_length_is_keyword_mean() -> None:
     """P1 3.4."""
     made = [
         Example(Text(["cheese"] * count), Text([]), "web", relevant)

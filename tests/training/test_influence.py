@@ -39,20 +39,20 @@ def document(text: str, title: str = "", language: str = "en", url: str = "a.htm
     return Page(url, title, text, (), language)
 
 
-def test_the_words_of_a_linear_model_add_up_to_its_log_odds(pack: Pack) -> None:
+def test_linear_words_add_up(pack: Pack) -> None:
     (found,) = explain(pack, [document("wine disk disk unknown", "Cheese")], words=9)
     odds = np.log(found.probability / (1 - found.probability))
     assert sum(value for _, value in found.words) == pytest.approx(odds - (1.5 * 0.25 - 0.5))
     assert {word for word, _ in found.words} == {"cheese", "wine", "disk"}
 
 
-def test_the_words_that_moved_most_come_first_up_or_down(pack: Pack) -> None:
+def test_strongest_words_come_first(pack: Pack) -> None:
     (found,) = explain(pack, [document("disk cheese cheese wine")], words=2)
     assert [word for word, _ in found.words] == ["cheese", "disk"]
     assert found.words[0][1] > 0 > found.words[1][1]
 
 
-def test_a_network_has_words_that_moved_it_too(pack: Pack) -> None:
+def test_network_words_are_found(pack: Pack) -> None:
     vectors = WordVectors(WORDS, np.eye(4, dtype=np.float32))
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -61,15 +61,13 @@ def test_a_network_has_words_that_moved_it_too(pack: Pack) -> None:
     assert {word for word, _ in words} == {"wine", "disk"}
 
 
-def test_no_words_are_asked_for_and_the_model_is_not_asked(
-    pack: Pack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zero_words_skip_the_model(pack: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BagOfWords, "contributions", None)
     (found,) = explain(pack, [document("wine")], words=0)
     assert (found.words, found.keywords) == ([], {"wine": 1})
 
 
-def test_keywords_and_phrases_are_counted_the_most_frequent_first(pack: Pack) -> None:
+def test_frequent_keywords_come_first(pack: Pack) -> None:
     text = "Wine, slow food: slow food! Cheese wine slow. Wine. A jell-o mold"
     (found,) = explain(pack, [document(text)], words=0)
     assert list(found.keywords.items()) == [
@@ -80,7 +78,7 @@ def test_keywords_and_phrases_are_counted_the_most_frequent_first(pack: Pack) ->
     ]
 
 
-def test_documents_are_judged_as_the_crawl_judges_pages(pack: Pack) -> None:
+def test_documents_are_judged_like_pages(pack: Pack) -> None:
     texts = [Text.of("Cheese wine"), Text.of("Cheese disk disk")]
     found = explain(pack, [document("wine", "Cheese"), document("disk disk", "Cheese")], words=0)
     assert [each.probability for each in found] == pack.probabilities(texts).tolist()
@@ -97,22 +95,20 @@ def test_an_empty_document_claims_nothing(pack: Pack) -> None:
 
 
 @pytest.mark.parametrize(("language", "foreign"), [("de", True), ("en", False), ("", False)])
-def test_a_language_that_the_pack_does_not_read_is_said(
-    pack: Pack, language: str, foreign: bool
-) -> None:
+def test_foreign_language_is_named(pack: Pack, language: str, foreign: bool) -> None:
     (found,) = explain(pack, [document("cheese und wine", language=language)], words=0)
     assert found.is_foreign is foreign
     assert ("the pack reads en" in found.as_block()) is foreign
     assert ("in de" in found.as_line()) is foreign
 
 
-def test_a_pack_of_any_language_finds_none_foreign(pack: Pack) -> None:
+def test_any_language_pack_has_no_foreign(pack: Pack) -> None:
     pack.language = ""
     (found,) = explain(pack, [document("vin", language="fr")], words=0)
     assert not found.is_foreign
 
 
-def test_json_holds_everything_in_a_fixed_order(pack: Pack) -> None:
+def test_json_has_fixed_order(pack: Pack) -> None:
     (found,) = explain(
         pack, [document("wine disk", "Größe \u202e\x9b", url="http://a.org/")], words=8
     )
@@ -127,7 +123,7 @@ def test_json_holds_everything_in_a_fixed_order(pack: Pack) -> None:
     assert line.isascii()
 
 
-def test_a_hostile_title_or_name_does_not_reach_the_terminal(pack: Pack) -> None:
+def test_hostile_title_is_escaped(pack: Pack) -> None:
     title = "\x1b]0;owned\x07 Soup\r\n\x9b2J \u202e \ud800 " + "x " * 500
     (found,) = explain(pack, [document("wine", title, url="\x1b[2J.html")], words=8)
     for text in (found.as_line(), found.as_block().replace("\n", "")):

@@ -65,7 +65,7 @@ def records(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_makes_a_pack_that_tells_the_topic(models: Path, kind: str) -> None:
+def test_training_makes_a_pack(models: Path, kind: str) -> None:
     vectors = models / "vectors" / "small.npz"
     trained = train_pack(
         models / "food", KEYWORDS, documents(), vectors, kind=kind, beside=["tfidf"], epochs=8
@@ -80,7 +80,7 @@ def test_training_makes_a_pack_that_tells_the_topic(models: Path, kind: str) -> 
     assert {"cheese", "wine"} <= pack.keywords.words <= set(FOOD + OTHER)
 
 
-def test_the_keywords_tell_how_often_they_are_met(models: Path) -> None:
+def test_keywords_have_their_counts(models: Path) -> None:
     """Table 2: the mean number of keywords in relevant and in other documents."""
     vectors = models / "vectors" / "small.npz"
     found = train_pack(models / "food", KEYWORDS, documents(), vectors, kind="svm", beside=[])
@@ -88,7 +88,7 @@ def test_the_keywords_tell_how_often_they_are_met(models: Path) -> None:
     assert found.facts["keywords"]["per_irrelevant"] == 0
 
 
-def test_the_same_seed_makes_the_same_pack(models: Path) -> None:
+def test_same_seed_same_pack(models: Path) -> None:
     """Bit for bit, whatever torch's own seed and number of threads."""
     vectors = models / "vectors" / "small.npz"
     written = []
@@ -115,13 +115,13 @@ def test_a_few_hosts_are_too_few(models: Path) -> None:
     assert not (models / "food").exists()
 
 
-def test_vectors_outside_the_models_directory_are_refused(models: Path, tmp_path: Path) -> None:
+def test_outside_vectors_are_refused(models: Path, tmp_path: Path) -> None:
     outside = shutil.copy(models / "vectors" / "small.npz", tmp_path)
     with pytest.raises(ValueError, match=r"beside the packs that name them"):
         train_pack(models / "food", KEYWORDS, documents(), Path(outside))
 
 
-def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
+def test_command_writes_pack_and_report(
     models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "keywords.txt").write_text("cheese\nwine\ndurian\n")
@@ -155,7 +155,7 @@ def test_the_command_writes_a_pack_and_a_report_and_prints_the_figures(
         (["food", "--language", "EN"], "--language 'EN' must be a code"),
     ],
 )
-def test_what_cannot_be_a_pack_is_refused_at_once(arguments: list[str], rule: str) -> None:
+def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> None:
     files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # none is read
     with pytest.raises(SystemExit, match=rule):
         command("tres-train", *arguments, *files)
@@ -175,7 +175,7 @@ def test_keywords_come_from_training_documents_alone(models: Path) -> None:
     assert fresh.keywords.words == KEYWORDS.words < known.keywords.words
 
 
-def test_the_command_names_a_missing_file_in_one_line(tmp_path: Path) -> None:
+def test_missing_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "keywords.txt").write_text("cheese\n")
     arguments = ["--keywords", tmp_path / "keywords.txt", "--irrelevant", "x", "--relevant", "x"]
     with pytest.raises(SystemExit, match="documents 'x' must be a file"):

@@ -28,18 +28,18 @@ def documents(count: int, source: str = "web") -> list[Document]:
     return [Document("", "x", source, f"host{n // 3}", n % 4 == 0) for n in range(count)]
 
 
-def test_an_example_is_the_first_words_of_title_and_text() -> None:
+def test_example_is_first_words() -> None:
     made = example(Document("A Cheese", "b2 wine " * MAX_WORDS, "web", "h", True, "https://h/"))
     assert made.text.words[:3] == ["cheese", "wine", "wine"]
     assert len(made.text.words) == MAX_WORDS
     assert (made.title.words, made.text.url, made.relevant) == (["cheese"], "https://h/", True)
 
 
-def test_the_name_of_a_file_is_no_url() -> None:
+def test_file_name_is_no_url() -> None:
     assert example(Document("", "wine", "web", "h", True, "cheese.jsonl, line 3")).text.url == ""
 
 
-def test_hosts_are_in_one_stripe_and_stripes_differ_by_a_host_of_each_kind() -> None:
+def test_hosts_stay_in_one_stripe() -> None:
     made = documents(300)
     stripe = stripes(made, 10, seed=0)
     places = {}
@@ -50,13 +50,13 @@ def test_hosts_are_in_one_stripe_and_stripes_differ_by_a_host_of_each_kind() -> 
     assert min(relevant[n] for n in range(10)) >= 6
 
 
-def test_ten_hosts_of_ten_sources_fill_ten_stripes() -> None:
+def test_ten_hosts_fill_ten_stripes() -> None:
     made = [Document("", "x", f"source{n % 10}", f"host{n}", n < 10) for n in range(20)]
     found = stripes(made, 10, seed=0).tolist()
     assert sorted(found[:10]) == sorted(found[10:]) == list(range(10))
 
 
-def test_a_host_of_two_sources_is_one_host() -> None:
+def test_host_of_two_sources_is_one() -> None:
     sides = (("good", True), ("other", False))
     made = [Document("", "x", s, f"host{n}", label) for n in range(50) for s, label in sides]
     found = stripes(made, 10, seed=0)
@@ -64,7 +64,7 @@ def test_a_host_of_two_sources_is_one_host() -> None:
 
 
 @pytest.mark.parametrize("relevant", [True, False])
-def test_a_stripe_without_a_label_is_refused(relevant: bool) -> None:
+def test_stripe_needs_both_labels(relevant: bool) -> None:
     made = [Document("", "x", "web", f"host{n % 9}", relevant) for n in range(30)]
     made += [Document("", "x", "web", f"other{n}", not relevant) for n in range(30)]
     with pytest.raises(ValueError, match="of 9 hosts are too few"):
@@ -77,7 +77,7 @@ def test_stripes_depend_on_the_seed_alone() -> None:
     assert stripes(made, 10, seed=1).tolist() != stripes(made, 10, seed=2).tolist()
 
 
-def test_a_batch_holds_the_same_share_of_relevant_documents() -> None:
+def test_batches_keep_the_relevant_share() -> None:
     """P 3.3: stratified batches; every relevant document has its turn in an epoch."""
     food = [make(f"cheese{n} wine", relevant=True) for n in range(5)]
     sampler = Sampler([*food, *(make("disk cable") for _ in range(50))], np.random.default_rng(0))
@@ -99,13 +99,13 @@ def test_every_irrelevant_document_is_met() -> None:
 @pytest.mark.parametrize(
     ("relevant", "batches"), [(1, 20), (RELEVANT_PER_BATCH * 25, 25), (9_999, 40)]
 )
-def test_an_epoch_is_not_too_short_and_not_too_long(relevant: int, batches: int) -> None:
+def test_epoch_length_is_bounded(relevant: int, batches: int) -> None:
     made = [make("cheese", relevant=True)] * relevant + [make("disk")]
     sampler = Sampler(made, np.random.default_rng(0))
     assert len(list(sampler.epoch())) == sampler.batches == batches
 
 
-def test_sources_of_irrelevant_documents_share_half_of_the_draws() -> None:
+def test_sources_share_half_the_draws() -> None:
     many, few = [make("disk", source="many")] * 900, [make("goal", source="few")] * 100
     food = [make("cheese", relevant=True)]
     sampler = Sampler([*many, *few, *food], np.random.default_rng(0))
@@ -113,7 +113,7 @@ def test_sources_of_irrelevant_documents_share_half_of_the_draws() -> None:
     assert drawn["goal"] / (drawn["goal"] + drawn["disk"]) == pytest.approx(0.3, abs=0.03)
 
 
-def test_views_are_a_window_a_snippet_and_the_title() -> None:
+def test_views_are_three() -> None:
     words = [f"w{n}" for n in range(900)]
     drawn = Example(Text(words), Text(["title"]), "web", relevant=True)
     sampler = Sampler([drawn, make("disk")], np.random.default_rng(0))

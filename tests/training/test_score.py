@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.training.score import Score, interval, score
 
 
-def test_scores_of_a_known_table_and_mcc_as_a_correlation() -> None:
+def test_scores_match_known_table() -> None:
     true = np.repeat([True, True, False, False], [6, 2, 4, 8])  # 6 found, 2 missed, 4 false
     probability = np.repeat([0.5, 0.4, 0.9, 0.1], [6, 2, 4, 8])
     found = score(true, probability, 0.5)
@@ -14,7 +14,7 @@ def test_scores_of_a_known_table_and_mcc_as_a_correlation() -> None:
     assert found.mcc == pytest.approx(np.corrcoef(true, probability >= 0.5)[0, 1])
 
 
-def test_scores_of_a_silent_model_are_zero_not_an_error() -> None:
+def test_silent_model_scores_zero() -> None:
     silent = score(np.array([True, False]), np.zeros(2), 0.5)
     assert (silent.precision, silent.recall, silent.mcc) == (0, 0, 0)
 

@@ -26,7 +26,7 @@ def documents(true: np.ndarray = TRUE) -> list[Document]:
     return [Document("a", "b", f"s{n % 2}", f"h{n}", bool(label)) for n, label in enumerate(true)]
 
 
-def test_the_table_holds_the_figures_of_each_fold_and_their_mean() -> None:
+def test_table_holds_folds_and_mean() -> None:
     models = [validation("bilstm", 0), validation("svm", 1)]
     chosen = models[0]
     held = [chosen.fold == fold for fold in range(3)]
@@ -49,7 +49,7 @@ def test_the_table_holds_the_figures_of_each_fold_and_their_mean() -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_a_fold_is_judged_by_its_own_threshold() -> None:
+def test_fold_uses_own_threshold() -> None:
     true = np.array([True, False, True, False])
     fold, texts = np.array([0, 0, 1, 1]), np.array([0.3, 0.1, 0.9, 0.7])
     chosen = Validation("svm", fold, true, texts, texts, (0.2, 0.8), 0.5, SAME)
@@ -63,13 +63,13 @@ def test_a_fold_is_judged_by_its_own_threshold() -> None:
     assert [m.probability for m in mistakes(documents(true), swapped)] == [0.7, 0.3]
 
 
-def test_documents_without_title_are_left_out_of_the_figures_of_titles() -> None:
+def test_untitled_documents_are_left_out() -> None:
     perfect = replace(validation("svm", 0), texts=TRUE * 1.0, titles=np.where(TRUE, 1.0, np.nan))
     *_, titles = table([perfect]).splitlines()
     assert titles.split()[-5:-3] == ["1.000±0.000"] * 2
 
 
-def test_mistakes_are_the_furthest_from_the_threshold_of_either_kind() -> None:
+def test_mistakes_are_furthest_from_threshold() -> None:
     true = np.array([True, True, True, False, False, False])
     texts = np.array([0.1, 0.4, 0.9, 0.6, 0.95, 0.2])
     found = mistakes(documents(true), replace(validation("svm", 0, true=true), texts=texts))
@@ -79,7 +79,7 @@ def test_mistakes_are_the_furthest_from_the_threshold_of_either_kind() -> None:
     assert [m.probability for m in few] == [0.95, 0.1]
 
 
-def test_a_mistake_is_one_line_that_no_terminal_obeys() -> None:
+def test_mistake_is_one_safe_line() -> None:
     true = np.array([False])
     document = Document("\x1b[31m\u202e\n\x9b", "", "web", "h\x1b]0;", False)
     (found,) = mistakes([document], replace(validation("svm", 0, true=true), texts=np.ones(1)))
@@ -87,7 +87,7 @@ def test_a_mistake_is_one_line_that_no_terminal_obeys() -> None:
     assert len(str(found)) <= 100
 
 
-def test_the_verdict_names_the_model_kept_and_the_best_of_the_others() -> None:
+def test_verdict_names_best_models() -> None:
     good, bad = (
         replace(validation(kind, 0), texts=texts)
         for kind, texts in (("svm", TRUE * 1.0), ("tfidf", 1.0 - TRUE))
@@ -98,13 +98,13 @@ def test_the_verdict_names_the_model_kept_and_the_best_of_the_others() -> None:
 
 
 @pytest.mark.parametrize(("times", "few"), [(16, True), (17, False)])
-def test_the_verdict_warns_of_few_relevant_documents(times: int, few: bool) -> None:
+def test_verdict_warns_of_few_documents(times: int, few: bool) -> None:
     true = np.tile([True, True, True, False], times)
     said = verdict([validation("svm", 0, true=true)])
     assert ("With 48 relevant documents in all, these figures are mostly chance." in said) is few
 
 
-def test_a_source_of_one_label_has_no_f_macro() -> None:
+def test_single_label_has_no_f_macro() -> None:
     true = np.array([True, False, False, False])
     texts = np.array([0.9, 0.8, 0.9, 0.1])
     chosen = replace(validation("svm", 0, true=true), texts=texts)

@@ -79,7 +79,7 @@ def page(tmp_path: Path, models: list[Validation]) -> str:
     return (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_page_is_whole_and_asks_nothing_of_the_network(page: str) -> None:
+def test_report_needs_no_network(page: str) -> None:
     outline = Outline(page)
     assert outline.open == []
     assert outline.names.count("svg") == 5
@@ -88,7 +88,7 @@ def test_the_page_is_whole_and_asks_nothing_of_the_network(page: str) -> None:
     assert all(value.startswith(("#", "data:")) for value in loading if value)
 
 
-def test_what_pages_say_is_text_in_the_report(page: str) -> None:
+def test_report_escapes_page_text(page: str) -> None:
     assert "script" not in Outline(page).names
     assert "&lt;script&gt;alert(" in page
     assert "\x1b" not in page
@@ -96,14 +96,12 @@ def test_what_pages_say_is_text_in_the_report(page: str) -> None:
     assert "&lt;b&gt;" in page
 
 
-def test_pictures_bring_no_numbered_ids_that_would_clash(page: str) -> None:
+def test_picture_ids_do_not_clash(page: str) -> None:
     ids = [value for name, value in Outline(page).attributes if name == "id"]
     assert not [value for value in ids if value and "_" in value]
 
 
-def test_the_same_input_writes_the_same_report(
-    tmp_path: Path, models: list[Validation], page: str
-) -> None:
+def test_same_input_same_report(tmp_path: Path, models: list[Validation], page: str) -> None:
     write_report(tmp_path / "again.html", FACTS, documents(), models, "60 read, <2> dropped")
     assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "again.html"}
@@ -131,14 +129,14 @@ def test_poor_input_still_makes_a_report(tmp_path: Path, change: dict[str, Any])
     assert "nan" not in page
 
 
-def test_one_document_of_either_label_makes_a_report(tmp_path: Path) -> None:
+def test_two_documents_make_a_report(tmp_path: Path) -> None:
     true = np.array([True, False])
     models = [validation("svm", 0, true=true)]
     write_report(tmp_path / "report.html", FACTS, documents(true), models, "")
     assert "svm, fold 1: 1 of 2" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_host_that_is_no_text_is_still_reported(tmp_path: Path) -> None:
+def test_binary_host_is_reported(tmp_path: Path) -> None:
     models = [replace(validation("svm", 0), texts=1.0 - TRUE)]
     odd = [replace(document, host="\ud800.org") for document in documents()]
     write_report(tmp_path / "report.html", FACTS, odd, models, "")

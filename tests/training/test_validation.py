@@ -56,7 +56,7 @@ class Unmoved(Fit):
         return super().__call__([self._true[e.text.words[-1]] for e in training], validation)
 
 
-def test_every_document_is_judged_by_a_model_that_never_saw_it() -> None:
+def test_every_document_is_held_out() -> None:
     made, stripe, fit = examples(), np.arange(200) % STRIPES, Fit()
     found = cross_validate("tfidf", made, stripe, fit)
     assert found.fold.tolist() == (stripe // 2).tolist()
@@ -71,7 +71,7 @@ def test_every_document_is_judged_by_a_model_that_never_saw_it() -> None:
     assert len(everything) == 100
 
 
-def test_each_fold_is_calibrated_by_its_validation_documents() -> None:
+def test_fold_calibrates_on_validation() -> None:
     made, stripe = examples(), np.arange(200) % STRIPES
     found = cross_validate("tfidf", made, stripe, Fit())
     train = [e for e, s in zip(made, stripe, strict=True) if s not in {0, 1, 2}]
@@ -82,7 +82,7 @@ def test_each_fold_is_calibrated_by_its_validation_documents() -> None:
     assert found.texts[stripe < 2] == pytest.approx(expected[stripe < 2])
 
 
-def test_no_label_of_a_fold_moves_its_threshold_or_its_answers() -> None:
+def test_fold_labels_do_not_leak() -> None:
     made, stripe = examples(), np.arange(200) % STRIPES
     before = cross_validate("tfidf", made, stripe, Fit())
     for fold in range(FOLDS):
@@ -94,13 +94,13 @@ def test_no_label_of_a_fold_moves_its_threshold_or_its_answers() -> None:
         assert after.calibration != before.calibration  # which documents of the fold do move
 
 
-def test_a_document_is_called_relevant_at_the_threshold_of_its_fold() -> None:
+def test_fold_threshold_is_relevant() -> None:
     answers, fold = np.array([0.3, 0.3, 0.7]), np.array([0, 1, 1])
     found = Validation("svm", fold, fold > 0, answers, answers, (0.2, 0.5), 0.3, SAME)
     assert found.called.tolist() == [True, False, True]
 
 
-def test_networks_are_judged_on_short_texts_too() -> None:
+def test_networks_judge_short_texts() -> None:
     """They are trained on snippets; the linear models are not."""
     made = examples(40)
     model = fit_bag("tfidf", made)
@@ -108,13 +108,13 @@ def test_networks_are_judged_on_short_texts_too() -> None:
     assert len(judge("bilstm", model, made).logits) == 80 + 32  # every fifth has no title
 
 
-def test_titles_are_judged_where_there_are_any() -> None:
+def test_titles_are_judged_if_any() -> None:
     made = examples()
     found = cross_validate("tfidf", made, np.arange(200) % STRIPES, Fit())
     assert np.isnan(found.titles).tolist() == [not e.title.words for e in made]
 
 
-def test_the_epochs_are_those_that_were_best_in_the_middle_fold() -> None:
+def test_epochs_come_from_middle_fold() -> None:
     found = cross_validate("tfidf", examples(), np.arange(200) % STRIPES, Fit())
     assert found.epochs == 6  # ties go to the later
     histories = tuple(tuple(Epoch(0, float(n == best)) for n in range(9)) for best in (1, 2, 8))

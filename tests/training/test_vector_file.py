@@ -38,7 +38,7 @@ def write(path: Path, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["text", "binary", "glove", *KEYED])
-def test_every_kind_is_read_in_words_that_a_text_can_hold(tmp_path: Path, kind: str) -> None:
+def test_every_kind_is_read(tmp_path: Path, kind: str) -> None:
     vectors = read_vectors(write(tmp_path / "v", kind), words=100)
     assert vectors.words == READ
     assert np.allclose(vectors.matrix, MATRIX[[0, 1, 5, 8]])
@@ -46,9 +46,7 @@ def test_every_kind_is_read_in_words_that_a_text_can_hold(tmp_path: Path, kind: 
 
 
 @pytest.mark.parametrize("kind", ["text", "binary", "glove"])
-def test_gzip_is_seen_in_the_file_and_only_the_first_words_are_read(
-    tmp_path: Path, kind: str
-) -> None:
+def test_gzip_is_recognised(tmp_path: Path, kind: str) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(Path(write(tmp_path / "v", kind)).read_bytes()))
     assert read_vectors(str(packed), words=2).words == READ[:2]
@@ -85,23 +83,21 @@ def test_a_word_may_hold_spaces(tmp_path: Path) -> None:
         (b"\x80\x04\x95", "no KeyedVectors of gensim 4"),
     ],
 )
-def test_what_is_no_vector_file_is_refused_with_the_reason(
-    tmp_path: Path, content: bytes, reason: str
-) -> None:
+def test_foreign_vector_file_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "v").write_bytes(content)
     with pytest.raises(ValueError, match=reason):
         read_vectors(str(tmp_path / "v"), words=9)
 
 
 @pytest.mark.parametrize("shape", [(9,), (9, 513), (9, 5, 1)])
-def test_a_matrix_of_another_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_other_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = write(tmp_path / "v", "keyed with the matrix beside")
     np.save(f"{path}.vectors.npy", np.ones(shape, dtype=np.float32))
     with pytest.raises(ValueError, match=r"its vectors have shape \(9,"):
         read_vectors(path, words=9)
 
 
-def test_a_matrix_beside_is_no_pickle_and_no_archive(tmp_path: Path) -> None:
+def test_pickled_matrix_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "v", "keyed with the matrix beside")
     for save in (np.savez, lambda file, array: np.save(file, array.astype(object))):
         with Path(f"{path}.vectors.npy").open("wb") as file:
@@ -118,7 +114,7 @@ class Hostile:
         return Path.touch, (self.victim,)
 
 
-def test_no_code_of_a_pickle_is_run(tmp_path: Path) -> None:
+def test_pickle_runs_no_code(tmp_path: Path) -> None:
     vectors = keyed()
     vectors.extra = Hostile(tmp_path / "victim")
     vectors.save(str(tmp_path / "v.kv"))
@@ -131,7 +127,7 @@ def test_no_code_of_a_pickle_is_run(tmp_path: Path) -> None:
     "module", ["numpy.f2py.__main__", "numpy.lib._utils_impl", "numpy", "os", "builtins"]
 )
 @pytest.mark.parametrize("name", ["dtype", "system", "save", "eval"])
-def test_no_module_is_imported_for_a_pickle(tmp_path: Path, module: str, name: str) -> None:
+def test_pickle_imports_no_module(tmp_path: Path, module: str, name: str) -> None:
     imported = set(sys.modules)
     (tmp_path / "v.kv").write_bytes(f"\x80\x02c{module}\n{name}\n.".encode("latin-1"))
     with pytest.raises(ValueError, match=r"no KeyedVectors of gensim 4 \("):
@@ -146,7 +142,7 @@ class Aimed:
         return np.ndarray, ((1,), np.dtype("O"), b"\x01" * 8)
 
 
-def test_no_object_of_numpy_is_made_for_a_pickle(tmp_path: Path) -> None:
+def test_pickle_makes_no_numpy_object(tmp_path: Path) -> None:
     vectors = keyed()
     vectors.vectors = Aimed()
     vectors.save(str(tmp_path / "v.kv"), separately=[])
@@ -154,15 +150,13 @@ def test_no_object_of_numpy_is_made_for_a_pickle(tmp_path: Path) -> None:
         read_vectors(str(tmp_path / "v.kv"), words=9)
 
 
-def test_a_name_is_fetched_by_the_downloader_as_a_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_downloader_fetches_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "v", "text")
     monkeypatch.setattr(downloader, "load", lambda name, *, return_path: (name, path)[return_path])
     assert read_vectors("glove-small", words=9).words == READ
 
 
-def test_what_the_downloader_cannot_fetch_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloader_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def offline(name: str, *, return_path: bool) -> str:
         raise OSError("no route to host")
 
@@ -171,6 +165,6 @@ def test_what_the_downloader_cannot_fetch_is_said(monkeypatch: pytest.MonkeyPatc
         read_vectors("glove-small", words=9)
 
 
-def test_a_missing_file_is_not_asked_of_the_downloader() -> None:
+def test_missing_file_skips_the_downloader() -> None:
     with pytest.raises(ValueError, match=r"'missing.bin' must be a file, or a name"):
         read_vectors("missing.bin", words=9)

@@ -39,7 +39,7 @@ def test_hosts_of_the_internet_are_public(address: str, form: str) -> None:
         "255.255.255.255",
     ],
 )
-def test_special_ipv4_addresses_are_not_public_inside_ipv6_either(address: str, form: str) -> None:
+def test_special_ipv4_is_private_in_ipv6(address: str, form: str) -> None:
     assert not is_public(ip_address(form.format(address)))
 
 
@@ -68,7 +68,7 @@ def test_special_ipv6_addresses_are_not_public(address: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_what_python_calls_private_is_not_public(address: IPv4Address | IPv6Address) -> None:
+def test_python_private_is_not_public(address: IPv4Address | IPv6Address) -> None:
     if not address.is_global:
         assert not is_public(address)
 
@@ -86,7 +86,7 @@ def test_what_python_calls_private_is_not_public(address: IPv4Address | IPv6Addr
         "0177.1",
     ],
 )
-def test_an_ipv4_address_is_read_in_every_notation(host: str) -> None:
+def test_ipv4_is_read_in_every_notation(host: str) -> None:
     assert literal(host) == IPv4Address("127.0.0.1")
     assert not may_be_public(host)
 

@@ -54,7 +54,7 @@ def test_rates_have_a_heavy_tail():
     assert high > 500 * low
 
 
-def test_changes_come_at_the_rate_of_the_page():
+def test_changes_follow_the_rate():
     page = page_of("honest")
     times = WEB.changes.times(page, 200.0)
     assert len(times) == pytest.approx(200 * WEB.shelf.rates[page], rel=0.2)
@@ -62,7 +62,7 @@ def test_changes_come_at_the_rate_of_the_page():
     assert WEB.changes.times(page, 3.0) == [time for time in times if time <= 3.0]
 
 
-def test_same_seed_has_the_same_history_and_another_has_not():
+def test_changes_follow_the_seed():
     again, other = ChangingWeb(2_000, epoch=0.0), ChangingWeb(2_000, seed=1, epoch=0.0)
     assert again.changes.times(7, 5.0) == WEB.changes.times(7, 5.0)
     assert again.shelf.urls == WEB.shelf.urls
@@ -96,14 +96,14 @@ def test_validators_are_honest_or_not(kind, before, after):
     assert asked(web, page, **fields).status == after
 
 
-def test_date_is_not_told_within_the_second_of_a_change():
+def test_date_hides_the_same_second():
     web, clock = web_at()
     page = page_of("date")
     clock.now = 100 * web.changes.times(page, 50.0)[3] + 0.5
     assert "Last-Modified" not in dict(asked(web, page).headers)
 
 
-def test_every_fetch_differs_though_the_page_does_not():
+def test_every_fetch_differs_superficially():
     web, _ = web_at()
     page = page_of("none")
     assert asked(web, page).body != asked(web, page).body
@@ -127,7 +127,7 @@ def test_errors_are_temporary():
     assert 0 < sum(each in {500, 503} for each in status) < 0.03 * len(status)
 
 
-def test_index_tells_of_articles_as_they_come_out():
+def test_index_lists_new_articles():
     web, clock = web_at()
     index = next(page for page in range(0, 2_000, 10) if 1 < web.shelf.rates[page] < 20)
     clock.now = 100 * (web.changes.times(index, 99.0)[2] + 0.001)
@@ -166,7 +166,7 @@ def test_freshness_by_hand():
     assert once == pytest.approx((first + second - between) / end)
 
 
-def test_time_in_which_a_page_is_away_is_left_out():
+def test_absence_does_not_count():
     web, _ = web_at()
     away = int(np.flatnonzero(np.isfinite(web.changes.returns))[0])
     gone, back = web.changes.vanishes[away], web.changes.returns[away]
@@ -174,7 +174,7 @@ def test_time_in_which_a_page_is_away_is_left_out():
     assert web.changes.presence(away, gone, back) == 0
 
 
-def test_log_tells_the_truth_of_conditional_requests_over_http():
+def test_log_knows_conditional_requests():
     web, _ = web_at(1_000.0)
     page = page_of("etag")
     url, log = web.shelf.urls[page], StringIO()

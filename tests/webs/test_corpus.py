@@ -34,12 +34,12 @@ def anchors(web: CorpusWeb, url: str) -> list[tuple[str, str | None]]:
     return [(node.text(), node.attributes["href"]) for node in tree.css("a")]
 
 
-def test_the_first_category_gives_the_registrable_domain(web: CorpusWeb) -> None:
+def test_first_category_is_the_domain(web: CorpusWeb) -> None:
     assert web.seeds == ("http://food-and-agriculture-everyday-life.test/Cheese",)
     assert {"europe-geography.test", "uncategorised.test"} <= web.hosts
 
 
-def test_a_page_is_relevant_by_its_categories(web: CorpusWeb) -> None:
+def test_categories_decide_relevance(web: CorpusWeb) -> None:
     answers = {d.title: web.answer(d.url) for d in web.documents.values()}
     labels = {title: answer.relevant for title, answer in answers.items()}
     assert labels == {"Cheese": True, "Milk": True, "Rome": False, "Côte": False}
@@ -53,7 +53,7 @@ def test_labels_are_those_of_the_answers(web: CorpusWeb) -> None:
     assert web.labels(urls) == [a.kind == "page" and a.relevant for a in answers]
 
 
-def test_a_link_stands_where_its_title_first_occurs_and_the_rest_below(web: CorpusWeb) -> None:
+def test_link_stands_at_its_title(web: CorpusWeb) -> None:
     assert anchors(web, web.seeds[0]) == [
         ("milk", "http://food-and-agriculture-everyday-life.test/Milk"),
         ("Rome", "http://europe-geography.test/Rome"),
@@ -63,7 +63,7 @@ def test_a_link_stands_where_its_title_first_occurs_and_the_rest_below(web: Corp
     assert body.index("See also") < body.index(">Rome</a>")
 
 
-def test_an_escaped_id_is_found_escaped_or_not(web: CorpusWeb) -> None:
+def test_escaped_id_is_found(web: CorpusWeb) -> None:
     assert anchors(web, "http://europe-geography.test/Rome")[0][1] == (
         "http://uncategorised.test/C%C3%B4te"
     )
@@ -74,12 +74,12 @@ def test_an_escaped_id_is_found_escaped_or_not(web: CorpusWeb) -> None:
     ("url", "status"),
     [("http://europe-geography.test/Paris", 404), ("http://paris.test/", 502)],
 )
-def test_what_the_corpus_does_not_have_is_missing(web: CorpusWeb, url: str, status: int) -> None:
+def test_unknown_document_is_missing(web: CorpusWeb, url: str, status: int) -> None:
     answer = web.answer(url)
     assert (answer.status, answer.kind, answer.relevant) == (status, "missing", False)
 
 
-def test_a_compressed_corpus_is_the_same_web(tmp_path: Path, web: CorpusWeb) -> None:
+def test_compressed_corpus_is_the_same(tmp_path: Path, web: CorpusWeb) -> None:
     path = tmp_path / "corpus.jsonl.xz"
     path.write_bytes(lzma.compress("\n".join(json.dumps(row) for row in ROWS).encode()))
     assert CorpusWeb(path, "food").documents == web.documents
@@ -91,14 +91,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["{", '{"id": "A"}', "[]"])
-def test_a_line_that_is_no_document_is_named(tmp_path: Path, line: str) -> None:
+def test_bad_corpus_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "broken.jsonl"
     path.write_text(f"{json.dumps(ROWS[0])}\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"broken\.jsonl line 2 is no document"):
         CorpusWeb(path, "food")
 
 
-def test_topic_without_marks_is_found_by_its_name_in_the_categories(tmp_path: Path) -> None:
+def test_topic_matches_category_names(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     rows = [
         {
@@ -117,7 +117,7 @@ def test_topic_without_marks_is_found_by_its_name_in_the_categories(tmp_path: Pa
     assert web.seeds == (web.documents["B"].url,)
 
 
-def test_a_corpus_without_the_topic_is_refused(tmp_path: Path) -> None:
+def test_unknown_topic_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_text(json.dumps(ROWS[2]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"no category .* holds topic='food'"):
@@ -125,7 +125,7 @@ def test_a_corpus_without_the_topic_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not WIKI.exists(), reason="needs shared/data/wiki.jsonl.xz")
-def test_wikipedia_for_schools_is_a_web_whose_links_lead_to_its_pages() -> None:
+def test_wikipedia_links_lead_to_pages() -> None:
     web = CorpusWeb(WIKI, "food")
     relevant = [d for d in web.documents.values() if d.relevant]
     links = [url for d in relevant[:20] for _, url in anchors(web, d.url)]

@@ -35,7 +35,7 @@ def records_on(answer):
     return [int(number) for number in re.findall(r'"/record/(\d+)-', text_of(answer))]
 
 
-def test_every_record_whose_title_holds_the_words_is_found_up_to_the_cap(web, often):
+def test_title_words_find_records(web, often):
     titles = [title.lower().split() for title in web.holding("library.test").titles]
     assert len(titles) == RECORDS
     holders = {i for i, words in enumerate(titles) if often in words}
@@ -49,7 +49,7 @@ def test_every_record_whose_title_holds_the_words_is_found_up_to_the_cap(web, of
     assert web.holding("library.test").search("") == []
 
 
-def test_words_of_the_text_alone_find_nothing(web):
+def test_text_words_find_nothing(web):
     holding = web.holding("library.test")
     titled = {word for title in holding.titles for word in title.lower().split()}
     alone = next(word for word in holding.body(0) if word not in titled)
@@ -61,7 +61,7 @@ def test_words_of_the_text_alone_find_nothing(web):
     [("library.test", "/find", "page=2"), ("archive.test", "/s", "start=10"),
      ("museum.test", "/look", "p=2")],
 )  # fmt: skip
-def test_pages_of_results_lead_through_all_that_is_returned(web, often, host, path, turn):
+def test_result_pages_lead_through_all(web, often, host, path, turn):
     url, seen = f"http://{host}{path}?q={often}", []
     while url:
         answer = web.answer(url)
@@ -75,7 +75,7 @@ def test_pages_of_results_lead_through_all_that_is_returned(web, often, host, pa
     assert seen == web.holding(host).search(often)
 
 
-def test_an_answer_without_results_has_status_200_and_navigation(web):
+def test_empty_answer_has_navigation(web):
     answer = web.answer(f"{LIBRARY}/find?q=qxzjvk")
     assert (answer.status, records_on(answer)) == (200, [])
     assert "did not match" in text_of(answer)
@@ -95,7 +95,7 @@ def test_records_are_linked_from_results_only(web):
     assert web.labels([f"{LIBRARY}/record/17"]) == [record.relevant]
 
 
-def test_each_site_says_in_its_own_way_how_it_is_searched(web):
+def test_each_site_declares_its_search(web):
     homes = {host: text_of(web.answer(f"http://{host}/")) for host in SITES}
     assert 'action="/find" method="get" role="search"' in homes["library.test"]
     assert "search_term_string" in homes["archive.test"]
@@ -115,14 +115,14 @@ def test_one_site_answers_posted_forms_only(web):
     assert web.submit(f"{LIBRARY}/find", "q=a").status == 405
 
 
-def test_the_same_seed_gives_the_same_records(web):
+def test_same_seed_same_records(web):
     again, other = DeepWeb("food"), DeepWeb("food", seed=1)
     url = f"{LIBRARY}/record/5"
     assert again.answer(url) == web.answer(url) != other.answer(url)
     assert web.answer("http://elsewhere.test/").status == 502
 
 
-def test_the_log_says_which_query_returned_which_records(web, often):
+def test_log_names_query_and_records(web, often):
     """Also of a form that is posted through the proxy."""
 
     async def talk():

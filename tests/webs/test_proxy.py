@@ -74,7 +74,7 @@ def talk(conversation: Callable[[Client, Client, Proxy], Awaitable[None]]) -> Co
     return proxy.count
 
 
-def test_a_connection_serves_one_request_after_another() -> None:
+def test_connection_serves_many_requests() -> None:
     async def conversation(client: Client, _: Client, __: Proxy) -> None:
         for path in ("1", "2"):
             assert await client.ask(f"GET http://a.test/{path} HTTP/1.1") == (200, PAGE.body)
@@ -82,7 +82,7 @@ def test_a_connection_serves_one_request_after_another() -> None:
     assert talk(conversation).pages == 2
 
 
-def test_a_slow_host_holds_up_nobody_else() -> None:
+def test_slow_host_delays_only_itself() -> None:
     async def conversation(client: Client, other: Client, proxy: Proxy) -> None:
         waiting = asyncio.ensure_future(client.ask("GET http://slow.test/ HTTP/1.1"))
         while not proxy.count.open["slow.test"]:
@@ -105,9 +105,7 @@ def test_a_slow_host_holds_up_nobody_else() -> None:
         ("GET http://a.test/ HTTP/1.1\nContent-Length: many", 400, b"bad request"),
     ],
 )
-def test_what_is_no_request_for_a_page_is_refused_with_the_reason(
-    head: str, status: int, words: bytes
-) -> None:
+def test_bad_request_names_its_reason(head: str, status: int, words: bytes) -> None:
     async def conversation(client: Client, _: Client, proxy: Proxy) -> None:
         got, body = await client.ask(head)
         assert got == status
@@ -134,7 +132,7 @@ def test_a_head_request_gets_no_body() -> None:
 @pytest.mark.parametrize(
     "head", ["GET http://a.test/ HTTP/1.0", "GET http://a.test/ HTTP/1.1\nConnection: close"]
 )
-def test_a_connection_closes_when_the_client_wants_so(head: str) -> None:
+def test_connection_closes_on_request(head: str) -> None:
     async def conversation(client: Client, _: Client, proxy: Proxy) -> None:
         await client.ask(head)
         assert await client.reader.read() == b""
@@ -142,7 +140,7 @@ def test_a_connection_closes_when_the_client_wants_so(head: str) -> None:
     talk(conversation)
 
 
-def test_a_count_knows_harvest_and_domains_by_true_labels() -> None:
+def test_count_uses_true_labels() -> None:
     count = Count()
     count.add("http://www.a.test/1", PAGE)
     count.add("http://blog.a.test/2", PAGE)
@@ -155,7 +153,7 @@ def test_a_count_knows_harvest_and_domains_by_true_labels() -> None:
     assert count.summary()["by_kind"] == {**dict.fromkeys(count.by_kind, 1), "page": 3}
 
 
-def test_a_page_fetched_twice_counts_once_and_is_marked_in_the_log() -> None:
+def test_repeated_page_counts_once() -> None:
     log = io.StringIO()
     count = Count(log)
     for _ in "12":
@@ -169,7 +167,7 @@ def test_a_page_fetched_twice_counts_once_and_is_marked_in_the_log() -> None:
     assert rows[1]["duplicate"]
 
 
-def test_a_count_keeps_the_least_polite_host() -> None:
+def test_count_keeps_least_polite_host() -> None:
     count = Count()
     for host, time in (("a", 0.0), ("b", 1.0), ("b", 1.5), ("a", 3.0)):
         count.begin(host, time)
@@ -180,7 +178,7 @@ def test_a_count_keeps_the_least_polite_host() -> None:
     assert count.summary()["min_gap"] == 0.5
 
 
-def test_an_empty_count_has_a_harvest_of_nothing() -> None:
+def test_empty_count_harvests_nothing() -> None:
     assert Count().summary()["harvest"] == 0.0
 
 
@@ -196,7 +194,7 @@ def start(*arguments: str) -> Process:
 
 
 @pytest.mark.slow
-def test_a_server_reports_its_port_and_its_count(tmp_path: Path) -> None:
+def test_server_reports_port_and_count(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with start("synthetic", "--topic", "food", "--seed", "1", "--log", str(log)) as server:
         assert server.stdout is not None
@@ -213,7 +211,7 @@ def test_a_server_reports_its_port_and_its_count(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_server_with_its_count(number: signal.Signals) -> None:
+def test_signal_ends_with_count(number: signal.Signals) -> None:
     with start("synthetic") as server:
         assert server.stdout is not None
         server.stdout.readline()
@@ -230,7 +228,7 @@ async def _fetch(port: int, url: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
+def test_taken_port_exits_with_1() -> None:
     with start("synthetic") as first:
         assert first.stdout is not None
         port = json.loads(first.stdout.readline())["port"]
@@ -258,7 +256,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_1() -> None:
         (["synthetic", "--log", "no/such/folder/log"], "no/such/folder/log"),
     ],
 )
-def test_a_bad_argument_is_one_clear_line(arguments: list[str], words: str) -> None:
+def test_bad_argument_is_one_line(arguments: list[str], words: str) -> None:
     ended = subprocess.run(
         server(*arguments), capture_output=True, text=True, cwd=PROJECT, check=False
     )
@@ -271,9 +269,7 @@ def test_a_bad_argument_is_one_clear_line(arguments: list[str], words: str) -> N
     ("args", "topic", "words"),
     [([], "food", "one web"), (["wide"], "food", "'wide'"), (["synthetic"], "opera", "'opera'")],
 )
-def test_the_command_refuses_bad_input_as_scrapy_does(
-    args: list[str], topic: str, words: str
-) -> None:
+def test_command_refuses_like_scrapy(args: list[str], topic: str, words: str) -> None:
     command = import_module("tres_scrapy.commands.tres-web").Command()
     options = Namespace(topic=topic, seed=0, data=None, labels=None, port=0, log=None)
     options.pages, options.day, options.collection = 10, 1.0, None
@@ -290,7 +286,7 @@ class SecureWeb(TinyWeb):
         return Answer(200, url.encode(), HTML, "page")
 
 
-def test_secure_urls_are_answered_through_a_tunnel_by_any_host() -> None:
+def test_secure_urls_use_a_tunnel() -> None:
     async def hold() -> list[bytes]:
         port = await proxy.start(0)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -318,7 +314,7 @@ def test_secure_urls_are_answered_through_a_tunnel_by_any_host() -> None:
 @pytest.mark.parametrize(
     "place", ["127.0.0.1:443", "[::1]:443", "nowhere", "a" * 300, "é:443", ":"]
 )
-def test_tunnel_to_an_odd_place_ends_without_a_fault(place: str) -> None:
+def test_odd_tunnel_ends_cleanly(place: str) -> None:
     async def hold() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
         port = await proxy.start(0)
@@ -338,7 +334,7 @@ def test_tunnel_to_an_odd_place_ends_without_a_fault(place: str) -> None:
 
 
 @pytest.mark.parametrize("status", [204, 299, 304, 999])
-def test_any_status_is_served_in_its_frame(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_status_is_framed(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Answer(status, b"body", HTML, "other")
     monkeypatch.setattr(TinyWeb, "answer", lambda self, url: answer)
 
@@ -352,7 +348,7 @@ def test_any_status_is_served_in_its_frame(status: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_server_of_a_recording_says_what_it_holds(tmp_path: Path) -> None:
+def test_recording_server_names_its_content(tmp_path: Path) -> None:
     (tmp_path / "a.warc").write_bytes(record("https://a.test/"))
     with start("recorded", "--data", str(tmp_path / "a.warc")) as server:
         assert server.stdout is not None

@@ -28,7 +28,7 @@ def of(*records, path):
     return RecordedWeb(path)
 
 
-def test_domains_are_counted_as_they_are_registered(path):
+def test_domains_are_registrable(path):
     hosts = ("www.leek.co.uk", "www.soup.co.uk", "kitchen.soup.co.uk", "10.0.0.1", "10.2.0.1")
     urls = [f"http://{host}/" for host in hosts]
     records = [part for url in urls for part in (exchange_records(answered(url)), relevant(url))]
@@ -94,7 +94,7 @@ def test_answer_is_that_which_was_recorded(web):
     assert web.answer("http://a.test/old").headers == (("Location", "/soup"),)
 
 
-def test_labels_are_those_of_the_answers_at_the_end_of_redirects(web):
+def test_labels_follow_redirects(web):
     urls = ["http://a.test/old", "http://a.test/soup", "https://b.test/tax", "http://c.test/"]
     assert web.labels(urls) == [True, True, False, False]
 
@@ -104,7 +104,7 @@ def test_circle_of_redirects_is_not_relevant(path):
     assert of(*map(exchange_records, moved), path=path).labels(["http://a.test/"]) == [False]
 
 
-def test_crawl_begins_where_the_recorded_one_did(web, path):
+def test_crawl_begins_at_recorded_seed(web, path):
     assert web.seeds == ("http://a.test/old",)
     robots = exchange_records(answered("http://a.test/robots.txt"))
     assert of(robots, exchange_records(answered("http://b.test/")), path=path).seeds == (
@@ -177,20 +177,20 @@ def test_labels_may_come_from_a_file(path, tmp_path, line):
     assert len(web.notes) == 1
 
 
-def test_labels_of_a_file_go_before_those_of_the_crawl(web, path, tmp_path):
+def test_label_file_overrides_crawl(web, path, tmp_path):
     labels = tmp_path / "labels.jsonl"
     labels.write_text(json.dumps({"url": "http://a.test/soup", "relevant": False}))
     assert not RecordedWeb(path, labels).answer("http://a.test/soup").relevant
 
 
-def test_line_that_is_no_label_is_named(web, path, tmp_path):
+def test_bad_label_line_is_named(web, path, tmp_path):
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"address": 1}\n')
     with pytest.raises(ValueError, match=r"labels\.jsonl line 1 is no label"):
         RecordedWeb(path, labels)
 
 
-def test_file_or_folder_without_a_response_is_refused_in_one_line(tmp_path):
+def test_empty_recording_is_one_line(tmp_path):
     (tmp_path / "a.warc.gz").write_bytes(b"thesis")
     (tmp_path / "none").mkdir()
     for data, reason in (
@@ -202,13 +202,13 @@ def test_file_or_folder_without_a_response_is_refused_in_one_line(tmp_path):
             RecordedWeb(data)
 
 
-def test_file_packed_as_a_whole_is_refused_with_what_to_do(path):
+def test_gzipped_recording_names_remedy(path):
     path.write_bytes(gzip.compress(record("http://a.test/") + record("http://b.test/")))
     with pytest.raises(ValueError, match="unpack the whole file"):
         RecordedWeb(path)
 
 
-def test_large_record_is_skipped_and_a_bomb_in_a_page_answered_for(path, monkeypatch):
+def test_large_record_and_bomb_are_skipped(path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 1_000_000)
     packed = [*HTML, ("Content-Encoding", "gzip")]
     web = of(
@@ -230,7 +230,7 @@ def test_large_record_is_skipped_and_a_bomb_in_a_page_answered_for(path, monkeyp
 @pytest.mark.parametrize(
     "head", [b"", b"hello\r\n\r\n", b"HTTP/1.1 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: y"]
 )
-def test_response_that_is_none_of_http_is_skipped(path, head):
+def test_foreign_protocol_is_skipped(path, head):
     path.write_bytes(gzip.compress(record("http://a.test/", b"", head=head)) + gzip.compress(
         record("http://b.test/")
     ))  # fmt: skip
@@ -239,7 +239,7 @@ def test_response_that_is_none_of_http_is_skipped(path, head):
     assert web.recording.skipped == {"no HTTP response": 1}
 
 
-def test_file_that_changes_under_the_web_is_an_error_of_its_answers(web, path):
+def test_changed_file_is_an_error(web, path):
     path.write_bytes(b"something else")
     assert web.answer("http://a.test/soup").status == 502
     path.unlink()

@@ -65,11 +65,11 @@ def test_texts_are_ranked_by_bm25(texts: list[list[str]], words: list[str]) -> N
     assert [scores[n] for n in best] == pytest.approx(sorted(filter(None, scores), reverse=True))
 
 
-def test_texts_that_match_as_well_keep_their_order() -> None:
+def test_equal_matches_keep_order() -> None:
     assert Index([["a", "b"]] * 200).best(["a"]) == list(range(MOST))
 
 
-def test_results_come_by_ten_and_the_last_page_has_no_next() -> None:
+def test_results_come_by_ten() -> None:
     pages = [ENGINE.answer(f"http://search.test/?q=bread&page={n}") for n in (1, 2, 3, 4)]
     assert [len(LexborHTMLParser(page.body).css("li a")) for page in pages] == [10, 10, 5, 0]
     assert [anchors(page)[-1:] and anchors(page)[-1].text() == "next" for page in pages] == [
@@ -79,7 +79,7 @@ def test_results_come_by_ten_and_the_last_page_has_no_next() -> None:
     assert {(page.status, page.kind, page.relevant) for page in pages} == {(200, "search", False)}
 
 
-def test_a_result_is_a_plain_link_with_the_title_as_its_anchor() -> None:
+def test_result_is_link_with_title() -> None:
     assert results(ENGINE, "number 7")[0] == ("http://shelf.test/?n=7&x=1", f"<{SHELF[7]}>")
 
 
@@ -95,7 +95,7 @@ def test_any_query_has_an_answer(query: str, page: str) -> None:
     assert (answer.status, answer.kind) == (200, "search")
 
 
-def test_nothing_is_indexed_before_the_first_query() -> None:
+def test_index_waits_for_first_query() -> None:
     engine = Engine(pytest.fail, results_on_shelf)
     home = engine.answer("http://search.test/")
     assert home.kind == "search"
@@ -105,7 +105,7 @@ def test_nothing_is_indexed_before_the_first_query() -> None:
 
 
 @pytest.mark.parametrize("query", ["cheese", "sugar butter flour", "water"])
-def test_every_result_of_the_synthetic_web_is_a_page_of_this_title(query: str) -> None:
+def test_synthetic_results_have_titles(query: str) -> None:
     for url, title in results(WEB, query)[::5]:
         answer = WEB.answer(url)
         assert (answer.status, answer.kind) == (200, "page")
@@ -113,21 +113,21 @@ def test_every_result_of_the_synthetic_web_is_a_page_of_this_title(query: str) -
         assert set(query.split()) & set(title.lower().split())
 
 
-def test_a_page_with_more_of_the_words_stands_before() -> None:
+def test_more_words_rank_higher() -> None:
     titles = [set(title.lower().split()) for _, title in results(WEB, "cheese recipe")]
     both = [{"cheese", "recipe"} <= title for title in titles]
     assert 0 < sum(both) < len(both)
     assert both == sorted(both, reverse=True)
 
 
-def test_a_query_always_has_the_same_results_and_others_have_others() -> None:
+def test_query_results_are_stable() -> None:
     again = SyntheticWeb("food", seed=1)
     first, second = results(WEB, "cheese recipe"), results(WEB, "cheese bread")
     assert results(again, "Recipe, cheese") == first
     assert 0 < len(set(first) & set(second)) < len(first)
 
 
-def test_a_word_of_many_topics_brings_pages_of_many() -> None:
+def test_common_word_spans_topics() -> None:
     def topics(query: str) -> set[int]:
         places = [WEB.routes.split(url) for url, _ in results(WEB, query)]
         return set(WEB.addresses.find(places)[1].topic.tolist())
@@ -136,13 +136,13 @@ def test_a_word_of_many_topics_brings_pages_of_many() -> None:
     assert len(topics("cheese")) < 4
 
 
-def test_the_engine_is_no_site_of_the_synthetic_web() -> None:
+def test_engine_is_outside_the_web() -> None:
     assert WEB.addresses.site("search.test") is None
     assert WEB.answer("http://search.test:80/").kind == "search"
     assert WEB.labels(["http://search.test/", WEB.search.format(query="cheese")]) == [False] * 2
 
 
-def test_a_corpus_is_searched_by_title_and_text_whatever_its_topic(tmp_path: Path) -> None:
+def test_corpus_search_ignores_topic(tmp_path: Path) -> None:
     texts = {"Cheese": "Made of milk.", "Milk": "White.", "Cow": "Gives milk and more milk."}
     categories = {"Cheese": ["Food_and_drink"], "Milk": ["Sports"], "Cow": ["Sports"]}
     rows = [

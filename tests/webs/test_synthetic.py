@@ -53,7 +53,7 @@ def walk() -> list[str]:
     return found[:500]
 
 
-def test_a_seed_always_gives_the_same_answers(walk: list[str]) -> None:
+def test_same_seed_same_answers(walk: list[str]) -> None:
     again = SyntheticWeb("food", seed=1)
     assert again.seeds == WEB.seeds
     assert [again.answer(url) for url in walk[:50]] == [WEB.answer(url) for url in walk[:50]]
@@ -66,18 +66,18 @@ def test_another_seed_is_another_web() -> None:
 
 
 @pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
-def test_the_seed_page_is_a_relevant_page(topic: str) -> None:
+def test_seed_page_is_relevant(topic: str) -> None:
     web = SyntheticWeb(topic, seed=3)
     answer = web.answer(web.seeds[0])
     assert (answer.status, answer.kind, answer.relevant) == (200, "page", True)
 
 
-def test_an_unknown_topic_is_named_with_those_there_are() -> None:
+def test_unknown_web_topic_is_named() -> None:
     with pytest.raises(ValueError, match=r"topic='opera'.*food, sports, hardware"):
         SyntheticWeb("opera")
 
 
-def test_every_link_leads_to_a_host_of_the_web_and_few_are_dead(walk: list[str]) -> None:
+def test_few_links_are_dead(walk: list[str]) -> None:
     answers = [WEB.answer(url) for url in walk]
     assert all(answer.status != 502 for answer in answers)
     assert sum(answer.kind in ("missing", "soft404") for answer in answers) < len(answers) * 0.08
@@ -85,7 +85,7 @@ def test_every_link_leads_to_a_host_of_the_web_and_few_are_dead(walk: list[str])
 
 @given(st.integers(0, SITES - 1), st.integers(0, 200_000))
 @settings(max_examples=2 * settings.default.max_examples)
-def test_a_url_is_read_back_as_the_page_it_was_written_for(site: int, draw: int) -> None:
+def test_url_is_read_back(site: int, draw: int) -> None:
     number = draw % (int(WEB.sites.size[site]) + 4)
     url = url_of(site, number)
     parts = urlsplit(url)
@@ -97,7 +97,7 @@ def test_a_url_is_read_back_as_the_page_it_was_written_for(site: int, draw: int)
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=2, max_size=4))
-def test_a_hash_is_the_same_for_numbers_and_for_arrays(parts: list[int]) -> None:
+def test_hash_equals_array_hash(parts: list[int]) -> None:
     assert mix(*parts)[0] == mix(parts[0], *(np.array([part]) for part in parts[1:]))[0]
 
 
@@ -111,7 +111,7 @@ def test_a_draw_follows_the_word_counts() -> None:
     assert found[often] > 5 * found[seldom]
 
 
-def test_the_word_tables_hold_single_words_only() -> None:
+def test_word_tables_hold_single_words() -> None:
     words = [word for table in tables().values() for word in table]
     assert all(re.fullmatch(r"[a-zà-öø-ÿ]{2,14}", word) for word in words)
 
@@ -132,13 +132,13 @@ TARGETS = st.one_of(
 
 @given(st.integers(0, SITES - 1), TARGETS)
 @settings(max_examples=3 * settings.default.max_examples)
-def test_any_path_of_a_host_has_an_answer(site: int, target: str) -> None:
+def test_any_path_has_an_answer(site: int, target: str) -> None:
     answer = WEB.answer(f"http://{WEB.addresses.host(site)}/{target.lstrip('/')}")
     assert answer.status in (200, 302, 404, 500, 503)
     assert answer.site_kind in KINDS
 
 
-def test_no_two_sites_share_a_registrable_domain() -> None:
+def test_sites_share_no_domain() -> None:
     hosts = [WEB.addresses.host(site) for site in range(0, SITES, 5)]
     assert len({".".join(host.split(".")[-2:]) for host in hosts}) == len(hosts)
 
@@ -146,7 +146,7 @@ def test_no_two_sites_share_a_registrable_domain() -> None:
 @pytest.mark.parametrize(
     "url", ["http://no-such.test/", "http://example.org/", "http://kivota.com/", "http://test/"]
 )
-def test_a_host_outside_the_web_is_a_missing_page(url: str) -> None:
+def test_outside_host_is_missing(url: str) -> None:
     answer = WEB.answer(url)
     assert (answer.status, answer.kind, answer.relevant) == (502, "missing", False)
 
@@ -162,7 +162,7 @@ def label(web: SyntheticWeb, url: str) -> bool:
 
 
 @pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
-def test_labels_are_those_of_the_pages_that_links_lead_to(topic: str) -> None:
+def test_labels_equal_linked_pages(topic: str) -> None:
     web, rng, urls = SyntheticWeb(topic, seed=5), Random(5), list[str]()
     while len(urls) < 3000:
         url = rng.choice(urls or web.seeds)
@@ -178,7 +178,7 @@ def test_labels_are_those_of_the_pages_that_links_lead_to(topic: str) -> None:
     ["{path}", "{path}{mark}ref=home", "{path}{mark}print=1", "{path}{mark}sid=1f", "{path}#top",
      "{path}{mark}x=1", "go/3/{path}", "go/1/go/0/{path}{mark}sid=2", "robots.txt", "calendar/1/1"],
 )  # fmt: skip
-def test_labels_see_through_aliases_detours_and_traps(form: str) -> None:
+def test_labels_see_through_detours(form: str) -> None:
     sites = np.flatnonzero((WEB.sites.kind == PURE) & (WEB.documents.traps == SESSION))[:5]
     sites = np.append(sites, np.flatnonzero(WEB.sites.kind == PURE)[:15]).repeat(8)
     numbers = WEB.pages.first(sites) + np.arange(len(sites)) % 8
@@ -210,7 +210,7 @@ def test_relevance_follows_the_kind_of_site() -> None:
     assert content_relevance(HUB) == 0
 
 
-def test_a_hub_is_irrelevant_and_links_to_many_relevant_sites() -> None:
+def test_hub_links_to_relevant_sites() -> None:
     topical = np.flatnonzero((WEB.sites.kind == HUB) & (WEB.sites.main == WEB.sites.topic))
     targets = WEB.documents.links.targets(WEB.pages.one(int(topical[0]), 5))
     traits = WEB.pages.traits(targets.site, targets.number)
@@ -218,7 +218,7 @@ def test_a_hub_is_irrelevant_and_links_to_many_relevant_sites() -> None:
     assert len(set(targets.site[traits.relevant].tolist())) > 10
 
 
-def test_relevant_pages_link_to_relevant_pages_more_often() -> None:
+def test_relevance_is_local() -> None:
     """P 2.1 rests on topical locality: a page's reward says something of its outlinks."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for site in range(1500):
@@ -229,13 +229,13 @@ def test_relevant_pages_link_to_relevant_pages_more_often() -> None:
     assert np.mean(shares[True]) > 4 * np.mean(shares[False])
 
 
-def test_some_relevant_pages_have_a_section_index_that_is_irrelevant() -> None:
+def test_relevant_pages_have_irrelevant_index() -> None:
     sites = np.flatnonzero(WEB.sites.kind == PURE)
     indexes = WEB.pages.traits(sites, np.ones(len(sites), np.int64))
     assert 0.2 < indexes.relevant.mean() < 0.5
 
 
-def test_most_new_links_of_a_page_lead_to_other_sites(walk: list[str]) -> None:
+def test_new_links_leave_the_site(walk: list[str]) -> None:
     """P 2.6: 800,000 frontier URLs after 20,000 pages, about 40 new ones each."""
     pages = [url for url in walk[:60] if WEB.answer(url).kind == "page"]
     known, abroad = set(walk), 0
@@ -248,7 +248,7 @@ def test_most_new_links_of_a_page_lead_to_other_sites(walk: list[str]) -> None:
     assert abroad > new / 2
 
 
-def test_an_irrelevant_page_may_tempt_and_a_relevant_one_be_faint() -> None:
+def test_tempting_and_faint_pages_exist() -> None:
     shares: dict[bool, list[float]] = {True: [], False: []}
     for site in np.flatnonzero(WEB.sites.kind == PURE)[:2000].tolist():
         page = WEB.pages.one(site, int(WEB.sites.sections[site]) + 1)
@@ -269,7 +269,7 @@ def test_half_of_the_anchors_say_nothing() -> None:
     assert 0.4 < sum(text in EMPTY for text in texts) / len(texts) < 0.6
 
 
-def test_neither_anchor_nor_url_nor_parent_gives_the_label_away() -> None:
+def test_nothing_gives_label_away() -> None:
     """Honest anchors hold the target's title words, but some of every label hold none of them."""
     topic = set(WEB.pages.vocabulary.words[WEB.pages.vocabulary.quantiles[WEB.sites.topic]])
     told: dict[bool, list[bool]] = {True: [], False: []}
@@ -282,13 +282,13 @@ def test_neither_anchor_nor_url_nor_parent_gives_the_label_away() -> None:
     assert 0.02 < np.mean(told[False]) < 0.3
 
 
-def test_a_page_repeats_the_navigation_of_its_site(walk: list[str]) -> None:
+def test_page_repeats_navigation(walk: list[str]) -> None:
     home, content = links(WEB.seeds[0]), links(urljoin(WEB.seeds[0], "/about"))
     navigation = {urljoin(WEB.seeds[0], path) for path in ("/", "/about", "/contact", "/login")}
     assert navigation <= set(home) & set(content)
 
 
-def test_a_copy_has_the_text_and_label_of_another_page() -> None:
+def test_copy_keeps_text_and_label() -> None:
     sites = np.flatnonzero(WEB.sites.size > 100)
     traits = WEB.pages.traits(sites, np.full(len(sites), 50))
     copy = int(np.flatnonzero(traits.fate == COPY)[0])
@@ -301,11 +301,11 @@ def test_a_copy_has_the_text_and_label_of_another_page() -> None:
 
 
 @pytest.mark.parametrize("alias", ["ref=home", "print=1"])
-def test_an_alias_of_a_url_has_the_same_page(alias: str) -> None:
+def test_alias_has_same_page(alias: str) -> None:
     assert WEB.answer(f"{WEB.seeds[0]}?{alias}") == WEB.answer(WEB.seeds[0])
 
 
-def test_a_chain_of_redirects_ends_at_the_page() -> None:
+def test_redirects_end_at_page() -> None:
     url, hops = f"{WEB.seeds[0]}go/3/about", 0
     while (answer := WEB.answer(url)).kind == "redirect":
         url, hops = dict(answer.headers)["Location"], hops + 1
@@ -322,7 +322,7 @@ def test_some_redirects_leave_their_site() -> None:
     assert 0 < sum(abroad) < len(abroad)
 
 
-def test_a_missing_page_is_a_404_or_a_soft_404_by_site() -> None:
+def test_missing_page_follows_its_site() -> None:
     answers = [WEB.answer(f"http://{WEB.addresses.host(s)}/nothing/here") for s in range(100)]
     assert {(a.status, a.kind) for a in answers} == {(404, "missing"), (200, "soft404")}
     assert all(b"not found" in answer.body for answer in answers)
@@ -344,7 +344,7 @@ def test_the_calendar_never_ends() -> None:
     assert url.endswith("/calendar/2027/6")
 
 
-def test_a_session_site_gives_every_visit_new_urls() -> None:
+def test_session_site_changes_urls() -> None:
     site = next(s for s in range(SITES) if WEB.documents.trap(s) == SESSION)
     home = f"http://{WEB.addresses.host(site)}/"
     first = next(url for url in links(home) if "sid=" in url)
@@ -354,7 +354,7 @@ def test_a_session_site_gives_every_visit_new_urls() -> None:
 
 
 @pytest.mark.parametrize("place", range(len(ENCODINGS)))
-def test_every_encoding_can_be_read_by_its_codec(place: int) -> None:
+def test_every_encoding_is_readable(place: int) -> None:
     codec, header, _ = ENCODINGS[place]
     drawn = np.searchsorted(ENCODING_SHARES, [unit(mix(WEB.key, 50, s))[0] for s in range(400)])
     site = int(np.flatnonzero(drawn == place)[0])
@@ -363,14 +363,14 @@ def test_every_encoding_can_be_read_by_its_codec(place: int) -> None:
     assert ("charset=" + header in dict(answer.headers)["Content-Type"]) == bool(header)
 
 
-def test_robots_rules_name_what_is_closed_and_some_ask_for_patience() -> None:
+def test_robots_rules_ask_patience() -> None:
     answers = [WEB.answer(f"http://{WEB.addresses.host(s)}/robots.txt") for s in range(300)]
     assert {answer.kind for answer in answers} == {"robots"}
     assert all(b"Disallow: /login" in answer.body for answer in answers)
     assert 0 < sum(b"Crawl-delay" in answer.body for answer in answers) < 30
 
 
-def test_few_hosts_are_slow_and_none_when_told_so() -> None:
+def test_few_hosts_are_slow() -> None:
     urls = [f"http://{WEB.addresses.host(site)}/robots.txt" for site in range(500)]
     delays = [WEB.answer(url).delay for url in urls]
     fast = SyntheticWeb("food", seed=1, slow=False)
@@ -379,5 +379,5 @@ def test_few_hosts_are_slow_and_none_when_told_so() -> None:
     assert not any(fast.answer(url).delay for url in urls)
 
 
-def test_an_answer_names_the_kind_of_its_site() -> None:
+def test_answer_names_site_kind() -> None:
     assert [WEB.answer(some_pages(kind, 1)[0]).site_kind for kind in range(4)] == list(KINDS)

@@ -43,12 +43,12 @@ def test_records_are_found_where_they_lie(written):
     assert all(each.start.endswith(b"<p>soup</p>") for each in found)
 
 
-def test_no_more_of_a_block_is_read_than_is_asked_for(written):
+def test_block_reading_is_bounded(written):
     path = written(A)
     assert read_block(path, 0, 8) == b"HTTP/1.1"
 
 
-def test_block_beyond_what_is_kept_is_read_whole(written):
+def test_long_block_is_read_whole(written):
     body = bytes(range(256)) * 2000
     path = written(A, record("http://b.test/", body), C)
     found = list(scan(path))
@@ -75,14 +75,14 @@ def test_lying_length_hides_no_other_record(written, length):
 
 
 @pytest.mark.parametrize("length", ["z", "", "1e3", "9" * 5000])
-def test_length_that_is_no_number_hides_no_other_record(written, length):
+def test_bad_length_hides_no_record(written, length):
     liar = record("http://liar.test/", length=length)
     path = written(A, liar, C)
     assert urls(path) == ["http://a.test/", "http://c.test/"]
     assert faults(path) == ["its header cannot be read"]
 
 
-def test_record_within_a_page_is_no_record(written):
+def test_record_inside_page_is_ignored(written):
     path = written(A, record("http://b.test/", b"x\r\n\r\n" + C), C)
     assert urls(path) == ["http://a.test/", "http://b.test/", "http://c.test/"]
 
@@ -97,7 +97,7 @@ def test_damage_is_skipped(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"thesis" * 99, b"\x1f\x8b\x08\x00" * 99, bytes(10**6)])
-def test_file_of_something_else_holds_no_record(tmp_path, content):
+def test_foreign_file_has_no_record(tmp_path, content):
     path = tmp_path / "a.warc.gz"
     path.write_bytes(content)
     assert urls(path) == []
@@ -116,7 +116,7 @@ def test_endless_header_is_skipped(written):
     assert urls(path) == ["http://a.test/", "http://c.test/"]
 
 
-def test_bomb_is_left_within_bounds_of_memory(tmp_path, monkeypatch):
+def test_bomb_stays_within_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 20_000_000)
     head = record("http://bomb.test/", b"", length=10**9)[:-4]
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
