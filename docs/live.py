@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 OUT = Path(__file__).with_suffix(".png")
-CRAWL = "-a topic=food -a web=synthetic -a pages=1000 -a max_per_domain=10 -a dashboard=1".split()
+CRAWL = ["topic=food", "web=synthetic", "pages=1000", "max_per_domain=10", "dashboard=1"]
 PAGES = 600  # fetched before the picture is taken
 WIDTH, SHOWN = 1600, 1300  # of the browser and of the picture, in pixels
 
@@ -41,9 +41,12 @@ def take(address: str) -> bytes:
 def main() -> None:
     """Crawl the synthetic web, and write the picture."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "scrapy", "crawl", "tres", *CRAWL]
-        command += ["-a", f"output={folder}/food.jsonl"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as crawl:
+        command = [sys.executable, "-m", "scrapy", "crawl", "tres"]
+        for argument in (*CRAWL, f"output={folder}/food.jsonl"):
+            command += ["-a", argument]
+        with subprocess.Popen(  # noqa: S603 # the command is our own
+            command, stderr=subprocess.PIPE, text=True
+        ) as crawl:
             assert crawl.stderr is not None
             found = (re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", x) for x in crawl.stderr)
             address = next(match[0] for match in found if match)
