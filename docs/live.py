@@ -26,8 +26,9 @@ def take(address: str) -> bytes:
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": 1200})
         page.goto(address)
-        has_pages = f"parseInt(document.querySelector('#cards .value').textContent) >= {PAGES}"
-        page.wait_for_function(has_pages, timeout=600_000)
+        fetched = page.locator("#cards .value").first
+        while int(fetched.inner_text()) < PAGES:
+            page.wait_for_timeout(500)
         tree = page.locator("#wide").bounding_box()
         assert tree is not None
         height = tree["y"] + tree["height"] + 8
@@ -50,9 +51,11 @@ def main() -> None:
             assert crawl.stderr is not None
             found = (re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", x) for x in crawl.stderr)
             address = next(match[0] for match in found if match)
-            picture = take(address)
-            crawl.terminate()
-            crawl.communicate()
+            try:
+                picture = take(address)
+            finally:
+                crawl.terminate()
+                crawl.communicate()
     image = Image.open(io.BytesIO(picture)).convert("RGB")
     image = image.resize((SHOWN, SHOWN * image.height // image.width))
     image.quantize(256, Image.Quantize.FASTOCTREE).save(OUT, optimize=True)
