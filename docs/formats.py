@@ -18,37 +18,37 @@ from tres_scrapy.webs.web import Answer
 
 ITEM = {  # what the fields of an item hold
     "url": "the URL that was chosen",
-    "final_url": "the one that answered, after redirects",
-    "title": "of the page",
-    "text": "of the page, without menus and footers",
-    "language": "ISO 639-1; empty where it cannot be told",
+    "final_url": "the URL that answered, after redirects",
+    "title": "title of the page",
+    "text": "main text of the page, without menus and footers",
+    "language": "ISO 639-1; empty if unknown",
     "probability": "P(relevant), calibrated",
-    "depth": "links from the seed",
-    "path": "the pages on the way from the seed, the last hundred at most, this one included",
-    "anchor": "the text of the link that was followed",
-    "q_value": "Q(s, a) when it was chosen; null in exploration and for seeds",
-    "leaf": "number of its leaf then; null for seeds",
-    "fetched_at": "ISO 8601, UTC",
-    "status": "of HTTP",
-    "why": "how it was chosen, in a sentence",
+    "depth": "number of links from the seed",
+    "path": "URLs from the seed to this page, the last hundred at most",
+    "anchor": "text of the link that was followed",
+    "q_value": "Q(s, a) when it was chosen; null during exploration and for seeds",
+    "leaf": "number of its leaf at that time; null for seeds",
+    "fetched_at": "time of the answer, ISO 8601, UTC",
+    "status": "HTTP status",
+    "why": "why it was chosen, in a sentence",
     "rendered": "whether a browser ran the scripts of the page",
     "domain": "registrable domain of `final_url`",
-    "new": "whether the files of `TRES_KNOWN` have neither URL",
-    "new_domain": "whether they do not have the domain",
+    "new": "whether neither URL is in the files of `TRES_KNOWN`",
+    "new_domain": "whether its domain is not in these files",
 }
 LOG = {  # what a line of the log of an offline web holds
     "time": "seconds since 1970",
-    "url": "that was asked for",
-    "status": "of the answer",
-    "kind": "of the answer: see below",
+    "url": "requested URL",
+    "status": "HTTP status of the answer",
+    "kind": "kind of the answer, see below",
     "relevant": "the true label",
-    "site_kind": "`off`, `pure`, `mixed`, `hub`, `corpus`, `recorded`; empty of the search engine",
-    "duplicate": "whether it was asked for before",
+    "site_kind": "`off`, `pure`, `mixed`, `hub`, `corpus`, `recorded`; empty for the search engine",
+    "duplicate": "whether it was requested before",
 }
 
 
 def page() -> str:
-    """Return the page; KeyError: something that the code writes is not described."""
+    """Return the page; KeyError if the code writes something that is not described here."""
     template = Path(__file__).with_name("formats.txt").read_text(encoding="utf-8")
     item = [spec.name for spec in fields(RelevantPage)]
     types = {spec.name: str(spec.type) for spec in fields(RelevantPage)}

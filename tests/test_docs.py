@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from the code."""
+"""The pages of docs/: what is generated from code, names of code, and links."""
 
 import importlib
 import inspect
@@ -7,6 +7,10 @@ import subprocess
 
 import pytest
 from conftest import PROJECT, interpreter
+from test_layers import ROOMS
+
+PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)]+)\)")  # the target of a Markdown link or picture
 
 
 @pytest.mark.slow
@@ -37,7 +41,7 @@ def test_every_stat_is_documented(scrapy, tmp_path):
 
 
 def test_documented_code_exists():
-    text = (PROJECT / "docs" / "algorithm.md").read_text(encoding="utf-8")
+    text = (PROJECT / "docs" / "paper.md").read_text(encoding="utf-8")
     places = re.findall(r"`([a-z_/0-9]+)\.py(?::([\w.]+))?`", text)
     assert len(places) > 30
     for module, path in places:
@@ -46,3 +50,36 @@ def test_documented_code_exists():
         owner = getattr(found, owner) if owner else found
         # an attribute that __init__ sets is no member of its class
         assert not name or hasattr(owner, name) or f"self.{name} = " in inspect.getsource(owner)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        place, _, heading = target.partition("#")
+        if not target.startswith("https:"):
+            found = page.parent / place if place else page
+            assert found.exists(), target
+            assert not heading or heading in headings(found), target
+
+
+def headings(page):
+    """Return the anchors that GitHub gives to the headings of a page."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def test_index_links_every_page():
+    linked = set(LINK.findall((PROJECT / "docs" / "index.md").read_text(encoding="utf-8")))
+    assert {page.name for page in PAGES[1:]} - linked == {"index.md"}
+
+
+def test_map_names_every_room():
+    text = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [room for room in ROOMS if f"`{room}/" not in text and f"`{room}.py`" not in text] == []
+
+
+def test_readme_stays_short():
+    lines = (PROJECT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 90
+    assert max(map(len, lines)) <= 100
+    assert (PROJECT / "docs" / "live.png").stat().st_size <= 200_000

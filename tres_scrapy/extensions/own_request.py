@@ -9,6 +9,7 @@ from scrapy import Request
 
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
+from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 
 
@@ -29,6 +30,7 @@ class OwnRequests:
         self._keeper = keeper
         self.dupefilter = dupefilter
         self._requests: dict[int, Request] = {}
+        store.on_drop = self._forget
 
     def __contains__(self, row: object) -> bool:
         return row in self._requests
@@ -59,6 +61,10 @@ class OwnRequests:
     def take(self, row: int) -> Request:
         """Remove and return the request of a row; a plain one if the spider had none."""
         return self._requests.pop(row, None) or Request(self._store.url(row))
+
+    def _forget(self, rows: Rows) -> None:
+        for row in rows.tolist():
+            self._requests.pop(row, None)
 
     def repeats(self, url: str, request: Request) -> bool:
         """Return whether the project's own filter drops a request for a URL that is new here."""
