@@ -12,6 +12,7 @@ from tres_scrapy import settings as ours
 from tres_scrapy.config.config import NEVER, ConfigError
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
+from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.export.finding import CsvPipeline, NewnessPipeline
 from tres_scrapy.export.json_lines import JsonLinesPipeline
@@ -23,7 +24,6 @@ from tres_scrapy.extensions.metrics import Metrics
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
-from tres_scrapy.extensions.rendering import Rendering
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware

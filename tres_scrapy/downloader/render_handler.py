@@ -21,10 +21,10 @@ from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDow
 
 from tres_scrapy.downloader.browser import context_options, launch_options
 from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import RECEIVED, RENDERED
 from tres_scrapy.downloader.rotation import Rotation
 from tres_scrapy.downloader.tab import Document, Patience, Rendered, RenderError, Tab
-from tres_scrapy.extensions.rendering import Rendering
 
 STARTING: Final = 60.0  # seconds for the browser
 OPENING: Final = 30.0  # for a page of it: one that is opened as the browser ends is never there
