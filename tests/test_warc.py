@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from tres_scrapy.webs import warc_file as module
-from tres_scrapy.webs.warc_file import Entry, Skip, read_block, scan
+from tres_scrapy.webs.warc_file import Skip, StoredRecord, read_block, scan
 
 
 def record(url, body=b"<p>soup</p>", *, length=None, extra="", head=None):
@@ -36,7 +36,9 @@ def written(request, tmp_path):
 
 
 def urls(path):
-    return [found.fields["warc-target-uri"] for found in scan(path) if isinstance(found, Entry)]
+    return [
+        found.fields["warc-target-uri"] for found in scan(path) if isinstance(found, StoredRecord)
+    ]
 
 
 def faults(path):

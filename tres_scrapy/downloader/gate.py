@@ -47,7 +47,7 @@ class Parent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class GateRule:
     """Whom the gate lets through: `resolve` returns the addresses of a host."""
 
     resolve: Callable[[str], Awaitable[list[str]]]
@@ -75,7 +75,7 @@ class _Head(NamedTuple):
         return b"\r\n".join([*lines, b"", b""])
 
 
-class Gate:
+class BrowserGate:
     """Connects the browser to public addresses only, whatever asks: pages, scripts or WebSockets.
 
     It resolves each name itself and connects to the very address that it has checked. Behind a
@@ -83,7 +83,7 @@ class Gate:
     `refused` counts by reason.
     """
 
-    def __init__(self, rule: Rule, parent: Parent | None = None) -> None:
+    def __init__(self, rule: GateRule, parent: Parent | None = None) -> None:
         self._rule = rule
         self._parent = parent
         self._credentials: tuple[bytes, ...] = ()

@@ -28,7 +28,7 @@ NOT_ALONE: Final = "more is packed with it than its Content-Length says: unpack 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredRecord:
     """A record: where it lies in its file, its headers by lower-case name, and how it begins."""
 
     offset: int
@@ -46,7 +46,7 @@ class Skip:
     reason: str
 
 
-def scan(path: Path) -> Iterator[Entry | Skip]:
+def scan(path: Path) -> Iterator[StoredRecord | Skip]:
     """Yield the records of a file in their order; OSError if it cannot be read."""
     with path.open("rb") as file:
         packed = file.read(len(PACKED)) == PACKED
@@ -82,7 +82,7 @@ def _unpacked(file: IO[bytes], limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _packed(file: IO[bytes]) -> Iterator[Entry | Skip]:
+def _packed(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
     """Read a file of gzip members: a member that is no record does not hide the next."""
     offset: int | None = 0
     while offset is not None:
@@ -116,19 +116,19 @@ def _member(file: IO[bytes]) -> tuple[bytes, int, int]:
     return head, size, file.tell() - len(unpacker.unused_data)
 
 
-def _plain(file: IO[bytes]) -> Iterator[Entry | Skip]:
+def _plain(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
     """Read a file of records that lie one behind another, each as long as it says."""
     whole = file.seek(0, 2)
     offset: int | None = 0
     while offset is not None and offset < whole:
         file.seek(offset)
         found = _entry(offset, file.read(HEAD), None)
-        end = _end(file, found, whole) if isinstance(found, Entry) else found
+        end = _end(file, found, whole) if isinstance(found, StoredRecord) else found
         yield end if isinstance(end, Skip) else found
         offset = _search(file, offset + 1, END + MARK) if isinstance(end, Skip) else end
 
 
-def _end(file: IO[bytes], entry: Entry, whole: int) -> int | Skip:
+def _end(file: IO[bytes], entry: StoredRecord, whole: int) -> int | Skip:
     """Return where the next record begins, a Skip if it does not where this one says."""
     place = entry.block + entry.length
     if place > whole:
@@ -141,7 +141,7 @@ def _end(file: IO[bytes], entry: Entry, whole: int) -> int | Skip:
     return place + blank
 
 
-def _entry(offset: int, data: bytes, size: int | None) -> Entry | Skip:
+def _entry(offset: int, data: bytes, size: int | None) -> StoredRecord | Skip:
     """Return the record that begins with `data`; `size` are its bytes altogether, if known."""
     if not data.startswith(MARK):
         return Skip(offset, "it does not begin like a record")
@@ -154,7 +154,7 @@ def _entry(offset: int, data: bytes, size: int | None) -> Entry | Skip:
         return Skip(offset, WRONG_LENGTH)
     if size is not None and start + length + len(END) < size:
         return Skip(offset, NOT_ALONE)
-    return Entry(offset, fields, data[start : start + length], offset + start, length)
+    return StoredRecord(offset, fields, data[start : start + length], offset + start, length)
 
 
 def _head(data: bytes) -> tuple[dict[str, str], int]:
