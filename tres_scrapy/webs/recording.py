@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from fastwarc.warc import WarcRecord, WarcRecordType
 from w3lib.url import safe_url_string
 
-from tres_scrapy.webs.warc_file import BLANK, Skip, StoredRecord, read_block, scan
+from tres_scrapy.webs.warc_file import Skip, StoredRecord, read_block, scan
 
 LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, packed and unpacked, as in the crawl
 ENDINGS: Final = (".warc", ".warc.gz")
@@ -23,8 +22,9 @@ KINDS: Final = ("page", "redirect", "soft404", "missing", "error", "robots", "ot
 PAGE, REDIRECT, SOFT, MISSING, ERROR, ROBOTS, OTHER = range(len(KINDS))
 MOVED: Final = {301, 302, 303, 307, 308}
 PORTS: Final = {"http": 80, "https": 443}
+BLANK: Final = re.compile(rb"\r?\n\r?\n")  # behind the head of a response
 STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
-BROKEN: Final = (OSError, EOFError, ValueError, KeyError, zlib.error)
+BROKEN: Final = (OSError, EOFError, ValueError, KeyError)
 
 Headers = tuple[tuple[str, str], ...]
 
