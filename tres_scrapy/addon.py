@@ -15,6 +15,7 @@ from tres_scrapy.config.render import NEVER
 from tres_scrapy.downloader.crawl_delay import Robots
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
+from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
@@ -27,7 +28,6 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
-from tres_scrapy.extensions.rendering import Rendering
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware

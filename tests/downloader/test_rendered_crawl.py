@@ -24,9 +24,9 @@ from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.memory import CERTAIN
+from tres_scrapy.downloader.rendering import MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.downloader.shell import Content
-from tres_scrapy.extensions.rendering import MEMORY, Rendering
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
 

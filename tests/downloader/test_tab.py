@@ -13,9 +13,9 @@ from conftest import Server
 from playwright.async_api import async_playwright
 
 from tres_scrapy.downloader.browser import context_options, find_browser, launch_options
-from tres_scrapy.downloader.gate import Gate, Parent, Rule
+from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.shell import Content, content_of
-from tres_scrapy.downloader.tab import Document, Patience, RenderError, Tab
+from tres_scrapy.downloader.tab import FetchedPage, Patience, RenderError, Tab
 
 try:
     BROWSER = find_browser()
@@ -54,7 +54,7 @@ class Chromium:
         async def resolve(host):
             raise AssertionError(host)  # the parent does
 
-        self.gate = Gate(Rule(resolve), Parent("http", "127.0.0.1", port))
+        self.gate = BrowserGate(GateRule(resolve), Parent("http", "127.0.0.1", port))
         self.port = await self.gate.start()
         self.driver = await async_playwright().start()
         options = launch_options(BROWSER, self.home, (), sandbox=os.geteuid() != 0)
@@ -74,7 +74,7 @@ class Chromium:
         # a busy machine is given time, for what is told to the browser and for what it tells
         patience = {"timeout": 60.0, "idle": 5.0, "answer": 60.0, "reading": 120.0} | patience
         try:
-            tab = Tab(page, Document(url, list(headers), html), Patience(**patience))
+            tab = Tab(page, FetchedPage(url, list(headers), html), Patience(**patience))
             if meanwhile is None:
                 return await tab.render()
             return (await asyncio.gather(tab.render(), meanwhile(page)))[0]

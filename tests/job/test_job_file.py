@@ -20,7 +20,7 @@ def refused(directory):
 
 def test_second_crawl_is_refused(tmp_path):
     first = open_database(tmp_path)
-    assert "another crawl is using it" in refused(tmp_path)
+    assert "another process is using" in refused(tmp_path)
     first.close()
     open_database(tmp_path).close()
 

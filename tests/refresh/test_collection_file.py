@@ -112,7 +112,7 @@ def test_values_are_kept(store):
 
 def test_store_is_for_one_process(tmp_path, store):
     store.begin_run(1.0, 10, None, "static")
-    with pytest.raises(StoreError, match="another run is using it"):
+    with pytest.raises(StoreError, match="another process is using"):
         Store(tmp_path / "s.sqlite")
 
 
@@ -122,7 +122,7 @@ def test_other_files_are_left_alone(tmp_path):
     connection.execute("CREATE TABLE mine (x)")
     connection.close()
     before = other.read_bytes()
-    with pytest.raises(StoreError, match="is no store of this version"):
+    with pytest.raises(StoreError, match="not a store of a collection"):
         Store(other)
     assert other.read_bytes() == before
     (tmp_path / "text").write_text("no database, but long enough to be looked at twice" * 20)

@@ -293,10 +293,10 @@ def test_what_is_no_record_is_said(tmp_path, recorded):
     connection.close()
     for path, said in (
         (missing, "there is no record"),
-        (empty, "holds no record yet"),
+        (empty, "holds no record of a crawl yet"),
         (tmp_path, "there is no record"),
-        (text, "cannot be read: file is not a database"),
-        (other, "is not the record of a crawl"),
+        (text, "cannot be opened: file is not a database"),
+        (other, "another program's file, not a record of a crawl"),
     ):
         with pytest.raises(RecordError, match=said):
             Record(path)
@@ -321,7 +321,7 @@ def test_newer_record_is_refused(recorded, tmp_path):
 
 def test_tables_of_another_are_refused(recorded, tmp_path):
     path = changed(recorded, tmp_path, "CREATE TABLE own (value)")
-    with pytest.raises(RecordError, match="tables that are not"):
+    with pytest.raises(RecordError, match="tables that TRES has not made"):
         Record(path)
 
 

@@ -6,7 +6,7 @@ import pytest
 from archived import record
 
 from tres_scrapy.webs import warc_file as module
-from tres_scrapy.webs.warc_file import Entry, Skip, read_block, scan
+from tres_scrapy.webs.warc_file import Skip, StoredRecord, read_block, scan
 
 A, B, C = (record(f"http://{host}.test/") for host in "abc")
 
@@ -26,7 +26,9 @@ def written(request, tmp_path):
 
 
 def urls(path):
-    return [found.fields["warc-target-uri"] for found in scan(path) if isinstance(found, Entry)]
+    return [
+        found.fields["warc-target-uri"] for found in scan(path) if isinstance(found, StoredRecord)
+    ]
 
 
 def faults(path):

@@ -11,12 +11,12 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
+from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.json_lines import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.extensions.offline_web import OfflineWebError
-from tres_scrapy.extensions.rendering import NO_BROWSER
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.collection_file import StoreError

@@ -27,43 +27,43 @@ class Deferred:
         setattr(self._command, name, value)
 
 
-class Bench(Deferred):
+class BenchCommand(Deferred):
     """`scrapy tres-bench`."""
 
     module = "tres-bench"
 
 
-class Classify(Deferred):
+class ClassifyCommand(Deferred):
     """`scrapy tres-classify`."""
 
     module = "tres-classify"
 
 
-class Explain(Deferred):
+class ExplainCommand(Deferred):
     """`scrapy tres-explain`."""
 
     module = "tres-explain"
 
 
-class Report(Deferred):
+class ReportCommand(Deferred):
     """`scrapy tres-report`."""
 
     module = "tres-report"
 
 
-class Train(Deferred):
+class TrainCommand(Deferred):
     """`scrapy tres-train`."""
 
     module = "tres-train"
 
 
-class Vectors(Deferred):
+class VectorsCommand(Deferred):
     """`scrapy tres-vectors`."""
 
     module = "tres-vectors"
 
 
-class Web(Deferred):
+class WebCommand(Deferred):
     """`scrapy tres-web`."""
 
     module = "tres-web"

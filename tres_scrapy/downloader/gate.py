@@ -6,17 +6,18 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from ipaddress import ip_address
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
+import h11
+
 from tres_scrapy.url.public_address import is_public, may_be_public
 from tres_scrapy.webs.local_server import LocalServer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 LONGEST_HEAD: Final = 256 * 1024  # bytes of the head of a request or an answer, as in handler.py
 CONNECT_TIMEOUT: Final = 20.0  # seconds, for the name and all its addresses
@@ -26,6 +27,10 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 HOP_BY_HOP: Final = frozenset(
     {b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te"}
 )
+
+CLOSE: Final = (b"Connection", b"close")
+
+Header = tuple[bytes, bytes]
 
 
 class Parent(NamedTuple):
@@ -38,7 +43,7 @@ class Parent(NamedTuple):
 
     @classmethod
     def parse(cls, url: str, authorization: str = "") -> Parent:
-        """Read the URL of a proxy; raise ValueError if it is none that speaks HTTP."""
+        """Read the URL of a proxy; raise ValueError unless it speaks HTTP."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
             raise ValueError(f"the proxy {url!r} must be an http(s) URL: a browser is led to it")
@@ -47,8 +52,8 @@ class Parent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Whom the gate lets through: `resolve` returns the addresses of a host."""
+class GateRule:
+    """What the gate lets through: `resolve` returns the addresses of a host."""
 
     resolve: Callable[[str], Awaitable[list[str]]]
     private: bool = False  # whether this machine and its network may be reached
@@ -60,22 +65,26 @@ class RefusedError(Exception):
 
 
 class _Stream(NamedTuple):
+    """One end of an HTTP/1.1 connection: h11 reads and writes its messages."""
+
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    http: h11.Connection
+
+    async def receive(self) -> h11.Event:
+        """Return what comes next; h11.RemoteProtocolError: it is not HTTP, or a second message."""
+        while (event := self.http.next_event()) is h11.NEED_DATA:
+            self.http.receive_data(await self.reader.read(CHUNK))
+        if isinstance(event, type):  # h11.PAUSED
+            raise h11.RemoteProtocolError("more follows than one message")
+        return event
+
+    async def send(self, *events: h11.Event) -> None:
+        self.writer.write(b"".join(self.http.send(event) or b"" for event in events))
+        await self.writer.drain()
 
 
-class _Head(NamedTuple):
-    line: bytes
-    fields: list[bytes]
-
-    def passed_on(self, line: bytes | None = None, more: tuple[bytes, ...] = ()) -> bytes:
-        """Return the head as it goes on, over a connection for this one exchange."""
-        fields = [each for each in self.fields if _name(each) not in HOP_BY_HOP]
-        lines = [self.line if line is None else line, *fields, *more, b"Connection: close"]
-        return b"\r\n".join([*lines, b"", b""])
-
-
-class Gate:
+class BrowserGate:
     """Connects the browser to public addresses only, whatever asks: pages, scripts or WebSockets.
 
     It resolves each name itself and connects to the very address that it has checked. Behind a
@@ -83,12 +92,13 @@ class Gate:
     `refused` counts by reason.
     """
 
-    def __init__(self, rule: Rule, parent: Parent | None = None) -> None:
+    def __init__(self, rule: GateRule, parent: Parent | None = None) -> None:
         self._rule = rule
         self._parent = parent
-        self._credentials: tuple[bytes, ...] = ()
+        self._credentials: list[Header] = []
         if parent is not None and parent.authorization:
-            self._credentials = (b"Proxy-Authorization: " + parent.authorization.encode("latin-1"),)
+            secret = parent.authorization.encode("latin-1")
+            self._credentials.append((b"Proxy-Authorization", secret))
         self._server = LocalServer(self._serve, LONGEST_HEAD)
         self.refused = Counter[str]()
 
@@ -101,65 +111,49 @@ class Gate:
         await self._server.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._exchange(_Stream(reader, writer))
-
-    async def _exchange(self, browser: _Stream) -> None:
         """Do what the browser asks for on a connection: one exchange, or a tunnel."""
+        browser = _Stream(reader, writer, h11.Connection(h11.SERVER, LONGEST_HEAD))
         try:
-            head = await _read_head(browser.reader)
-            method, _, rest = head.line.decode("latin-1").partition(" ")
-            target = rest.rpartition(" ")[0]
-            if method == "CONNECT":
-                await self._tunnel(target, browser)
-            else:
-                await self._forward(method, target, head, browser)
+            request = await browser.receive()
+            if isinstance(request, h11.Request):
+                serve = self._tunnel if request.method == b"CONNECT" else self._forward
+                await serve(request, browser)
         except RefusedError as refusal:
             self.refused[str(refusal)] += 1
-            _answer(browser, 403, str(refusal))
-        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
-            _answer(browser, 502, type(error).__name__)
+            await _answer(browser, 403, str(refusal))
+        except (OSError, EOFError, ValueError, h11.ProtocolError) as error:
+            await _answer(browser, 502, type(error).__name__)
 
-    async def _tunnel(self, target: str, browser: _Stream) -> None:
-        place = urlsplit(f"//{target}")
+    async def _tunnel(self, asked: h11.Request, browser: _Stream) -> None:
+        await browser.receive()  # the end of the request
+        place = urlsplit(f"//{asked.target.decode()}")
         web = await self._connect(place.hostname, place.port or DEFAULT_PORTS["https"])
         try:
             if self._parent is not None:
-                name = target.encode("latin-1")
-                head = _Head(b"CONNECT " + name + b" HTTP/1.1", [b"Host: " + name])
-                web.writer.write(head.passed_on(more=self._credentials))
-                answer = await _read_head(web.reader)
-                if _status(answer) != 200:
+                headers = [(b"Host", asked.target), *self._credentials, CLOSE]
+                request = h11.Request(method=b"CONNECT", target=asked.target, headers=headers)
+                await web.send(request, h11.EndOfMessage())
+                if (await _read_answer(web)).status_code != 200:
                     raise ConnectionError("the proxy makes no tunnel")
-            browser.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await self._join(browser, web)
+            await browser.send(h11.Response(status_code=200, headers=[]))
+            await _join(_copy(browser, web), _copy(web, browser, self._rule.longest))
         finally:
             web.writer.close()
 
-    async def _forward(self, method: str, url: str, head: _Head, browser: _Stream) -> None:
+    async def _forward(self, asked: h11.Request, browser: _Stream) -> None:
+        url = asked.target.decode()
         parts = urlsplit(url)
         if parts.scheme != "http":
             raise RefusedError("not http")
         web = await self._connect(parts.hostname, parts.port or DEFAULT_PORTS["http"])
         try:
             place = url if self._parent is not None else f"{parts.path or '/'}?{parts.query}"
-            line = f"{method} {place.removesuffix('?')} HTTP/1.1".encode("latin-1")
-            web.writer.write(head.passed_on(line, self._credentials))
-            await self._join(browser, web, answers=True)
+            place = place.removesuffix("?")
+            headers = _passed_on(asked, *self._credentials)
+            await web.send(h11.Request(method=asked.method, target=place, headers=headers))
+            await _join(_pass_body(browser, web), _pass_answer(web, browser, self._rule.longest))
         finally:
             web.writer.close()
-
-    async def _join(self, browser: _Stream, web: _Stream, *, answers: bool = False) -> None:
-        """Carry bytes both ways until either side ends, or the answer is longer than allowed."""
-        ways = [
-            asyncio.create_task(_copy(browser.reader, web.writer)),
-            asyncio.create_task(_bring(web, browser, self._rule.longest, answers=answers)),
-        ]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
 
     async def _connect(self, host: str | None, port: int) -> _Stream:
         if not host or not (self._rule.private or may_be_public(host)):
@@ -178,42 +172,66 @@ class Gate:
 
 
 async def _open(host: str, port: int, *, secure: bool = False) -> _Stream:
-    return _Stream(
-        *await asyncio.open_connection(host, port, ssl=secure or None, limit=LONGEST_HEAD)
-    )
+    reader, writer = await asyncio.open_connection(host, port, ssl=secure or None)
+    return _Stream(reader, writer, h11.Connection(h11.CLIENT, LONGEST_HEAD))
 
 
-async def _bring(web: _Stream, browser: _Stream, longest: int, *, answers: bool) -> None:
-    if answers:
-        while _status(head := await _read_head(web.reader)) < 200:
-            pass  # an early hint: the answer follows
-        browser.writer.write(head.passed_on())
-    await _copy(web.reader, browser.writer, longest)
+async def _join(*ways: Coroutine[object, object, None]) -> None:
+    """Carry both ways until either side ends, or the answer is longer than allowed."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _copy(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, longest: float = inf
-) -> None:
-    while longest > 0 and (chunk := await reader.read(CHUNK)):
-        writer.write(chunk)
-        await writer.drain()
+async def _pass_body(browser: _Stream, web: _Stream) -> None:
+    """Pass on the body of a request, and wait until the browser leaves."""
+    while not isinstance(event := await browser.receive(), h11.ConnectionClosed):
+        await web.send(event)
+
+
+async def _pass_answer(web: _Stream, browser: _Stream, longest: int) -> None:
+    event: h11.Event = (answer := await _read_answer(web))
+    headers, status = _passed_on(answer), answer.status_code
+    await browser.send(h11.Response(status_code=status, headers=headers, reason=answer.reason))
+    while longest > 0 and not isinstance(event, h11.EndOfMessage):
+        event = await web.receive()
+        await browser.send(event)
+        longest -= len(event.data) if isinstance(event, h11.Data) else 0
+
+
+async def _copy(source: _Stream, target: _Stream, longest: float = inf) -> None:
+    """Carry the bytes of a tunnel, first those that came with the head."""
+    chunk = source.http.trailing_data[0] or await source.reader.read(CHUNK)
+    while longest > 0 and chunk:
+        target.writer.write(chunk)
+        await target.writer.drain()
         longest -= len(chunk)
+        chunk = await source.reader.read(CHUNK)
 
 
-async def _read_head(reader: asyncio.StreamReader) -> _Head:
-    line, *fields = (await reader.readuntil(b"\r\n\r\n")).removesuffix(b"\r\n\r\n").split(b"\r\n")
-    return _Head(line, fields)
+async def _read_answer(web: _Stream) -> h11.Response:
+    while isinstance(event := await web.receive(), h11.InformationalResponse):
+        pass  # an early hint: the answer follows
+    if not isinstance(event, h11.Response):
+        raise EOFError
+    return event
 
 
-def _status(head: _Head) -> int:
-    return int(head.line.split()[1])
+def _passed_on(message: h11.Request | h11.Response, *more: Header) -> list[Header]:
+    """Return the headers as they go on, over a connection for this one exchange."""
+    kept = [each for each in message.headers.raw_items() if each[0].lower() not in HOP_BY_HOP]
+    return [*kept, *more, CLOSE]
 
 
-def _name(field: bytes) -> bytes:
-    return field.partition(b":")[0].strip().lower()
-
-
-def _answer(browser: _Stream, status: int, reason: str) -> None:
-    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: text/plain\r\n"
-    text = f"{head}Content-Length: {len(reason)}\r\nConnection: close\r\n\r\n{reason}"
-    browser.writer.write(text.encode("latin-1"))
+async def _answer(browser: _Stream, status: int, reason: str) -> None:
+    """Answer in the place of the web, unless its answer has begun."""
+    if browser.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+        return
+    body = reason.encode()
+    headers = [(b"Content-Type", b"text/plain"), (b"Content-Length", b"%d" % len(body)), CLOSE]
+    response = h11.Response(status_code=status, headers=headers)
+    await browser.send(response, h11.Data(data=body), h11.EndOfMessage())

@@ -21,10 +21,10 @@ from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDow
 
 from tres_scrapy.downloader.browser import context_options, launch_options
 from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import RECEIVED, RENDERED
 from tres_scrapy.downloader.rotation import Rotation
-from tres_scrapy.downloader.tab import Document, Patience, Rendered, RenderError, Tab
-from tres_scrapy.extensions.rendering import Rendering
+from tres_scrapy.downloader.tab import FetchedPage, Patience, Rendered, RenderError, Tab
 
 STARTING: Final = 60.0  # seconds for the browser
 OPENING: Final = 30.0  # for a page of it: one that is opened as the browser ends is never there
@@ -36,6 +36,14 @@ KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "St
 NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
 
 logger = logging.getLogger(__name__)
+
+
+class NotRenderedError(IgnoreRequest):
+    """Says in one line why a page has not been rendered; `kind` is that of the RenderError."""
+
+    def __init__(self, error: RenderError, url: str) -> None:
+        super().__init__(f"{error}: {url}")
+        self.kind: str = error.kind
 
 
 class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: ignore[misc]
@@ -112,7 +120,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         try:
             rendered = await self._rendered(request, seen.response)
         except RenderError as error:
-            raise IgnoreRequest(f"{error}: {request.url}") from None
+            raise NotRenderedError(error, request.url) from None
         finally:
             self._rest(request)
         if self._archives:
@@ -138,7 +146,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
             for name, values in response.headers.items()
             for value in values
         ]
-        document = Document(request.url, headers, response.text)
+        document = FetchedPage(request.url, headers, response.text)
         async with self._tabs:
             for _ in range(ATTEMPTS):
                 try:
@@ -146,15 +154,15 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
                 except BrowserError as error:
                     if self._browser_runs():
                         line = str(error).partition("\n")[0]
-                        raise RenderError(f"Rendering failed: {line}") from None
+                        raise RenderError("render_error", f"Rendering failed: {line}") from None
                     logger.warning("The browser ended at %s: it is started again", request.url)
                 await asyncio.sleep(PAUSE)
-        raise RenderError("Rendering crashed the browser")
+        raise RenderError("render_crash", "Rendering crashed the browser")
 
     def _browser_runs(self) -> bool:
         return hasattr(self, "browser") and self.browser.is_connected()
 
-    async def _in_tab(self, document: Document, port: int) -> Rendered:
+    async def _in_tab(self, document: FetchedPage, port: int) -> Rendered:
         kind = str(port)
         name = self._rotation.enter(kind)
         options = context_options(port, self._user_agent, self._language)
@@ -165,7 +173,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
                 page = await self._create_page(Request(document.url, meta=meta), None)
             return await Tab(page, document, self._patience).render()
         except TimeoutError:
-            raise RenderError("Rendering timed out") from None
+            raise RenderError("render_timeout", "Rendering timed out") from None
         finally:
             await _close(page)
             if self._rotation.leave(kind, name) and name in self.context_wrappers:

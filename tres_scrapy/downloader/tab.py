@@ -7,7 +7,7 @@ import json
 from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from playwright.async_api import Error as BrowserError
 from playwright.async_api import TimeoutError as BrowserTimeoutError
@@ -55,9 +55,15 @@ READ: Final = """(limit, asked) => {
   return html.length > limit ? null : html;
 }"""
 
+RenderFailure = Literal["render_timeout", "render_crash", "render_too_large", "render_error"]
+
 
 class RenderError(Exception):
-    """Says in one line why there is no page; the beginning tells the kind."""
+    """Says in one line why there is no page; `kind` is the name under which it is counted."""
+
+    def __init__(self, kind: RenderFailure, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Patience:
     reading: float = 15.0  # to read what is there
 
 
-class Document(NamedTuple):
+class FetchedPage(NamedTuple):
     """The answer to the crawler's own request, decoded."""
 
     url: str
@@ -95,7 +101,7 @@ class Tab:
     Frames are left empty.
     """
 
-    def __init__(self, page: Page, document: Document, patience: Patience) -> None:
+    def __init__(self, page: Page, document: FetchedPage, patience: Patience) -> None:
         self._page = page
         self._document = document
         self._patience = patience
@@ -121,7 +127,7 @@ class Tab:
                 await self._stop_scripts()
                 return await self._read()
         except TimeoutError:
-            raise RenderError("Rendering timed out") from None
+            raise RenderError("render_timeout", "Rendering timed out") from None
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -175,10 +181,11 @@ class Tab:
             returnByValue=True,
         )
         if "exceptionDetails" in answer:
-            raise RenderError("Rendering failed: the page cannot be read")
+            raise RenderError("render_error", "Rendering failed: the page cannot be read")
         html = answer["result"].get("value")
         if html is None:
-            raise RenderError(f"Rendering made more than {self._patience.longest} characters")
+            longest = self._patience.longest
+            raise RenderError("render_too_large", f"Rendering made more than {longest} characters")
         return Rendered(html)
 
     async def _send(
@@ -191,7 +198,8 @@ class Tab:
 
     def _crash(self) -> None:
         if not self._ends.done():
-            self._ends.set_exception(RenderError("Rendering crashed the page"))
+            error = RenderError("render_crash", "Rendering crashed the page")
+            self._ends.set_exception(error)
 
     def _start_answer(self, event: dict[str, Any]) -> None:
         task = asyncio.create_task(self._answer(event))

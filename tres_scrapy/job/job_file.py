@@ -1,4 +1,4 @@
-"""The file of a job: one SQLite database in JOBDIR, opened so that nobody else's is harmed."""
+"""The file of a job: one SQLite database in JOBDIR, for one crawl at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tres_scrapy.job.sqlite import Fault, Schema, is_empty, version_of
+from tres_scrapy.job.sqlite import Access, FileFault, Schema, SqliteFileError
 from tres_scrapy.page.file import reason
 
 NAME = "tres.sqlite"
@@ -16,6 +16,7 @@ FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 # A batch is what was new when it was written: samples, the URLs and hosts that they brought. A
 # step is an experience. Both are only ever appended to, so that a step costs as much as its page.
 SCHEMA = Schema(
+    noun="job",
     application=int.from_bytes(b"TRES", "big"),
     version=1,
     tables="""\
@@ -45,7 +46,7 @@ CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
 
 
 class JobError(RuntimeError):
-    """Says in one line why the crawl in a JOBDIR cannot be gone on with."""
+    """Says in one line why the crawl in a JOBDIR cannot be resumed."""
 
 
 @contextmanager
@@ -62,71 +63,24 @@ def reading() -> Iterator[None]:
 def open_database(directory: Path) -> sqlite3.Connection:
     """Open the job's file, a new one if there is none, for this process alone.
 
-    JobError: it cannot be written, is in use, or is none of this program's.
+    JobError: it cannot be written, is in use, or is not a file of TRES.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _refuse_foreign(directory)
-        connection = sqlite3.connect(directory / NAME, timeout=0, isolation_level=None)
-        try:
-            _prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
+        if (directory / FOREIGN).exists():
+            raise JobError(
+                f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: give another"
+            )
+        return SCHEMA.open(directory / NAME, Access.EXCLUSIVE)
     except FileExistsError:
         raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:
         raise JobError(f"JOBDIR cannot be used: {error}") from None
-    except sqlite3.Error as error:
-        raise JobError(f"JOBDIR {str(directory)!r}: {_said(error)}") from None
-    return connection
+    except SqliteFileError as error:
+        raise JobError(f"JOBDIR: {error}{_HINTS.get(error.fault, '')}") from None
 
 
-def _refuse_foreign(directory: Path) -> None:
-    """Leave alone what another scheduler keeps there, and links that lead out of the directory."""
-    if (directory / FOREIGN).exists():
-        raise JobError(
-            f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: give another"
-        )
-    for file in directory.glob(f"{NAME}*"):
-        if file.is_symlink() or not file.is_file():
-            raise JobError(f"JOBDIR {str(directory)!r}: {file.name} is not a plain file")
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    if not is_empty(connection):
-        _check(connection)
-    connection.execute("PRAGMA journal_mode = WAL")
-    # A commit outlives the process at once, and a power cut once the next checkpoint is written.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("BEGIN IMMEDIATE")
-    if is_empty(connection):
-        SCHEMA.create(connection)
-    connection.execute("COMMIT")
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    """Raise JobError unless the file is one that this program has made."""
-    match SCHEMA.fault(connection):
-        case Fault.FOREIGN:
-            raise JobError(f"{NAME} in JOBDIR is another program's file: give another directory")
-        case Fault.NEWER:
-            raise JobError(
-                "the crawl in JOBDIR was written by a newer version of TRES (format "
-                f"{version_of(connection)}, this one reads {SCHEMA.version}): update TRES"
-            )
-        case Fault.TABLES:
-            raise JobError(
-                f"{NAME} in JOBDIR has tables that TRES has not made: give another directory"
-            )
-
-
-def _said(error: sqlite3.Error) -> str:
-    name = getattr(error, "sqlite_errorname", "")
-    if name in {"SQLITE_BUSY", "SQLITE_LOCKED"}:
-        return "another crawl is using it"
-    hint = ": may you write there?" if name == "SQLITE_CANTOPEN" else ""
-    return reason(error) + hint
+_HINTS = {
+    FileFault.FOREIGN: ": give another directory",
+    FileFault.TABLES: ": give another directory",
+}

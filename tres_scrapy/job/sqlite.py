@@ -1,55 +1,127 @@
-"""SQLite files of ours, told from those of other programs and of later versions."""
+"""The one opener of SQLite files of TRES: it tells them from other files and leaves those alone."""
 
 from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.page.file import reason
+
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the names of the files that SQLite writes
+_BUSY: Final = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
-class Fault(Enum):
-    """Why a file cannot be used."""
+class FileFault(Enum):
+    """Why a file cannot be used, and how a message says so."""
 
-    FOREIGN = "it is another program's"
-    NEWER = "a newer version has written it"
-    TABLES = "its tables are others"
+    MISSING = "there is no {noun} {path}"
+    LINK = "{path} is not a plain file"
+    EMPTY = "{path} holds no {noun} yet"
+    FOREIGN = "{path} is another program's file, not a {noun}"
+    NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
+    TABLES = "{path} has tables that TRES has not made"
+    BUSY = "another process is using {path}"
+    UNUSABLE = "{path} cannot be opened: {detail}"
+
+
+class SqliteFileError(Exception):
+    """Says in one line why a file cannot be used; `fault` is the reason."""
+
+    def __init__(self, fault: FileFault, path: Path, noun: str, detail: str = "") -> None:
+        super().__init__(fault.value.format(path=path, noun=noun, detail=detail))
+        self.fault = fault
+
+
+class Access(Enum):
+    """How a file is opened: SQLite's mode, and the seconds to wait for another process."""
+
+    READ = "ro", 5.0  # an existing file, perhaps while another process writes it
+    SHARED = "rwc", 1.0  # to write, while others read
+    EXCLUSIVE = "rwc", 0.0  # to write, for this process alone
 
 
 @dataclass(frozen=True)
 class Schema:
-    """SQLite's `application_id` and `user_version` of a file, and the statements of its tables."""
+    """A kind of file: what messages call it, its `application_id`, `user_version` and tables."""
 
+    noun: str
     application: int
     version: int
     tables: str
 
-    def create(self, connection: sqlite3.Connection) -> None:
-        """Make an empty file one of ours, within the transaction that is under way."""
-        for statement in self._statements():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {self.application}")
-        connection.execute(f"PRAGMA user_version = {self.version}")
+    def open(self, path: Path, access: Access) -> sqlite3.Connection:
+        """Open a file; to write, a new one is made if there is none.
 
-    def fault(self, connection: sqlite3.Connection) -> Fault | None:
-        """Return why a file is none of this version's, None if it is one."""
+        SqliteFileError: it cannot be used, and is left as it was.
+        """
+        try:
+            self._check_names(path, access)
+            mode, timeout = access.value
+            uri = f"{path.absolute().as_uri()}?mode={mode}"
+            connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, uri=True)
+            try:
+                self._prepare(connection, path, access)
+            except BaseException:
+                connection.close()
+                raise
+        except (OSError, sqlite3.Error) as error:
+            name = getattr(error, "sqlite_errorname", "")
+            fault = FileFault.BUSY if name in _BUSY else FileFault.UNUSABLE
+            hint = ": may you write there?" if name == "SQLITE_CANTOPEN" else ""
+            raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
+        return connection
+
+    def _check_names(self, path: Path, access: Access) -> None:
+        """Refuse to read what is not there, and to write through links."""
+        if access is Access.READ:
+            if not path.is_file():
+                raise SqliteFileError(FileFault.MISSING, path, self.noun)
+            return
+        for file in (path.with_name(f"{path.name}{ending}") for ending in _ENDINGS):
+            if file.is_symlink() or (file.exists() and not file.is_file()):
+                raise SqliteFileError(FileFault.LINK, file, self.noun)
+
+    def _prepare(self, connection: sqlite3.Connection, path: Path, access: Access) -> None:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        if access is Access.EXCLUSIVE:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        fault = self._fault(connection)
+        if fault is not None and (access is Access.READ or fault is not FileFault.EMPTY):
+            formats = f"format {_version(connection)}, this one reads {self.version}"
+            raise SqliteFileError(fault, path, self.noun, formats)
+        if access is Access.READ:
+            return
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A commit outlives the process at once, a power cut once the next checkpoint is written.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if self._fault(connection) is FileFault.EMPTY:
+            for statement in self._statements():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {self.application}")
+            connection.execute(f"PRAGMA user_version = {self.version}")
+        connection.execute("COMMIT")
+
+    def _fault(self, connection: sqlite3.Connection) -> FileFault | None:
+        """Return why a file is not of this kind and version, None if it is."""
+        tables = connection.execute("SELECT sql FROM sqlite_master").fetchall()
+        if not tables:
+            return FileFault.EMPTY
         if connection.execute("PRAGMA application_id").fetchone()[0] != self.application:
-            return Fault.FOREIGN
-        version = version_of(connection)
+            return FileFault.FOREIGN
+        version = _version(connection)
         if version > self.version:
-            return Fault.NEWER
-        tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-        same = {sql for (sql,) in tables} == set(self._statements())
-        return None if same and version == self.version else Fault.TABLES
+            return FileFault.NEWER
+        same = {sql for (sql,) in tables if sql is not None} == set(self._statements())
+        return None if same and version == self.version else FileFault.TABLES
 
     def _statements(self) -> list[str]:
         return [each for each in map(str.strip, self.tables.split(";")) if each]
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of the program's format that a file names."""
+def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def is_empty(connection: sqlite3.Connection) -> bool:
-    """Say whether a file has no tables yet."""
-    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

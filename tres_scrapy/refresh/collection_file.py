@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.job.sqlite import Schema, is_empty
+from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
 
 SCHEMA = Schema(
+    noun="store of a collection",
     application=int.from_bytes(b"TRsh", "big"),
     version=1,
     tables="""\
@@ -59,12 +60,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
-            self._prepare()
-        except sqlite3.Error as error:
-            busy = getattr(error, "sqlite_errorname", "") in {"SQLITE_BUSY", "SQLITE_LOCKED"}
-            reason = "another run is using it" if busy else str(error)
-            raise StoreError(f"{str(path)!r}: {reason}") from None
+            self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
+        except SqliteFileError as error:
+            raise StoreError(f"{error}; -a store= names another") from None
 
     def close(self) -> None:
         """Close the file."""
@@ -216,18 +214,3 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-
-    def _prepare(self) -> None:
-        self._connection.execute("PRAGMA trusted_schema = OFF")
-        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        if not is_empty(self._connection) and SCHEMA.fault(self._connection) is not None:
-            raise StoreError(
-                f"{str(self.path)!r} is no store of this version of refresh: "
-                "name another with -a store="
-            )
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        # A commit outlives the process at once, a power cut once the next checkpoint is written.
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        with self._transaction() as connection:
-            if is_empty(connection):
-                SCHEMA.create(connection)

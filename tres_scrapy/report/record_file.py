@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.job.sqlite import Fault, Schema, is_empty, version_of
+from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 
 # docs/report.md says what each column means.
 SCHEMA: Final = Schema(
+    noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
     version=1,
     tables="""\
@@ -43,7 +44,7 @@ CREATE TABLE snapshot (name TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT 
 
 
 class RecordError(RuntimeError):
-    """Says in one line why a file is no record that can be used."""
+    """Says in one line why a record cannot be used."""
 
 
 _FAULTS = (
@@ -68,64 +69,16 @@ def reading(path: Path) -> Iterator[None]:
 
 def open_to_write(path: Path) -> sqlite3.Connection:
     """Open a record, a new one if there is none; RecordError: it cannot be written."""
-    for file in path.parent.glob(f"{path.name}*"):
-        if file.is_symlink() or not file.is_file():
-            raise RecordError(f"the record cannot be written: {file} is not a plain file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=1, isolation_level=None)
-        try:
-            _prepare(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-    except (OSError, sqlite3.Error) as error:
-        raise RecordError(f"the record {path} cannot be written: {error}") from None
-    return connection
+        return SCHEMA.open(path, Access.SHARED)
+    except (OSError, SqliteFileError) as error:
+        raise RecordError(f"the record cannot be written: {error}") from None
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a record, perhaps one that is being written; RecordError: it is none."""
-    if not path.is_file():
-        raise RecordError(f"there is no record {path}")
-    with reading(path):
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5, isolation_level=None
-        )
+    """Open a record, perhaps one that is being written; RecordError: it cannot be read."""
     try:
-        with reading(path):
-            connection.execute("PRAGMA trusted_schema = OFF")
-            _check(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA trusted_schema = OFF")
-    is_new = is_empty(connection)
-    if not is_new:
-        _check(connection, path)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    if is_new:
-        connection.execute("BEGIN")
-        SCHEMA.create(connection)
-        connection.execute("COMMIT")
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RecordError unless the file is one that this program has made."""
-    if is_empty(connection):
-        raise RecordError(f"{path} holds no record yet")
-    match SCHEMA.fault(connection):
-        case Fault.FOREIGN:
-            raise RecordError(f"{path} is not the record of a crawl")
-        case Fault.NEWER:
-            raise RecordError(
-                f"{path} was written by a newer version of TRES (format {version_of(connection)}, "
-                f"this one reads {SCHEMA.version}): update TRES"
-            )
-        case Fault.TABLES:
-            raise RecordError(f"{path} has tables that are not those of a record")
+        return SCHEMA.open(path, Access.READ)
+    except SqliteFileError as error:
+        raise RecordError(str(error)) from None

@@ -9,7 +9,7 @@ import numpy as np
 
 from tres_scrapy.webs.noise import Ints, Shuffle, below, mix, unit
 from tres_scrapy.webs.site import SITE_BITS, SITES
-from tres_scrapy.webs.trait import FILE, STATICS, Pages, Traits
+from tres_scrapy.webs.trait import FILE, STATICS, SyntheticPages, Traits
 
 CONSONANTS, VOWELS = "bdfgklmnprstvzjh", "aeio"
 SYLLABLES = [c + v for c in CONSONANTS for v in VOWELS]
@@ -30,7 +30,7 @@ TOPICAL, TEMPTING = 0.15, 0.02  # shares of host names with a word of their topi
 class Addresses:
     """Writes the URL of a page and reads it back; what it did not write it does not know."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: SyntheticPages) -> None:
         sites = np.arange(SITES)
         self.pages, self.sites, self.vocabulary = pages, pages.sites, pages.vocabulary
         self.names, self.codes = Shuffle(SITE_BITS, pages.key), Shuffle(PAGE_BITS, pages.key + 1)

@@ -26,7 +26,7 @@ TITLE_WEIGHT = 3  # times the search engine counts the words of a title
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class CorpusDocument:
     """One document of the corpus; `links` are the ids of others."""
 
     url: str
@@ -91,7 +91,7 @@ class CorpusWeb:
         titled = (d.url for d in relevant if d.title == SEEDS.get(topic))
         return next(titled, max(relevant, key=lambda document: len(document.links)).url)
 
-    def _html(self, document: Document) -> str:
+    def _html(self, document: CorpusDocument) -> str:
         """Return the document with each link where its target's title stands first."""
         targets = [self.documents[link] for link in document.links if link in self.documents]
         waiting = {t.title.lower(): t for t in targets if t.url != document.url}
@@ -115,7 +115,7 @@ def _rule(topic: str) -> Callable[[str], bool]:
     return lambda category: topic.lower() in category.lower()
 
 
-def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, Document]]:
+def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, CorpusDocument]]:
     """Yield (id, document) of every line."""
     for number, line in enumerate(_lines(path), 1):
         try:
@@ -124,7 +124,7 @@ def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, 
             url = f"http://{_host(categories[0])}/{row['id']}"
             relevant = any(map(holds, categories))
             links = tuple(row["links"])
-            yield row["id"], Document(url, row["title"], links, row["text"], relevant)
+            yield row["id"], CorpusDocument(url, row["title"], links, row["text"], relevant)
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise ValueError(f"{path.name} line {number} is no document: {error!r}") from error
 
@@ -149,7 +149,7 @@ def _key(url: str) -> tuple[str, str]:
     return parts.hostname or "", unquote(parts.path)
 
 
-def _place(block: str, pattern: re.Pattern[str] | None, waiting: dict[str, Document]) -> str:
+def _place(block: str, pattern: re.Pattern[str] | None, waiting: dict[str, CorpusDocument]) -> str:
     """Return a paragraph as HTML; the links it takes leave `waiting`."""
     parts, end = [], 0
     for match in pattern.finditer(block) if pattern else ():

@@ -31,7 +31,7 @@ OPENSEARCH: Final = (
 )
 
 
-class Kind(NamedTuple):
+class SearchSite(NamedTuple):
     """How a site is searched: by `form` (get or post), and what its home page tells of it."""
 
     action: str
@@ -43,11 +43,11 @@ class Kind(NamedTuple):
 
 
 SITES: Final = {
-    "library.test": Kind("/find", form="get"),
-    "archive.test": Kind("/s", described="json-ld", page="start", step=PER_PAGE),
-    "museum.test": Kind("/look", described="opensearch", page="p"),
-    "registry.test": Kind("/query", form="post"),
-    "vault.test": Kind("/search", form="get", open=False),
+    "library.test": SearchSite("/find", form="get"),
+    "archive.test": SearchSite("/s", described="json-ld", page="start", step=PER_PAGE),
+    "museum.test": SearchSite("/look", described="opensearch", page="p"),
+    "registry.test": SearchSite("/query", form="post"),
+    "vault.test": SearchSite("/search", form="get", open=False),
 }
 
 
@@ -68,21 +68,21 @@ class DeepWeb:
         """Return the answer to a URL."""
         parts = urlsplit(url)
         host, path = parts.hostname or "", parts.path or "/"
-        kind = SITES.get(host)
-        if kind is None:
+        site = SITES.get(host)
+        if site is None:
             return unknown_host(parts.netloc)
-        if path == kind.action and kind.form != "post":
-            return self._results(host, kind, parts.query)
-        return self._page(host, kind, path)
+        if path == site.action and site.form != "post":
+            return self._results(host, site, parts.query)
+        return self._page(host, site, path)
 
     def submit(self, url: str, body: str) -> Answer:
         """Return the answer to a form that is posted."""
         parts = urlsplit(url)
         host = parts.hostname or ""
-        kind = SITES.get(host)
-        if kind is None or kind.form != "post" or parts.path != kind.action:
+        site = SITES.get(host)
+        if site is None or site.form != "post" or parts.path != site.action:
             return Answer(405, b"nothing is posted here\n", TEXT, "error")
-        return self._results(host, kind, body)
+        return self._results(host, site, body)
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
         """Tell which URLs bring a record on the topic."""
@@ -95,93 +95,93 @@ class DeepWeb:
             self._holdings[host] = Holding(key, self._topic)
         return self._holdings[host]
 
-    def _page(self, host: str, kind: Kind, path: str) -> Answer:
+    def _page(self, host: str, site: SearchSite, path: str) -> Answer:
         if path == "/":
-            return _html(host, kind, "Home", f"<h1>{host}</h1><p>{RECORDS:,} records.</p>", "home")
+            return _html(host, site, "Home", f"<h1>{host}</h1><p>{RECORDS:,} records.</p>", "home")
         if path == "/robots.txt":
-            rules = f"User-agent: *\nDisallow: {'/admin' if kind.open else kind.action}\n"
+            rules = f"User-agent: *\nDisallow: {'/admin' if site.open else site.action}\n"
             return Answer(200, rules.encode(), TEXT, "robots")
-        if path == "/opensearch.xml" and kind.described == "opensearch":
-            xml = OPENSEARCH.format(host=host, action=kind.action)
+        if path == "/opensearch.xml" and site.described == "opensearch":
+            xml = OPENSEARCH.format(host=host, action=site.action)
             return Answer(200, xml.encode(), XML, "other")
         if (match := RECORD.fullmatch(path)) and int(match[1]) < RECORDS:
-            return self._record(host, kind, int(match[1]))
+            return self._record(host, site, int(match[1]))
         if path in STATIC or (GUIDE.fullmatch(path) and int(path[7:]) < GUIDES):
             title = path[1:].replace("/", " ").title()
             text = f"<h1>{title}</h1><p>How to use this site: {title.lower()}.</p>"
-            return _html(host, kind, title, text, path)
+            return _html(host, site, title, text, path)
         return Answer(404, b"no such page\n", TEXT, "missing")
 
-    def _record(self, host: str, kind: Kind, number: int) -> Answer:
+    def _record(self, host: str, site: SearchSite, number: int) -> Answer:
         holding = self.holding(host)
-        entry, words = holding.entry(number), holding.body(number)
+        record, words = holding.record(number), holding.body(number)
         text = ". ".join(" ".join(words[i : i + 12]).capitalize() for i in range(0, len(words), 12))
-        main = f"<h1>{escape(entry.title)}</h1><p class=by>{entry.author}, {entry.publisher}</p>"
+        main = f"<h1>{escape(record.title)}</h1><p class=by>{record.author}, {record.publisher}</p>"
         return _html(
-            host, kind, entry.title, f"{main}<p>{escape(text)}.</p>", str(number),
-            relevant=entry.relevant, facts={"record": number},
+            host, site, record.title, f"{main}<p>{escape(text)}.</p>", str(number),
+            relevant=record.relevant, facts={"record": number},
         )  # fmt: skip
 
-    def _results(self, host: str, kind: Kind, query: str) -> Answer:
+    def _results(self, host: str, site: SearchSite, query: str) -> Answer:
         asked = parse_qs(query)
-        words, place = asked.get("q", [""])[0], asked.get(kind.page, [""])[0]
+        words, place = asked.get("q", [""])[0], asked.get(site.page, [""])[0]
         found = self.holding(host).search(words)
         turned = int(place) if place.isascii() and place.isdigit() and len(place) < 6 else 0
-        start = turned if kind.step > 1 else PER_PAGE * max(turned - 1, 0)
+        start = turned if site.step > 1 else PER_PAGE * max(turned - 1, 0)
         shown = found[start : start + PER_PAGE]
         main = f"<h1>Results for “{escape(words)}”</h1>"
         if shown:
             rows = "".join(self._row(host, number) for number in shown)
             main += f'<p>{len(found)} found</p><ol class="hits">{rows}</ol>'
-            main += _paging(kind, words, start, len(found))
+            main += _paging(site, words, start, len(found))
         else:
             main += '<p class="none">Your search did not match any record. Try other words.</p>'
-        if kind.form != "post":
-            again = f"{kind.action}?q={quote_plus(words)}"
+        if site.form != "post":
+            again = f"{site.action}?q={quote_plus(words)}"
             main += f'<p class="sort"><a href="{again}&amp;sort=title">By title</a></p>'
         return _html(
-            host, kind, "Search", main, words, answer="search",
+            host, site, "Search", main, words, answer="search",
             facts={"query": words, "returned": shown},
         )  # fmt: skip
 
     def _row(self, host: str, number: int) -> str:
         holding = self.holding(host)
-        entry = holding.entry(number)
-        slug = entry.title.lower().replace(" ", "-")
+        record = holding.record(number)
+        slug = record.title.lower().replace(" ", "-")
         slug = re.sub("[^a-z0-9-]", "", slug)
         snippet = " ".join(holding.body(number)[:SNIPPET])
-        author = entry.author.lower().replace(" ", "-")
+        author = record.author.lower().replace(" ", "-")
         return (
-            f'<li class="hit"><h3><a href="/record/{number}-{slug}">{escape(entry.title)}</a></h3>'
-            f'<p class="by"><a href="/author/{author}">{entry.author}</a>'
-            f' <span class="publisher">{entry.publisher}</span>'
-            f' <a class="category" href="/category/{entry.category}">{entry.category}</a></p>'
+            f'<li class="hit"><h3><a href="/record/{number}-{slug}">{escape(record.title)}</a></h3>'
+            f'<p class="by"><a href="/author/{author}">{record.author}</a>'
+            f' <span class="publisher">{record.publisher}</span>'
+            f' <a class="category" href="/category/{record.category}">{record.category}</a></p>'
             f'<p class="snippet">{escape(snippet)} …</p></li>'
         )
 
 
-def _paging(kind: Kind, words: str, start: int, found: int) -> str:
+def _paging(site: SearchSite, words: str, start: int, found: int) -> str:
     """Return links, or small forms where everything is posted, to the pages around."""
     steps = []
     for label, place in (("Previous", start - PER_PAGE), ("Next", start + PER_PAGE)):
         if not 0 <= place < found:
             continue
-        number = place if kind.step > 1 else place // PER_PAGE + 1
-        if kind.form == "post":
+        number = place if site.step > 1 else place // PER_PAGE + 1
+        if site.form == "post":
             steps.append(
-                f'<form action="{kind.action}" method="post"><input type="hidden" name="q" '
-                f'value="{escape(words)}"><input type="hidden" name="{kind.page}" '
+                f'<form action="{site.action}" method="post"><input type="hidden" name="q" '
+                f'value="{escape(words)}"><input type="hidden" name="{site.page}" '
                 f'value="{number}"><button>{label}</button></form>'
             )
         else:
-            url = f"{kind.action}?q={quote_plus(words)}&amp;{kind.page}={number}"
+            url = f"{site.action}?q={quote_plus(words)}&amp;{site.page}={number}"
             steps.append(f'<a class="step" href="{url}">{label}</a>')
     return f'<div class="paging">{" ".join(steps)}</div>'
 
 
 def _html(
     host: str,
-    kind: Kind,
+    site: SearchSite,
     title: str,
     main: str,
     noise: str,
@@ -196,14 +196,14 @@ def _html(
     menu = "".join(f'<a href="/{name}">{name.title()}</a> ' for name in ("about", "browse"))
     html = (
         f"<!DOCTYPE html><html lang=en><head><title>{escape(title)} | {host}</title>"
-        f"{_described(host, kind)}</head><body><nav><a href='/'>Home</a> {menu}</nav>"
-        f"<header>{_form(kind)}</header><main>{main}</main><aside><ul>{aside}</ul></aside>"
+        f"{_described(host, site)}</head><body><nav><a href='/'>Home</a> {menu}</nav>"
+        f"<header>{_form(site)}</header><main>{main}</main><aside><ul>{aside}</ul></aside>"
         "<footer><a href='/contact'>Contact</a></footer></body></html>"
     )
     return Answer(200, html.encode(), HTML, answer, relevant, "deep", facts=facts or {})
 
 
-def _described(host: str, site: Kind) -> str:
+def _described(host: str, site: SearchSite) -> str:
     if site.described == "opensearch":
         kind = "application/opensearchdescription+xml"
         return f'<link rel="search" type="{kind}" href="/opensearch.xml">'
@@ -221,16 +221,16 @@ def _described(host: str, site: Kind) -> str:
     return f'<script type="application/ld+json">{json.dumps(about)}</script>'
 
 
-def _form(kind: Kind) -> str:
+def _form(site: SearchSite) -> str:
     """Return the search box, beside a form for letters that is none."""
     letter = (
         '<form action="/letters" method="post"><input type="email" name="email">'
         "<button>Subscribe</button></form>"
     )
-    if not kind.form:
+    if not site.form:
         return letter
     return letter + (
-        f'<form action="{kind.action}" method="{kind.form}" role="search">'
+        f'<form action="{site.action}" method="{site.form}" role="search">'
         '<input type="search" name="q" placeholder="Search titles">'
         '<input type="hidden" name="lang" value="en">'
         '<select name="sort"><option value="best" selected>Best</option>'

@@ -24,7 +24,7 @@ SYLLABLES = re.findall("..", "babelocaduferogihojukalemanepoqirasotuvawexiyoza")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LibraryRecord:
     """A record as its site shows it."""
 
     number: int
@@ -74,10 +74,10 @@ class Holding:
             found = [number for number in found if number in others]
         return found[:CAP]
 
-    def entry(self, number: int) -> Entry:
+    def record(self, number: int) -> LibraryRecord:
         """Return a record."""
         noise = mix(self.key, 84, number, np.arange(2))
-        return Entry(
+        return LibraryRecord(
             number,
             self.titles[number],
             f"{_name(int(below(noise[:1], AUTHORS)[0]))} {_name(number % 61)}",

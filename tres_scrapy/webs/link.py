@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.webs.noise import Hash, Ints, below, mix, unit
 from tres_scrapy.webs.site import HUB, MIXED, PURE
-from tres_scrapy.webs.trait import Pages, Traits
+from tres_scrapy.webs.trait import SyntheticPages, Traits
 
 # Links of a page to its own section, to the rest of its site, to other sites, and adverts.
 CONTENT, INDEX, HUB_PAGE, HOME = (9, 3, 30, 3), (20, 2, 18, 3), (4, 2, 44, 1), (4, 16, 18, 3)
@@ -33,7 +33,7 @@ class Targets:
 class Links:
     """Chooses the links of a page."""
 
-    def __init__(self, pages: Pages, topics: int) -> None:
+    def __init__(self, pages: SyntheticPages, topics: int) -> None:
         self.pages, self.sites, self.profile = pages, pages.sites, pages.profile
         self.key, self.topics = pages.key, topics
 

@@ -11,7 +11,7 @@ from tres_scrapy.webs.link import Links, Targets
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.prose import PARAGRAPH, Prose
 from tres_scrapy.webs.site import SITES
-from tres_scrapy.webs.trait import STATICS, Pages, Traits
+from tres_scrapy.webs.trait import STATICS, SyntheticPages, Traits
 
 # (codec, charset in the header, charset in the page); one of them is wrong on purpose.
 ENCODINGS = (
@@ -32,7 +32,9 @@ THIN = 40  # words of a static page
 class Documents:
     """Writes the HTML of pages."""
 
-    def __init__(self, pages: Pages, addresses: Addresses, links: Links, prose: Prose) -> None:
+    def __init__(
+        self, pages: SyntheticPages, addresses: Addresses, links: Links, prose: Prose
+    ) -> None:
         self.pages, self.sites, self.key = pages, pages.sites, pages.key
         self.addresses, self.links, self.prose = addresses, links, prose
         share = unit(mix(self.key, 52, np.arange(SITES)))

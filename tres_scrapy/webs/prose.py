@@ -8,7 +8,7 @@ import numpy as np
 
 from tres_scrapy.webs.noise import Hash, Ints, below, generator, mix, unit
 from tres_scrapy.webs.site import MIXED, PURE
-from tres_scrapy.webs.trait import TITLE, Pages, Traits
+from tres_scrapy.webs.trait import TITLE, SyntheticPages, Traits
 
 SHORTEST, LONGEST = 80, 500  # words in a content page
 FOCUS = 20  # words that a page keeps coming back to
@@ -33,7 +33,7 @@ class Mixture:
 class Prose:
     """Writes titles, sentences and anchors."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: SyntheticPages) -> None:
         self.pages, self.sites, self.vocabulary = pages, pages.sites, pages.vocabulary
         self.key, self.profile = pages.key, pages.profile
 

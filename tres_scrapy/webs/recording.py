@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from fastwarc.warc import WarcRecord, WarcRecordType
 from w3lib.url import safe_url_string
 
-from tres_scrapy.webs.warc_file import BLANK, Entry, Skip, read_block, scan
+from tres_scrapy.webs.warc_file import Skip, StoredRecord, read_block, scan
 
 LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, packed and unpacked, as in the crawl
 ENDINGS: Final = (".warc", ".warc.gz")
@@ -23,8 +22,9 @@ KINDS: Final = ("page", "redirect", "soft404", "missing", "error", "robots", "ot
 PAGE, REDIRECT, SOFT, MISSING, ERROR, ROBOTS, OTHER = range(len(KINDS))
 MOVED: Final = {301, 302, 303, 307, 308}
 PORTS: Final = {"http": 80, "https": 443}
+BLANK: Final = re.compile(rb"\r?\n\r?\n")  # behind the head of a response
 STATUS: Final = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
-BROKEN: Final = (OSError, EOFError, ValueError, KeyError, zlib.error)
+BROKEN: Final = (OSError, EOFError, ValueError, KeyError)
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -82,7 +82,7 @@ class Recording:
         kinds = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.most_common())
         return f"; skipped: {kinds}" if kinds else ""
 
-    def _note(self, number: int, found: Entry | Skip) -> None:
+    def _note(self, number: int, found: StoredRecord | Skip) -> None:
         if isinstance(found, Skip):
             self.skipped[found.reason] += 1
             return
@@ -97,7 +97,7 @@ class Recording:
         elif kind in {"revisit", "continuation"}:  # what it refers to stands
             self.skipped[f"{kind} record"] += 1
 
-    def _add(self, number: int, found: Entry) -> None:
+    def _add(self, number: int, found: StoredRecord) -> None:
         status = STATUS.match(found.start)
         blank = BLANK.search(found.start)
         if status is None or blank is None:
@@ -121,7 +121,7 @@ class Recording:
         self.targets.pop(slot, None)
         return slot
 
-    def _note_verdict(self, found: Entry) -> None:
+    def _note_verdict(self, found: StoredRecord) -> None:
         """Take what a crawl has noted beside a response, or of a failure to get one."""
         fields, url = _fields(found.start), key(found.fields.get("warc-target-uri", ""))
         slot, failure = self.slots.get(url), fields.get("failure")

@@ -18,7 +18,7 @@ from tres_scrapy.webs.prose import Prose
 from tres_scrapy.webs.route import DETOUR, Routes
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.site import KINDS, PURE, SITES, Sites
-from tres_scrapy.webs.trait import COPY, FILE, MISSING, PAGE, REDIRECT, Pages, Traits
+from tres_scrapy.webs.trait import COPY, FILE, MISSING, PAGE, REDIRECT, SyntheticPages, Traits
 from tres_scrapy.webs.vocabulary import Vocabulary
 from tres_scrapy.webs.web import TEXT, Answer, unknown_host
 
@@ -48,7 +48,7 @@ class SyntheticWeb:
         index = vocabulary.topics.index(topic)
         self.key = int(mix(seed, index)[0] >> np.uint64(1))
         self.sites = Sites(self.key, index, len(vocabulary.topics), profile)
-        self.pages = Pages(self.sites, vocabulary, profile)
+        self.pages = SyntheticPages(self.sites, vocabulary, profile)
         self.addresses = Addresses(self.pages)
         links, prose = Links(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)

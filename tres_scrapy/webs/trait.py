@@ -39,7 +39,7 @@ class Traits:
         return Traits(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-class Pages:
+class SyntheticPages:
     """Traits of pages (site, number), each a function of arrays of sites and of numbers.
 
     Number 0 is the home page, then come the section indexes, then the content pages, each in the

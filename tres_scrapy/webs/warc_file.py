@@ -1,16 +1,20 @@
-"""The records of a WARC file, plain or packed, whoever wrote it and whatever has become of it.
+"""The records of a WARC file, plain or packed, though parts of it may be damaged.
 
-Only the beginning of each record is kept in memory, and the place where it lies.
+FastWARC reads the records. Where each one lies is found here, because FastWARC stops at the first
+damage, does not notice that a gzip member is cut, and has no limit for what a member unpacks to.
+Only the place and the beginning of each record are kept in memory.
 """
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
+
+from fastwarc.warc import ArchiveIterator
 
 HEAD: Final = 64 * 1024  # bytes of a record that are looked at: its headers and those of HTTP
 STEP: Final = 256 * 1024  # bytes read, and unpacked, at a time
@@ -19,8 +23,7 @@ MOST_FAULTS: Final = 100  # in a file, after which the rest of it is left
 PACKED: Final = b"\x1f\x8b\x08"  # begins a gzip member
 MARK: Final = b"WARC/"  # begins a record
 PEEK: Final = 512
-BLANK: Final = re.compile(rb"\r?\n\r?\n")
-END: Final = b"\r\n\r\n"  # of a record
+END: Final = b"\r\n\r\n"  # of a header, and of a record
 
 TORN: Final = "the file ends within the record"
 WRONG_LENGTH: Final = "its Content-Length is not that of the record"
@@ -28,7 +31,7 @@ NOT_ALONE: Final = "more is packed with it than its Content-Length says: unpack 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredRecord:
     """A record: where it lies in its file, its headers by lower-case name, and how it begins."""
 
     offset: int
@@ -40,13 +43,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that is no record, or none that can be used: where, and why not."""
+    """A part of the file that cannot be used as a record: where it begins, and why."""
 
     offset: int
     reason: str
 
 
-def scan(path: Path) -> Iterator[Entry | Skip]:
+def scan(path: Path) -> Iterator[StoredRecord | Skip]:
     """Yield the records of a file in their order; OSError if it cannot be read."""
     with path.open("rb") as file:
         packed = file.read(len(PACKED)) == PACKED
@@ -61,28 +64,16 @@ def scan(path: Path) -> Iterator[Entry | Skip]:
 
 
 def read_block(path: Path, offset: int, limit: int) -> bytes:
-    """Return the block of a record, up to a limit; OSError or zlib.error if it is gone."""
+    """Return the block of a record, up to a limit of bytes; OSError if it is gone."""
     with path.open("rb") as file:
         file.seek(offset)
-        data = file.read(HEAD)
-        if data.startswith(PACKED):
-            file.seek(offset)
-            data = _unpacked(file, HEAD + limit)
-        else:
-            data += file.read(limit)
-    head, start = _head(data)
-    return data[start : start + min(limit, int(head["content-length"]))]
+        record = next(ArchiveIterator(file, parse_http=False), None)
+        if record is None:
+            raise OSError("the record is gone")
+        return record.reader.read(limit)
 
 
-def _unpacked(file: IO[bytes], limit: int) -> bytes:
-    unpacker, parts, size = zlib.decompressobj(31), [], 0
-    while size < limit and not unpacker.eof and (data := file.read(STEP)):
-        parts.append(unpacker.decompress(data, limit - size))
-        size += len(parts[-1])
-    return b"".join(parts)
-
-
-def _packed(file: IO[bytes]) -> Iterator[Entry | Skip]:
+def _packed(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
     """Read a file of gzip members: a member that is no record does not hide the next."""
     offset: int | None = 0
     while offset is not None:
@@ -116,19 +107,19 @@ def _member(file: IO[bytes]) -> tuple[bytes, int, int]:
     return head, size, file.tell() - len(unpacker.unused_data)
 
 
-def _plain(file: IO[bytes]) -> Iterator[Entry | Skip]:
+def _plain(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
     """Read a file of records that lie one behind another, each as long as it says."""
     whole = file.seek(0, 2)
     offset: int | None = 0
     while offset is not None and offset < whole:
         file.seek(offset)
         found = _entry(offset, file.read(HEAD), None)
-        end = _end(file, found, whole) if isinstance(found, Entry) else found
+        end = _end(file, found, whole) if isinstance(found, StoredRecord) else found
         yield end if isinstance(end, Skip) else found
         offset = _search(file, offset + 1, END + MARK) if isinstance(end, Skip) else end
 
 
-def _end(file: IO[bytes], entry: Entry, whole: int) -> int | Skip:
+def _end(file: IO[bytes], entry: StoredRecord, whole: int) -> int | Skip:
     """Return where the next record begins, a Skip if it does not where this one says."""
     place = entry.block + entry.length
     if place > whole:
@@ -141,30 +132,22 @@ def _end(file: IO[bytes], entry: Entry, whole: int) -> int | Skip:
     return place + blank
 
 
-def _entry(offset: int, data: bytes, size: int | None) -> Entry | Skip:
+def _entry(offset: int, data: bytes, size: int | None) -> StoredRecord | Skip:
     """Return the record that begins with `data`; `size` are its bytes altogether, if known."""
     if not data.startswith(MARK):
         return Skip(offset, "it does not begin like a record")
+    start = data.find(END) + len(END)
     try:
-        fields, start = _head(data)
+        record = next(ArchiveIterator(BytesIO(data[:start]), parse_http=False))
+        fields = {name.lower(): value for name, value in record.headers.items()}
         length = int(fields["content-length"])
-    except (KeyError, ValueError):
+    except (KeyError, OSError, StopIteration, ValueError):
         return Skip(offset, "its header cannot be read")
     if length < 0 or (size is not None and start + length > size):
         return Skip(offset, WRONG_LENGTH)
     if size is not None and start + length + len(END) < size:
         return Skip(offset, NOT_ALONE)
-    return Entry(offset, fields, data[start : start + length], offset + start, length)
-
-
-def _head(data: bytes) -> tuple[dict[str, str], int]:
-    """Return the header fields of a record and where its block begins."""
-    blank = BLANK.search(data)
-    if blank is None:
-        raise ValueError("no end of the header")
-    lines = data[: blank.start()].decode("utf-8", "replace").splitlines()[1:]
-    pairs = (line.partition(":") for line in lines)
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}, blank.end()
+    return StoredRecord(offset, fields, data[start : start + length], offset + start, length)
 
 
 def _search(file: IO[bytes], offset: int, wanted: bytes) -> int | None:

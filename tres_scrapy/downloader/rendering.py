@@ -22,7 +22,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.render import ALWAYS, NEVER
 from tres_scrapy.downloader.browser import find_browser
-from tres_scrapy.downloader.gate import Gate, Parent, Rule
+from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
@@ -62,7 +62,7 @@ class Rendering:
         self.config, self.browser = config, browser
         self.renderer: Renderer | None = None
         self._stats = crawler.stats
-        self._gates: dict[Parent | None, tuple[Gate, int]] = {}
+        self._gates: dict[Parent | None, tuple[BrowserGate, int]] = {}
         self._starting = asyncio.Lock()
         jobdir = crawler.settings["JOBDIR"]
         self._path = Path(jobdir, MEMORY) if jobdir else None
@@ -152,7 +152,7 @@ class Rendering:
             parent = Parent.parse(proxy, authorization.decode("latin-1"))
         async with self._starting:
             if parent not in self._gates:
-                gate = Gate(self._rule(), parent)
+                gate = BrowserGate(self._rule(), parent)
                 self._gates[parent] = gate, await gate.start()
         return self._gates[parent][1]
 
@@ -172,10 +172,10 @@ class Rendering:
             *(self._memory.known(to_need=False), refused),
         )
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> GateRule:
         private = self.config.download.private_addresses
         resolve: Callable[[str], Awaitable[list[str]]] = _addresses
-        return Rule(resolve if private else PublicResolver.installed().addresses, private)
+        return GateRule(resolve if private else PublicResolver.installed().addresses, private)
 
     def _save(self) -> None:
         if self._path is None:
