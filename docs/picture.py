@@ -1,4 +1,4 @@
-"""Writes docs/live.png, a picture of the live page of a real crawl: `python docs/live.py`."""
+"""Writes docs/live.png, a picture of the live page of a real crawl: `python docs/picture.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-OUT = Path(__file__).with_suffix(".png")
+OUT = Path(__file__).with_name("live.png")
 CRAWL = ["topic=food", "web=synthetic", "pages=1000", "max_per_domain=10", "dashboard=1"]
 PAGES = 600  # fetched before the picture is taken
 WIDTH, SHOWN = 1600, 1300  # of the browser and of the picture, in pixels
