@@ -14,7 +14,7 @@ from tres_scrapy.config.config import Config, ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
-from tres_scrapy.live.token import TOKEN_HEADER, Gate
+from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 
 DATA = ("/state", "/figures", "/page?step=1", "/control", "/nothing", "/../page.py", "//")
 
@@ -146,10 +146,10 @@ def test_state_tells_the_crawl_and_why_each_page_was_chosen(crawl):
     newest, *_, seed = crawl.state()["recent"]
     assert newest["step"] == crawl.state()["step"]
     assert (seed["url"], seed["outcome"], seed["why"]) == (
-        *("http://h0.test/", "relevant", "It is a seed."),
+        *("http://h0.test/", "relevant", "Seed."),
     )
     assert seed["title"] == "leek 0 <img src=x onerror=alert(1)>", "the page escapes it"
-    assert newest["why"].startswith(("Its Q", "Drawn at random"))
+    assert newest["why"].startswith(("Highest Q", "New domain", "Little explored", "Exploration"))
     assert [page["step"] for page in crawl.state(newest["step"] - 2)["recent"]] == [
         *(newest["step"], newest["step"] - 1),
     ]
@@ -178,13 +178,13 @@ def test_figures_are_told_once(crawl):
 
 
 def test_who_asks_while_the_crawl_ends_is_told_so():
-    gate = Gate()
-    page = LivePage(gate, None, SimpleNamespace(close=lambda: None), None, None)
+    access = PageAccess()
+    page = LivePage(access, None, SimpleNamespace(close=lambda: None), None, None)
     page.close()
     request = DummyRequest([b""])
     request.path = b"/state"
     request.requestHeaders.setRawHeaders(b"Host", [b"localhost"])
-    token = gate.address(1).partition("token=")[2]
+    token = access.address(1).partition("token=")[2]
     request.requestHeaders.setRawHeaders(TOKEN_HEADER, [token.encode()])
     assert page.render(request) == b"The crawl has ended.\n"
     assert request.responseCode == 410
