@@ -21,9 +21,9 @@ from tres_scrapy.config.config import PREFIX, Config
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.export.place import output_path
 from tres_scrapy.extensions.learner import Learner, Visit
-from tres_scrapy.report.place import record_path
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
+from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions
