@@ -127,7 +127,7 @@ class Command(ScrapyCommand):
             print(note, flush=True)
         if ships:
             _copy_vectors(place)
-        # two seconds of scikit-learn and matplotlib that no other command should pay
+        # two seconds of scikit-learn that no other command should pay
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
         from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
 

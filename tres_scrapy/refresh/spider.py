@@ -173,7 +173,7 @@ class RefreshSpider(Spider):
         if reason != STORE_FAILED:
             self.keeper.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
-            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - it is matplotlib's
+            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - slow to import
 
             write_report(path, self.keeper, now)
             logger.info("%s; the report is %s", self._figures(), path)

@@ -14,7 +14,7 @@ Layout = dict[str, Any]
 
 # Okabe and Ito's colours, apart for colour-blind readers, on white and on black
 BLUE, ORANGE, GREEN, GREY = "#0a7abf", "#e08a00", "#009e73", "#8c8c8c"
-PURPLE: Final = "#c46da0"
+LIGHT_BLUE, PURPLE = "#56b4e9", "#c46da0"
 HEIGHT: Final = 320
 
 
