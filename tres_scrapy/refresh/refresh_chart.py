@@ -33,7 +33,8 @@ COLOURS: Final = {
     "error": ORANGE,
 }
 BINS: Final = 40
-NARROWEST: Final = 3.2  # how many times the middle of the rates the axis goes at least
+NARROWEST: Final = 3.2  # the axis ends at least at so many times the middle of the rates,
+WIDE: Final = 300  # and from so many times on has a tick only at each power of ten
 
 
 def freshness_chart(ages: NDArray[np.float64], unit: str, freshness: NDArray[np.float64]) -> Chart:
@@ -76,18 +77,21 @@ def rates_chart(rates: NDArray[np.float64]) -> Chart:
     ratio = max(ratio, NARROWEST)
     edges = np.geomspace(middle / ratio, middle * ratio, BINS + 1)
     counts, _ = np.histogram(rates, edges)
-    edges = np.array([float(f"{edge:.4g}") for edge in edges])
+    shown = [float(f"{edge:.4g}") for edge in edges.tolist()]
+    powers = range(int(np.log10(edges[0])) - 1, int(np.log10(edges[-1])) + 2)
+    digits = (1, 3) if ratio < WIDE else (1,)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
     return Chart(
         "rates",
         "How often do pages change?",
         "Pages by estimated changes a day, on a logarithmic axis. A page with few visits borrows "
         "from the other pages of its folder.",
-        [steps(edges.tolist(), counts.tolist(), "pages", BLUE) | {"fill": "tozeroy"}],
+        [steps(shown, counts.tolist(), "pages", BLUE) | {"fill": "tozeroy"}],
         layout(
             *("changes a day, estimated", "pages"),
             height=400,
             showlegend=False,
-            xaxis={"type": "log", "tickformat": "~g", "dtick": 1 if ratio > 30 else "D2"},
+            xaxis={"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]},
             yaxis={"rangemode": "tozero"},
         ),
     )

@@ -85,7 +85,13 @@ def layout(x: str, y: str, **more: Any) -> Layout:
     return given | {
         "xaxis": {"title": {"text": x}, "zeroline": False} | more.get("xaxis", {}),
         "yaxis": {"title": {"text": y}, "zeroline": False} | more.get("yaxis", {}),
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+        },
     }
 
 

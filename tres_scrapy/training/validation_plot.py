@@ -71,7 +71,7 @@ def _curves(validations: Sequence[Validation]) -> Chart:
         layout(
             "recall: share of the relevant documents found",
             "precision: share of those found that are relevant",
-            height=400,
+            height=440,
             hovermode="closest",
             xaxis={"range": [start, 1.01]},
             yaxis={"range": [start, 1.01]},
@@ -188,6 +188,7 @@ def _learning(histories: Sequence[Sequence[Epoch]]) -> Chart:
             _line(epochs, mcc, name, BLUE, width=1.2) | {"yaxis": "y2"},
             _dots([best + 1], [mcc[best]], ORANGE) | {"yaxis": "y2"},
         ]
+    longest = max(map(len, histories))
     return Chart(
         "learning",
         "Was the training long enough?",
@@ -199,7 +200,7 @@ def _learning(histories: Sequence[Sequence[Epoch]]) -> Chart:
             height=460,
             hovermode="closest",
             showlegend=False,
-            xaxis={"anchor": "y2", "tickformat": "d", "minallowed": 0},
+            xaxis={"anchor": "y2", "tick0": 1, "dtick": 1 + longest // 12},
             yaxis={"domain": [0.55, 1]},
             yaxis2={"title": {"text": "MCC on held-out ones"}, "domain": [0, 0.45]},
         ),
