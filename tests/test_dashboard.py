@@ -130,7 +130,7 @@ def test_state_changes_by_post_alone_and_nothing_else_is_there(crawl, method, pa
 def test_what_is_no_request_is_refused(crawl, body):
     status, _, answer = crawl.ask("/control", "POST", body)
     assert status == 400
-    assert json.loads(answer) == {"error": "What is asked is no request of this page"}
+    assert json.loads(answer) == {"error": '"do" must be pause, resume, stop, seed or max'}
     assert crawl.state()["status"] == "paused"
 
 
@@ -170,10 +170,10 @@ def test_figures_are_told_once(crawl):
         status, _, body = crawl.ask(f"/figures?step={step}")
         return json.loads(body) if status == 200 else None
 
-    crawl.until(lambda: figures(-1) and figures(-1)["pictures"], "no figures come")
+    crawl.until(lambda: figures(-1) and figures(-1)["charts"], "no figures come")
     found = figures(-1)
-    assert {"harvest", "relevant_domains", "frontier"} <= {p["name"] for p in found["pictures"]}
-    assert set(found["pictures"][0]["figure"]) == {"data", "layout"}
+    assert {"harvest", "relevant_domains", "frontier"} <= {p["name"] for p in found["charts"]}
+    assert set(found["charts"][0]["figure"]) == {"data", "layout"}
     assert figures(found["step"]) is None
 
 
