@@ -11,6 +11,7 @@ from pathlib import Path
 from tres_scrapy.export.archive import FIELDS
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
 from tres_scrapy.export.metric import ALL
+from tres_scrapy.frontier.feature import TABLE, Feature
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recording import KINDS
@@ -59,6 +60,7 @@ def page() -> str:
         "DOMAINS": _table(DOMAIN_COLUMNS),
         "VERDICT": _table(FIELDS),
         "METRICS": _table(metrics),
+        "FEATURES": "\n".join(map(_feature, TABLE)),
         "LOG": _table({name: LOG[name] for name in _logged()}),
         "KINDS": ", ".join(f"`{kind}`" for kind in (*KINDS, "trap", "search", "unrecorded")),
     }
@@ -72,6 +74,12 @@ def _table(rows: Mapping[str, str]) -> str:
         f"| `{name}` | {meaning} |".replace(" | None", " or null") for name, meaning in rows.items()
     ]
     return "\n".join(["| name | meaning |", "|---|---|", *lines])
+
+
+def _feature(feature: Feature) -> str:
+    kind = "live" if feature.live else "static"
+    words = (feature.meaning, feature.unit.value, f"{feature.origin.value}, {kind}")
+    return f"| {feature.number or ''} | `{feature.name}` | {' | '.join(words)} |"
 
 
 def _logged() -> list[str]:

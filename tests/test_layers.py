@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 # From the bottom to the top: a file imports from its own room and from rooms to its left.
 ROOMS = (
     *("items", "settings", "url", "config", "page", "webs", "frontier", "topic", "crawl", "agent"),
-    *("policies", "job", "training", "report", "live", "downloader", "extensions", "export"),
+    *("policies", "job", "report", "training", "live", "downloader", "extensions", "export"),
     *("middlewares", "scheduler", "addon", "spiders", "refresh", "surface", "bench", "commands"),
 )
 LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}

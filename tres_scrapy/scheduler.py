@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
+from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
@@ -194,14 +195,11 @@ class TreeFrontierScheduler(BaseScheduler):
             self._waking = None
         if self._resting:
             delay = max(0.0, min(self._resting.values()) - monotonic())
-            self._waking = call_later(delay, self.wake)
+            self._waking = call_later(delay, self._wake)
 
-    def wake(self) -> None:
-        """Let the engine ask for requests now."""
+    def _wake(self) -> None:
         self._waking = None
-        slot = self._crawler.engine._slot  # the one private attribute of Scrapy that is touched
-        if slot is not None:
-            slot.nextcall.schedule()
+        wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
         """Book a fetch that raised; the request's own errback still has its say."""

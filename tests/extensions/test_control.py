@@ -12,10 +12,11 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions import control as module
-from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control, ControlError
+from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.live.steering import ControlError
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.spiders.tres import TresSpider
@@ -127,15 +128,15 @@ def test_seed_is_fetched_next_whatever_waits():
         ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is not one"),
         ("javascript:alert(1)", "A seed must hold http(s) URLs"),
         ("file:///etc/passwd", "A seed must hold http(s) URLs"),
-        ("@/etc/passwd", "A file of seeds is read at the start only"),
-        (" @/etc/passwd", "A file of seeds is read at the start only"),
+        ("@/etc/passwd", "A file of seeds (@FILE) is read only at the start"),
+        (" @/etc/passwd", "A file of seeds (@FILE) is read only at the start"),
         (f"{B}, ftp://b.org/", "A seed must hold http(s) URLs"),
         ("http://127.0.0.1:8080/", "127.0.0.1 is not on the public internet; to allow it, start"),
         ("http://2130706433/", "is not on the public internet"),
         ("http://[::1]/", "is not on the public internet"),
         ("http://printer.local/", "printer.local is not on the public internet"),
-        (A, f"{A} has been fetched before, or is being fetched"),
-        ("http://www.full.org/more", "full.org has given MAX pages or fails"),
+        (A, f"{A} was fetched already, or is being fetched"),
+        ("http://www.full.org/more", "full.org has reached MAX or fails too often"),
         ("x" * (LONGEST + 1), "Too long: 8,000 characters at most"),
     ],
 )
@@ -185,7 +186,7 @@ def test_raised_max_returns_links():
     [
         ("ten", 9, "MAX 'ten' must be a number, two like 5_2, or none"),
         ("2_5", 9, "MAX '2_5' must be at least 1 and must not rise"),
-        ("5_2", None, "MAX 5_2 falls with the share of pages done, and this crawl has no -a pages"),
+        ("5_2", None, "MAX 5_2 falls with the share of pages done: it needs -a pages="),
         ("1" * (LONGEST + 1), 9, "Too long: 8,000 characters at most"),
     ],
 )

@@ -15,7 +15,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
-from tres_scrapy.live.token import TOKEN_HEADER, Gate
+from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +133,7 @@ def test_only_post_changes_state(crawl, method, path, status):
 def test_what_is_no_request_is_refused(crawl, body):
     status, _, answer = crawl.ask("/control", "POST", body)
     assert status == 400
-    assert json.loads(answer) == {"error": "What is asked is no request of this page"}
+    assert json.loads(answer) == {"error": '"do" must be pause, resume, stop, seed or max'}
     assert crawl.state()["status"] == "paused"
 
 
@@ -149,10 +149,10 @@ def test_state_explains_each_page(crawl):
     newest, *_, seed = crawl.state()["recent"]
     assert newest["step"] == crawl.state()["step"]
     assert (seed["url"], seed["outcome"], seed["why"]) == (
-        *("http://h0.test/", "relevant", "It is a seed."),
+        *("http://h0.test/", "relevant", "Seed."),
     )
     assert seed["title"] == "leek 0 <img src=x onerror=alert(1)>", "the page escapes it"
-    assert newest["why"].startswith(("Its Q", "Drawn at random"))
+    assert newest["why"].startswith(("Highest Q", "New domain", "Little explored", "Exploration"))
     assert [page["step"] for page in crawl.state(newest["step"] - 2)["recent"]] == [
         *(newest["step"], newest["step"] - 1),
     ]
@@ -173,21 +173,21 @@ def test_figures_are_told_once(crawl):
         status, _, body = crawl.ask(f"/figures?step={step}")
         return json.loads(body) if status == 200 else None
 
-    crawl.until(lambda: figures(-1) and figures(-1)["pictures"], "no figures come")
+    crawl.until(lambda: figures(-1) and figures(-1)["charts"], "no figures come")
     found = figures(-1)
-    assert {"harvest", "relevant_domains", "frontier"} <= {p["name"] for p in found["pictures"]}
-    assert set(found["pictures"][0]["figure"]) == {"data", "layout"}
+    assert {"harvest", "relevant_domains", "frontier"} <= {p["name"] for p in found["charts"]}
+    assert set(found["charts"][0]["figure"]) == {"data", "layout"}
     assert figures(found["step"]) is None
 
 
 def test_ending_crawl_says_so():
-    gate = Gate()
-    page = LivePage(gate, None, SimpleNamespace(close=lambda: None), None, None)
+    access = PageAccess()
+    page = LivePage(access, None, SimpleNamespace(close=lambda: None), None, None)
     page.close()
     request = DummyRequest([b""])
     request.path = b"/state"
     request.requestHeaders.setRawHeaders(b"Host", [b"localhost"])
-    token = gate.address(1).partition("token=")[2]
+    token = access.address(1).partition("token=")[2]
     request.requestHeaders.setRawHeaders(TOKEN_HEADER, [token.encode()])
     assert page.render(request) == b"The crawl has ended.\n"
     assert request.responseCode == 410

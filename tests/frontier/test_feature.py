@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.frontier.feature import SEED_PATH, bucket
+from tres_scrapy.frontier.feature import (
+    ACTION,
+    BUCKETED,
+    NEIGHBOURHOOD,
+    SEED_PATH,
+    STATE,
+    STATIC,
+    TABLE,
+    Unit,
+    bucket,
+)
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
@@ -47,3 +57,20 @@ def test_buckets_cover_three_features(value, edge):
     expected = x.copy()
     expected[0, [1, 2, 6]] = edge
     np.testing.assert_allclose(bucket(x), expected, rtol=1e-6)
+
+
+def test_columns_follow_the_table():
+    assert (slice(0, 3), slice(3, 6), slice(6, 8)) == (STATE, ACTION, NEIGHBOURHOOD)
+    assert (STATIC, BUCKETED) == (6, (1, 2, 6))
+    assert [feature.number for feature in TABLE] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("feature", TABLE, ids=lambda feature: feature.name)
+def test_feature_has_words_and_grid(feature):
+    is_binary = feature.unit is Unit.BINARY
+    assert len(feature.rule) == len(feature.brief) == 1 + is_binary
+    assert all(("{}" in words) is not is_binary for words in (*feature.rule, *feature.brief))
+    assert feature.label
+    assert feature.meaning
+    assert list(feature.grid) == sorted(set(feature.grid))
+    assert feature.live is (TABLE.index(feature) >= STATIC)

@@ -48,12 +48,12 @@ def ask(page, form, value):
 def test_page_shows_and_steers(page, tmp_path):
     with live_crawl(tmp_path) as live:
         assert page.goto(live.page).status == 403
-        has(page, "body", "^Open the address that the crawl's log tells")
+        has(page, "body", "^Open the address in the crawl's log")
         page.goto(live.url, wait_until="commit")
         has(page, "#status", "^running$")
         page.evaluate("sessionStorage.clear()")  # as in another tab, which has the cookie only
         page.reload(wait_until="commit")
-        has(page, "#notice", "^This tab does not know the token")
+        has(page, "#notice", "^This tab has no token")
         assert page.locator("#pause").is_disabled()
         page.goto(live.url, wait_until="commit")
         has(page, "#status", "^running$")
@@ -64,11 +64,11 @@ def test_page_shows_and_steers(page, tmp_path):
 
         page.locator("#pause").click()
         has(page, "#status", "^paused$")
-        has(page, '[data-name="Pages a second"] .more', "^0 under way$")
+        has(page, '[data-name="Pages per second"] .more', "^0 under way$")
         pages, asked = number(page, "Pages"), len(live.web.requests)
 
         page.locator("#recent .head").first.click()
-        has(page, ".detail h3", "Its features when it was chosen")
+        has(page, ".detail h3", "Features of the link when it was chosen")
         assert page.locator(".detail meter").count() == 8
         assert "<img src=x onerror=" in page.locator("#recent .title").first.inner_text()
         assert page.locator("#recent img").count() == 0

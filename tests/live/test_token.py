@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 from twisted.web.http_headers import Headers
 
-from tres_scrapy.live.token import TOKEN_HEADER, Gate
+from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 
 
 def request(args=None, cookie=None, **headers):
@@ -25,13 +25,13 @@ def token_of(gate):
 
 
 def test_tokens_are_long_and_unique():
-    tokens = {token_of(Gate()) for _ in range(20)}
+    tokens = {token_of(PageAccess()) for _ in range(20)}
     assert len(tokens) == 20
     assert {len(token) for token in tokens} == {43}  # 256 bits
 
 
 def test_only_the_header_steers():
-    gate = Gate()
+    gate = PageAccess()
     token = token_of(gate)
     name = TOKEN_HEADER.decode()
     assert gate.may_steer(request(**{name: token}))
@@ -43,7 +43,7 @@ def test_only_the_header_steers():
 
 
 def test_cookie_opens_without_steering():
-    gate, first = Gate(), request()
+    gate, first = PageAccess(), request()
     gate.welcome(first)
     ((name, value, attributes),) = first.cookies
     assert name == b"tres_8000"
@@ -53,11 +53,11 @@ def test_cookie_opens_without_steering():
     assert not gate.may_steer(visit)
     for other in ((name, b""), (name, token_of(gate).encode()), (b"tres_8001", value.encode())):
         assert not gate.may_open(request(cookie=other))
-    assert not Gate().may_open(visit), "another crawl's"
+    assert not PageAccess().may_open(visit), "another crawl's"
 
 
 def test_address_introduces_with_the_token_once():
-    gate = Gate()
+    gate = PageAccess()
     token = token_of(gate).encode()
     assert gate.introduces(request({b"token": [token]}))
     for args in ({}, {b"token": [b""]}, {b"token": [token, token]}, {b"token": [b"\xff" + token]}):
@@ -83,4 +83,4 @@ def test_address_introduces_with_the_token_once():
     ],
 )
 def test_host_must_be_this_machine(host, is_known):
-    assert Gate().knows_host(request(Host=host)) is is_known
+    assert PageAccess().knows_host(request(Host=host)) is is_known

@@ -55,7 +55,9 @@ def test_state_sends_only_new_pages(view):
     assert (state["pages"], state["step"]) == (PAGES, PAGES)
     assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
     assert state["recent"][0]["title"] == "</script><b>"
-    assert state["recent"][0]["why"].startswith("Its Q, ")
+    assert state["recent"][0]["why"].startswith(
+        ("Highest Q: ", "New domain. Q ", "Little explored. Q ")
+    )
     more = json.loads(view.state({}, PAGES - 2))
     assert [page["step"] for page in more["recent"]] == [PAGES, PAGES - 1]
     nothing = json.loads(view.state({}, PAGES))
@@ -64,7 +66,7 @@ def test_state_sends_only_new_pages(view):
 
 def test_page_shows_features_and_rivals(view):
     page = json.loads(view.page(PAGES))
-    assert [feature["name"] for feature in page["features"]][3] == "keyword in its URL"
+    assert [feature["name"] for feature in page["features"]][3] == "keyword in the URL"
     assert all(0 <= feature["value"] <= 1 for feature in page["features"])
     assert page["rivals"][0]["anchor"] == "<script>alert(1)</script>"
     steps = [before["step"] for before in page["trail"]]
@@ -80,7 +82,7 @@ def test_figures_are_redrawn_rarely(view, clock, monkeypatch):
     monkeypatch.setattr(View, "_draw", lambda view: drawn.append(clock.now) or draw(view))
     first = json.loads(view.figures(-1))
     assert first["step"] == PAGES
-    assert {"harvest", "tree", "frontier"} <= {picture["name"] for picture in first["pictures"]}
+    assert {"harvest", "tree", "frontier"} <= {chart["name"] for chart in first["charts"]}
     assert view.figures(PAGES) is None
     clock.now += 0.9 * PERIOD
     view.figures(-1)

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from recorded_run import META, crawl_of, record
 
-from tres_scrapy.report.crawl_report import plotly_script, render, web_link, write_report
-from tres_scrapy.report.place import find_record, record_path
+from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record, record_path
 from tres_scrapy.report.record_writer import Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
@@ -66,19 +67,19 @@ def test_page_shows_when_crawl_resumed(tmp_path):
             write_report(read, path.with_suffix(".html"))
         page = path.with_suffix(".html").read_text(encoding="utf-8")
         times = "once" if start == 100_000.0 else "2 times"
-        assert f"Begun 1970-01-01 00:01:40 UTC, gone on with {times}." in page
+        assert f"Started 1970-01-01 00:01:40 UTC, resumed {times}." in page
 
 
 def test_page_tells_figures_pages_and_settings(path, page):
     with Record(path) as read:
         last, pages = read.curve()[-1], read.last(3)
     assert f"{last.relevant:,} of {last.pages:,} pages" in page
-    assert "All pages that were asked for are fetched." in page
+    assert "It fetched all the pages asked for." in page
     for fetched in pages:
         assert fetched.title in page
         assert f'href="{fetched.final_url or fetched.url}"' in page
     assert "<dt>A</dt><dd><bdi>1</bdi></dd>" in page
-    assert "Begun 1970-01-01 00:01:40 UTC. " in page
+    assert "Started 1970-01-01 00:01:40 UTC. " in page
     drawn = set(re.findall(r'data-figure="(\w+)"', page))
     figures = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S)[1])
     assert drawn == set(figures)

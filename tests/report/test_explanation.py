@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.report.explanation import Explanation, plain
+from tres_scrapy.report.explanation import FetchExplanation, plain
 from tres_scrapy.report.reason import GREEDY
 from tres_scrapy.report.record import Record
 
@@ -25,10 +25,10 @@ def greedy(read):
 
 
 def test_explanation_has_path_and_rivals(read, greedy):
-    said = str(Explanation(read, greedy.url))
+    said = str(FetchExplanation(read, greedy.url))
     words = " ".join(said.split())
     assert f"Step {greedy.step}: " in said
-    assert f"Its Q, {greedy.q_value:.3f}, was the highest" in words
+    assert f"Highest Q: {greedy.q_value:.2f}, best of" in words
     assert f"Leaf: {read.rule(greedy.leaf, greedy.splits)}." in words
     for number, hop in enumerate(read.trail(greedy)):
         assert f"{number:4} {hop.url}" in said
@@ -41,7 +41,7 @@ def test_explanation_has_path_and_rivals(read, greedy):
 
 
 def test_json_has_all_of_it(read, greedy):
-    found = json.loads(Explanation(read, greedy.url).as_json())
+    found = json.loads(FetchExplanation(read, greedy.url).as_json())
     assert (found["url"], found["q_value"], found["leaf"]) == (
         *(greedy.url, greedy.q_value, greedy.leaf),
     )
@@ -57,8 +57,8 @@ def test_json_has_all_of_it(read, greedy):
 
 def test_seed_and_failure_are_explained_too(read):
     seed, failure = read.since(0, 1)[0], next(p for p in read.last(1000) if p.kind == "http_404")
-    assert "Why: It is a seed." in str(Explanation(read, seed.url))
-    assert "no page: http 404" in str(Explanation(read, failure.url))
+    assert "Why: Seed." in str(FetchExplanation(read, seed.url))
+    assert "failed: http 404" in str(FetchExplanation(read, failure.url))
 
 
 def test_unrecorded_way_says_so(path, tmp_path, greedy):
@@ -68,12 +68,12 @@ def test_unrecorded_way_says_so(path, tmp_path, greedy):
         connection.execute("DELETE FROM page WHERE parent IS NULL")
     connection.close()
     with Record(copy) as read:
-        assert "Path, as far as it is recorded:" in str(Explanation(read, greedy.url))
+        assert "Path (the record has only a part):" in str(FetchExplanation(read, greedy.url))
 
 
 def test_unknown_url_names_the_nearest(read, greedy):
-    with pytest.raises(LookupError, match=r"was not fetched in this crawl; .* was"):
-        Explanation(read, f"{greedy.url}x")
+    with pytest.raises(LookupError, match=r"was not fetched in this crawl; did you mean .*"):
+        FetchExplanation(read, f"{greedy.url}x")
 
 
 def test_changed_domain_says_so(path, tmp_path):
@@ -87,8 +87,8 @@ def test_changed_domain_says_so(path, tmp_path):
     with Record(copy) as read:
         for page in read.last(100):
             was_low = "less than 200" in read.rule(page.leaf, page.splits)
-            said = " ".join(str(Explanation(read, page.url)).split())
-            assert read.has_moved(page) is ("has moved since" in said) is (not was_low)
+            said = " ".join(str(FetchExplanation(read, page.url)).split())
+            assert read.has_moved(page) is ("have changed" in said) is (not was_low)
 
 
 def test_explanation_escapes_terminal_commands():

@@ -5,9 +5,11 @@ from recorded_run import crawl_of, record
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.report import figure as module
-from tres_scrapy.report.figure import pictures
-from tres_scrapy.report.record import Node, Record
+from tres_scrapy.report import crawl_chart, learned_chart
+from tres_scrapy.report.crawl_chart import charts
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_row import Point
+from tres_scrapy.report.snapshot import Node
 
 
 @pytest.fixture(scope="module")
@@ -18,16 +20,16 @@ def crawl(recorded):
 @pytest.fixture(scope="module")
 def drawn(recorded):
     with Record(recorded.path) as read:
-        return {picture.name: picture for picture in pictures(read)}
+        return {chart.name: chart for chart in charts(read)}
 
 
 def test_every_picture_has_json(drawn):
     names = ("harvest", "relevant_domains", "frontier", "speed", "loss", "outcomes", "domains")
     assert list(drawn) == [*names, "tree", *(f"dependence_{name}" for name in FEATURES)]
-    for picture in drawn.values():
-        assert picture.title
-        assert picture.note.endswith(".")
-        assert json.loads(json.dumps(picture.as_figure()))["data"]
+    for chart in drawn.values():
+        assert chart.title
+        assert chart.note.endswith(".")
+        assert json.loads(json.dumps(chart.as_figure()))["data"]
 
 
 def test_harvest_ends_at_total(crawl, drawn):
@@ -38,8 +40,8 @@ def test_harvest_ends_at_total(crawl, drawn):
 
 
 def test_recent_harvest_uses_last_pages():
-    points = [module.Point(i, i, 10 * i, 10 * min(i, 5), 0, 0, 0, 0, 0) for i in range(11)]
-    recent = list(module._recent(points))
+    points = [Point(i, i, 10 * i, 10 * min(i, 5), 0, 0, 0, 0, 0) for i in range(11)]
+    recent = list(crawl_chart._recent(points))
     assert recent[5] == 100, "until then all were relevant"
     assert recent[8] == 0, "none of the last thirty"
     assert recent[7] == pytest.approx(100 / 3, abs=0.01)
@@ -47,8 +49,8 @@ def test_recent_harvest_uses_last_pages():
 
 def test_speed_has_gaps():
     times = (60.0, 120.0, 720.0, 780.0)
-    points = [module.Point(i, time, i, i, 0, 0, 0, 2.0 + i, 0) for i, time in enumerate(times)]
-    (line,) = module._speed(points, [0.0, 690.0]).data
+    points = [Point(i, time, i, i, 0, 0, 0, 2.0 + i, 0) for i, time in enumerate(times)]
+    (line,) = crawl_chart._speed(points, [0.0, 690.0]).data
     assert line["x"] == [0, 1, 1, 11, 12]
     assert line["y"] == [2.0, 3.0, None, 4.0, 5.0]
 
@@ -80,8 +82,8 @@ def test_large_tree_shows_busy_part(monkeypatch):
         above = chain(depth - 1) if depth else Node(0, fetched=100)
         return Node(None, Split(0, 0.5, 0.1), (below, above), fetched=below.fetched + above.fetched)
 
-    monkeypatch.setattr(module, "NODES", 9)
-    rows = list(module._drawn(chain(50)))
+    monkeypatch.setattr(learned_chart, "NODES", 9)
+    rows = list(learned_chart._drawn(chain(50)))
     assert len(rows) == 9
     assert min(node.fetched for _, _, _, node in rows if node.children) > 100
 
@@ -96,11 +98,11 @@ def test_outcomes_add_up_to_the_steps(crawl, drawn):
 def test_policy_without_tree_draws_less(tmp_path, policy):
     record(tmp_path / "a.run", crawl_of(policy, pages=40))
     with Record(tmp_path / "a.run") as read:
-        names = [picture.name for picture in pictures(read)]
+        names = [chart.name for chart in charts(read)]
     assert names == ["harvest", "relevant_domains", "frontier", "speed", "outcomes", "domains"]
 
 
 def test_nothing_booked_is_nothing_drawn(tmp_path):
     assert record(tmp_path / "a.run", crawl_of("tres", pages=0)) == []
     with Record(tmp_path / "a.run") as read:
-        assert pictures(read) == []
+        assert charts(read) == []

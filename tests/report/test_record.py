@@ -79,12 +79,12 @@ def test_rivals_are_best_leaves(recorded, read):
 
 def test_why_names_q_and_rule(read):
     seed, *others = read.since(0, 1000)
-    assert read.why(seed) == "It is a seed."
+    assert read.why(seed) == "Seed."
     greedy = (page for page in reversed(others) if page.chosen == GREEDY)
     page = next(page for page in greedy if "likely" in read.rule(page.leaf, page.splits))
     said = read.why(page)
-    assert f"Its Q, {page.q_value:.3f}, was the highest of {page.samples} links" in said
-    assert f"Its leaf: {read.rule(page.leaf, page.splits)}." in said
+    assert f"Highest Q: {page.q_value:.2f}, best of {page.samples} links" in said
+    assert f"Leaf: {read.rule(page.leaf, page.splits)}." in said
     assert "likely to be relevant" in said
 
 
@@ -97,12 +97,12 @@ def test_item_says_what_the_record_says():
         urls = [f"http://{random.integers(9)}.test/{decision.row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
         crawl.book_page(decision.row, float(random.random() < 0.5), urls, urls, actions)
-    assert said[0] == "It is a seed."
+    assert said[0] == "Seed."
     book = RuleBook(crawl.policy.tree.rules)
     last = crawl.policy.select()
     rule = book.words(last.leaf, last.choice.splits)
-    assert reasons.why(last).endswith(f"Its leaf: {rule}.")
-    assert all(each.startswith(("It", "Drawn")) and each.endswith(".") for each in said)
+    assert reasons.why(last).endswith(f"Leaf: {rule}.")
+    assert all(each.endswith(".") for each in said)
 
 
 def test_trail_leads_from_the_seed(recorded, read):
@@ -251,7 +251,7 @@ def test_kill_gap_is_filled(tmp_path):
         assert [page.row for page in pages] == [booking.experience.row for booking in bookings]
         assert {page.chosen for page in pages[20:]} == {"lost"}
         assert {page.time for page in pages} == {100.0}
-        assert "why is not recorded." in read.why(pages[-1])
+        assert "the reason is not recorded." in read.why(pages[-1])
         assert read.trail(pages[-1])[0].chosen == SEED
 
 

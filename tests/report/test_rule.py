@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.report.rule import ANY, MEANINGS, Condition, RuleBook, words_of
+from tres_scrapy.report.rule import ANY, Condition, RuleBook, words_of
 
 
 def holds(conditions, x):
@@ -37,7 +37,7 @@ def test_rule_is_of_its_time():
     assert book.words(0, 0) == ANY
     assert book.words(1, 1) == "links with a keyword in the URL"
     assert book.words(1, 2) == (
-        "links with a keyword in the URL, with a text that is less than 25 % likely to be relevant"
+        "links with a keyword in the URL, whose anchor text is less than 25 % likely to be relevant"
     )
     assert book.words(0, 2) == "links without a keyword in the URL"
 
@@ -46,22 +46,22 @@ def test_rule_is_of_its_time():
     ("feature", "low", "high", "words"),
     [
         ("parent_reward", 0.5, math.inf, "found on a relevant page"),
-        ("parent_reward", -math.inf, 0.5, "found on a page that is not relevant"),
+        ("parent_reward", -math.inf, 0.5, "found on an irrelevant page"),
         ("path_closeness", 0.75, math.inf, "that are 1 link after a relevant page"),
         ("path_closeness", 0.29, math.inf, "that are 1 to 3 links after a relevant page"),
         ("path_closeness", -math.inf, 0.29, "that are 4 or more links after a relevant page"),
         ("path_closeness", 0.29, 0.41, "that are 3 links after a relevant page"),
-        ("path_relevance", 0.2, 0.4, "with 20 % to 40 % relevant pages on its path"),
-        ("keyword_in_anchor", 0.5, math.inf, "with a keyword in its text"),
-        ("anchor_probability", -math.inf, 0.004, "with a text that is less than 0.400 % likely"),
-        ("anchor_probability", 0.985, math.inf, "with a text that is at least 98.5 % likely"),
+        ("path_relevance", 0.2, 0.4, "with 20 % to 40 % relevant pages on the path"),
+        ("keyword_in_anchor", 0.5, math.inf, "with a keyword in the anchor text"),
+        ("anchor_probability", -math.inf, 0.004, "whose anchor text is less than 0.400 % likely"),
+        ("anchor_probability", 0.985, math.inf, "whose anchor text is at least 98.5 % likely"),
         (
             "domain_relevance",
             0.5,
             math.inf,
-            "to a domain that is at least 50 % relevant so far, or by its inlinks",
+            "to a domain that is at least 50 % relevant",
         ),
-        ("domain_known", -math.inf, 0.75, "to a domain never visited"),
+        ("domain_known", -math.inf, 0.75, "to a new domain"),
     ],
 )
 def test_condition_in_words(feature, low, high, words):
@@ -74,7 +74,3 @@ def test_distance_words_match_feature():
         edges = [1 / (links + 0.5), 1 / (links - 0.5)]
         said = words_of([Condition(closeness, *edges)])
         assert said.startswith(f"links that are {links} link")
-
-
-def test_every_feature_has_a_meaning():
-    assert list(MEANINGS) == list(FEATURES)

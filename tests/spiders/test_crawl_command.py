@@ -76,15 +76,15 @@ def test_item_has_its_origin(crawl, pages):
         "leaf": None,
         "fetched_at": None,
         "status": 200,
-        "why": "Drawn at random, first a leaf, then a link of it. Its leaf: any link: the tree has "
-        "not split.",
+        "why": "Exploration: a random link of a random leaf. "
+        "Leaf: any link (the tree has not split).",
         "domain": "b.test",
         "new": True,
         "new_domain": True,
         "rendered": False,
     }
     assert "onions" in page["text"]
-    assert (seed["path"], seed["why"]) == (["http://a.test/"], "It is a seed.")
+    assert (seed["path"], seed["why"]) == (["http://a.test/"], "Seed.")
 
 
 def test_foreign_language_is_reported(crawl, pages):

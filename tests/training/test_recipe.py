@@ -134,7 +134,7 @@ def test_command_writes_pack_and_report(
         command("tres-train", *arguments, "--relevant", f"{pages}:label=True")
     printed = capsys.readouterr().out
     assert Pack.load(models / "food").name == "food"
-    assert "<svg" in (models / "food" / "report.html").read_text()
+    assert 'data-figure="' in (models / "food" / "report.html").read_text()
     for expected in (
         "90 documents read: 30 relevant",
         "1 keywords have no vector and expand nothing: durian",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tres_scrapy.report.chart_page import plotly_script
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.training_report import write_report
@@ -25,6 +28,7 @@ FACTS: dict[str, Any] = {
     "training": {"seed": 3, "web": {"relevant": 20, "irrelevant": 40}},
 }
 VOID = {"meta", "link"}
+CHARTS = ["curves", "thresholds", "distribution", "calibration", "learning"]
 
 
 class Outline(HTMLParser):
@@ -73,37 +77,56 @@ def models() -> list[Validation]:
     return [validation("bilstm", 0), validation("svm", 1)]
 
 
+def text_of(path: Path) -> str:
+    """Return the page without its longest script."""
+    return path.read_text(encoding="utf-8").replace(plotly_script(), "")
+
+
+def charts_of(page: str) -> Any:
+    """Return the data of the charts, which must be strict JSON."""
+    data = re.search(r'id="figures">(.*?)</script>', page, re.DOTALL)
+    assert data is not None
+    return json.loads(data[1], parse_constant=lambda name: pytest.fail(f"{name} in a chart"))
+
+
 @pytest.fixture
 def page(tmp_path: Path, models: list[Validation]) -> str:
     write_report(tmp_path / "report.html", FACTS, documents(), models, "60 read, <2> dropped")
-    return (tmp_path / "report.html").read_text(encoding="utf-8")
+    return text_of(tmp_path / "report.html")
 
 
 def test_report_needs_no_network(page: str) -> None:
     outline = Outline(page)
     assert outline.open == []
-    assert outline.names.count("svg") == 5
+    drawn = [value for name, value in outline.attributes if name == "data-figure"]
+    assert drawn == list(charts_of(page)) == CHARTS
     assert "://" not in page
     loading = [value for name, value in outline.attributes if name in {"src", "href", "xlink:href"}]
     assert all(value.startswith(("#", "data:")) for value in loading if value)
 
 
 def test_report_escapes_page_text(page: str) -> None:
-    assert "script" not in Outline(page).names
+    assert Outline(page).names.count("script") == 3
     assert "&lt;script&gt;alert(" in page
     assert "\x1b" not in page
     assert "60 read, &lt;2&gt; dropped" in page
     assert "&lt;b&gt;" in page
 
 
-def test_picture_ids_do_not_clash(page: str) -> None:
-    ids = [value for name, value in Outline(page).attributes if name == "id"]
-    assert not [value for value in ids if value and "_" in value]
+def test_charts_show_the_models_and_the_counts(page: str) -> None:
+    charts = charts_of(page)
+    names = [trace["name"] for trace in charts["curves"]["data"] if trace["name"]]
+    assert [name.split(" ")[0] for name in names] == ["bilstm", "svm"]
+    _, model, counts = charts["calibration"]["data"]
+    assert sum(counts["customdata"]) == len(TRUE)
+    assert all(0 <= share <= 1 for share in model["y"])
+    relevant, irrelevant = charts["distribution"]["data"]
+    assert (relevant["name"], irrelevant["name"]) == ("relevant (20)", "irrelevant (40)")
 
 
 def test_same_input_same_report(tmp_path: Path, models: list[Validation], page: str) -> None:
     write_report(tmp_path / "again.html", FACTS, documents(), models, "60 read, <2> dropped")
-    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+    assert text_of(tmp_path / "again.html") == page
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "again.html"}
 
 
@@ -123,8 +146,9 @@ def test_same_input_same_report(tmp_path: Path, models: list[Validation], page: 
 def test_poor_input_still_makes_a_report(tmp_path: Path, change: dict[str, Any]) -> None:
     models = [replace(validation("bilstm", 0), **change)]
     write_report(tmp_path / "report.html", FACTS, documents(), models, "")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "report.html")
     assert Outline(page).open == []
+    assert charts_of(page)
     assert "bilstm, texts, mean of" in page
     assert "nan" not in page
 

@@ -13,10 +13,10 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.report.explanation import Explanation
-from tres_scrapy.report.place import find_record
+from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
 from tres_scrapy.url.canonical import canonicalise
 
 
@@ -50,7 +50,7 @@ class Command(ScrapyCommand):
         run, url = args
         try:
             with Record(find_record(Path(run))) as record, record.moment():
-                explanation = Explanation(record, canonicalise(url) or url)
+                explanation = FetchExplanation(record, canonicalise(url) or url)
         except (LookupError, RecordError) as error:
             sys.exit(f"scrapy tres-explain: {error}")
         try:

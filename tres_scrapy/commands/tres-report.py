@@ -13,9 +13,9 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
-from tres_scrapy.report.place import find_record
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
 
 
 class Command(ScrapyCommand):

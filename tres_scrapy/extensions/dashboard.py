@@ -19,14 +19,14 @@ from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.live.resource import LivePage, site
-from tres_scrapy.live.token import HOSTS, Gate
+from tres_scrapy.live.token import HOSTS, PageAccess
 from tres_scrapy.live.view import View
 
 logger = logging.getLogger(__name__)
 
 
 class Dashboard:
-    """Listens on this machine alone while the spider is open, and tells the address in the log."""
+    """Listens on this machine only while the spider is open, and logs the address."""
 
     def __init__(self, crawler: Crawler, config: Config, listening: socket) -> None:
         self._crawler = crawler
@@ -55,11 +55,11 @@ class Dashboard:
         recorder = self._crawler.get_extension(Recorder)
         if learner is None or recorder is None:
             return
-        gate, control = Gate(), Control(self._crawler, learner)
-        state = State(self._config, control, learner)
+        access, control = PageAccess(), Control(self._crawler, learner)
+        status = CrawlStatus(self._config, control, learner)
         running: Any = reactor
-        self._page = LivePage(gate, control, View(recorder.path), state, running)
-        logger.info("Live page: %s", gate.address(self._socket.getsockname()[1]))
+        self._page = LivePage(access, control, View(recorder.path), status, running)
+        logger.info("Live page: %s", access.address(self._socket.getsockname()[1]))
         factory = site(self._page)
         self._port = running.adoptStreamPort(self._socket.fileno(), AF_INET, factory)
         self._socket.close()
@@ -72,9 +72,9 @@ class Dashboard:
 
 
 def listening(port: int) -> socket:
-    """Listen on this machine alone, 0 being any free port; ConfigError: it cannot be had.
+    """Listen on a port of this machine only, 0 for any free one; ConfigError: it is taken.
 
-    A crawl with a port that another program has ends before it begins.
+    A crawl whose port is taken ends before it starts.
     """
     listener = socket()
     try:
@@ -88,8 +88,8 @@ def listening(port: int) -> socket:
     return listener
 
 
-class State:
-    """Tells how a crawl goes at the moment, for the page."""
+class CrawlStatus:
+    """Collects the numbers at the top of the live page."""
 
     def __init__(self, config: Config, control: Control, learner: Learner) -> None:
         self._control = control
@@ -99,7 +99,7 @@ class State:
         self._fixed = {"topic": config.topic, "policy": config.policy}
 
     def __call__(self) -> dict[str, Any]:
-        """Return the headline numbers by name."""
+        """Return the numbers by name."""
         crawl, now = self._learner.crawl, monotonic()
         self._pace.note(crawl.pages, now)
         figures, cap = crawl.figures(), crawl.store.ledger.cap

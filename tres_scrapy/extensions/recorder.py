@@ -22,9 +22,9 @@ from tres_scrapy.config.option import Options
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.report.place import record_path
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
+from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions

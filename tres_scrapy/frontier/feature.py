@@ -1,27 +1,165 @@
-"""The state features of x(s, a): what the path to a page says of its outlinks (P 2.4.1)."""
+"""The features of x(s, a) in one table, and the path that the first three describe (P 2.4.1)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-FEATURES = (
-    "parent_reward",
-    "path_closeness",
-    "path_relevance",
-    "keyword_in_url",
-    "keyword_in_anchor",
-    "anchor_probability",
-    "domain_relevance",
-    "domain_known",
+
+class Origin(Enum):
+    """Where the value of a feature comes from."""
+
+    STATE = "path to the page"
+    URL = "URL"
+    ANCHOR = "anchor text"
+    LEDGER = "domain ledger"
+
+
+class Unit(Enum):
+    """What the number of a feature counts."""
+
+    BINARY = "one of two values"
+    SHARE = "share, 0 to 1"
+    CLOSENESS = "1 / links"
+
+
+SHARES: Final = tuple(np.linspace(0, 1, 21).tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """One number of x(s, a) and the words for it.
+
+    `grid` holds the values to try in a plot. `rule` and `brief` are the words of a condition on it,
+    in a sentence about links and in a box: for a binary feature those of the lower and of the
+    higher value, else one phrase with {} for the interval.
+    """
+
+    name: str
+    number: int | None  # in the paper
+    origin: Origin
+    unit: Unit
+    label: str
+    meaning: str
+    rule: tuple[str, ...]
+    brief: tuple[str, ...]
+    grid: tuple[float, ...] = SHARES
+    bucketed: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether it is read from the domain ledger at each use; the others never change."""
+        return self.origin is Origin.LEDGER
+
+
+# The columns of x. Features of one origin stand together, the live ones last.
+TABLE: Final = (
+    Feature(
+        name="parent_reward",
+        number=1,
+        origin=Origin.STATE,
+        unit=Unit.BINARY,
+        label="on a relevant page",
+        meaning="1 if the page with the link is relevant, else 0",
+        rule=("found on an irrelevant page", "found on a relevant page"),
+        brief=("from an irrelevant page", "from a relevant page"),
+        grid=(0.0, 1.0),
+    ),
+    Feature(
+        name="path_closeness",
+        number=2,
+        origin=Origin.STATE,
+        unit=Unit.CLOSENESS,
+        label="closeness of a relevant page",
+        meaning="1 / links since the last relevant page on the path",
+        rule=("that are {} after a relevant page",),
+        brief=("links since relevant {}",),
+        grid=(0.1, 0.125, 0.2, 0.25, 1 / 3, 0.5, 1.0),
+        bucketed=True,
+    ),
+    Feature(
+        name="path_relevance",
+        number=3,
+        origin=Origin.STATE,
+        unit=Unit.SHARE,
+        label="relevant share of the path",
+        meaning="share of relevant pages on the path from the seed",
+        rule=("with {} relevant pages on the path",),
+        brief=("path {} relevant",),
+        bucketed=True,
+    ),
+    Feature(
+        name="keyword_in_url",
+        number=4,
+        origin=Origin.URL,
+        unit=Unit.BINARY,
+        label="keyword in the URL",
+        meaning="1 if the URL contains a keyword, else 0",
+        rule=("without a keyword in the URL", "with a keyword in the URL"),
+        brief=("no keyword in URL", "keyword in URL"),
+        grid=(0.0, 1.0),
+    ),
+    Feature(
+        name="keyword_in_anchor",
+        number=5,
+        origin=Origin.ANCHOR,
+        unit=Unit.BINARY,
+        label="keyword in the anchor text",
+        meaning="1 if the anchor text contains a keyword, else 0",
+        rule=("without a keyword in the anchor text", "with a keyword in the anchor text"),
+        brief=("no keyword in text", "keyword in text"),
+        grid=(0.0, 1.0),
+    ),
+    Feature(
+        name="anchor_probability",
+        number=6,
+        origin=Origin.ANCHOR,
+        unit=Unit.SHARE,
+        label="P(relevant) of the anchor text",
+        meaning="P(relevant) of the anchor text, by the topic's classifier",
+        rule=("whose anchor text is {} likely to be relevant",),
+        brief=("P(text) {}",),
+    ),
+    Feature(
+        name="domain_relevance",
+        number=7,
+        origin=Origin.LEDGER,
+        unit=Unit.SHARE,
+        label="relevant share of the domain",
+        meaning="share of relevant pages of the domain, or of its inlinks if it is new",
+        rule=("to a domain that is {} relevant",),
+        brief=("domain {} relevant",),
+        bucketed=True,
+    ),
+    Feature(
+        name="domain_known",
+        number=8,
+        origin=Origin.LEDGER,
+        unit=Unit.BINARY,
+        label="known domain",
+        meaning="1 if the domain was visited before, else 0.5",
+        rule=("to a new domain", "to a known domain"),
+        brief=("new domain", "known domain"),
+        grid=(0.5, 1.0),
+    ),
 )
-STATE = slice(0, 3)
-ACTION = slice(3, 6)
-STATIC = 6  # the first six features never change; the ledger gives the last two when they are read
-NEIGHBOURHOOD = slice(6, 8)
-BUCKETED = (1, 2, 6)  # features 2, 3 and 7 of the paper, counted from zero
+FEATURES: Final = tuple(feature.name for feature in TABLE)
+
+
+def _columns(*origins: Origin) -> slice:
+    columns = [column for column, feature in enumerate(TABLE) if feature.origin in origins]
+    return slice(columns[0], columns[-1] + 1)
+
+
+STATE: Final = _columns(Origin.STATE)
+ACTION: Final = _columns(Origin.URL, Origin.ANCHOR)
+NEIGHBOURHOOD: Final = _columns(Origin.LEDGER)
+STATIC: Final = NEIGHBOURHOOD.start  # the number of features that never change
+BUCKETED: Final = tuple(column for column, feature in enumerate(TABLE) if feature.bucketed)
 
 
 class Path(NamedTuple):

@@ -1,10 +1,10 @@
 "use strict";
-// The live page: it asks for the state every second or so and for the figures now and then. All
-// that comes from the web is set as text, never as HTML, and only http and https are links.
+// The live page: it asks for the state every second and for the charts every few seconds. Text from
+// the web is set as text, never as HTML, and only http and https URLs become links.
 
-const POLL = 1200; // milliseconds between two questions for the state
-const FIGURES = 3000; // and for the figures
-const KEPT = 60; // recent pages on the page
+const POLL = 1200; // milliseconds between two requests for the state
+const FIGURES = 3000; // and for the charts
+const KEPT = 60; // recent pages in the list
 const PLACES = {
   harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
@@ -12,12 +12,12 @@ const PLACES = {
 const byId = (id) => document.getElementById(id);
 let step = -1;
 let drawn = -1;
-let pictures = [];
+let charts = [];
 let held = [];
 let status = "";
 let asking = Promise.resolve();
 
-// The token of the first visit stays in this tab: it is in no cookie and leaves the address.
+// The token of the first visit is kept in this tab only: not in a cookie, and no longer in the address.
 const given = new URL(location.href).searchParams.get("token");
 if (given) {
   sessionStorage.setItem("token", given);
@@ -35,7 +35,7 @@ function element(tag, className, text) {
 function link(url, text) {
   const made = element("a", "", text || url);
   let scheme = "";
-  try { scheme = new URL(url).protocol; } catch { /* it is shown, not linked */ }
+  try { scheme = new URL(url).protocol; } catch { /* shown without a link */ }
   if (scheme === "http:" || scheme === "https:") {
     made.href = url;
     made.target = "_blank";
@@ -60,7 +60,7 @@ async function ask(path, body) {
   return answer;
 }
 
-// Whether nobody listens any more, or will in a moment.
+// Whether the server has stopped, or is stopping.
 const isEnd = (error) => error instanceof TypeError || error.message === "ended";
 
 function notice(text) {
@@ -80,7 +80,7 @@ function duration(seconds) {
   return minutes ? `${minutes} min ${all % 60} s` : `${all} s`;
 }
 
-// Headline numbers
+// Numbers at the top
 
 function card(name, value, more) {
   const cards = byId("cards");
@@ -110,10 +110,10 @@ function showState(state) {
   card("Pages", whole(state.pages), target);
   card("Harvest rate", percent(state.harvest), `${whole(state.relevant)} relevant pages`);
   card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
-  card("Frontier", whole(state.frontier), "links that wait");
+  card("Frontier", whole(state.frontier), "waiting links");
   if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
-  card("Pages a second", state.rate.toFixed(1), `${whole(state.under_way)} under way`);
-  card("Failed fetches", whole(state.failures), "no pages of the target");
+  card("Pages per second", state.rate.toFixed(1), `${whole(state.under_way)} under way`);
+  card("Failed fetches", whole(state.failures), "not counted as pages");
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
   for (const button of document.querySelectorAll("header button, form button")) {
     button.disabled = status === "ending";
@@ -155,14 +155,14 @@ async function toggle(item, head, page) {
   try {
     showDetail(detail, page, await ask(`page?step=${page.step}`));
   } catch (error) {
-    detail.textContent = `It cannot be shown: ${error.message}`;
+    detail.textContent = `Not available: ${error.message}`;
   }
 }
 
 function showDetail(detail, page, found) {
   const about = element("div");
   about.append(link(page.url));
-  if (page.anchor) about.append(element("div", "", `Text of its link: “${page.anchor}”`));
+  if (page.anchor) about.append(element("div", "", `Anchor text: “${page.anchor}”`));
   if (page.probability !== null) {
     about.append(element("div", "", `P(relevant) of the page: ${percent(page.probability)}`));
   }
@@ -179,13 +179,13 @@ function showDetail(detail, page, found) {
     row.insertCell().textContent = value.toFixed(2);
   }
   const features = element("div");
-  features.append(element("h3", "", "Its features when it was chosen"), table);
+  features.append(element("h3", "", "Features of the link when it was chosen"), table);
   detail.append(features);
   const rivals = found.rivals.map((rival) => [
     `Q ${rival.q_value.toFixed(3)}  `, link(rival.url, rival.anchor || rival.url),
   ]);
-  list(detail, "The best links of other leaves at that choice", rivals);
-  list(detail, "The path to it", found.trail.map((before) => [
+  list(detail, "Rivals: the best links of other leaves at that step", rivals);
+  list(detail, "Path from the seed", found.trail.map((before) => [
     link(before.url, before.title || before.url),
   ]));
 }
@@ -203,29 +203,29 @@ function list(detail, title, rows) {
   detail.append(block);
 }
 
-function showRecent(pages) { // they wait while one is read: the list would run away from the reader
+function showRecent(pages) { // new pages wait while one is open, so that the list does not move
   held = [...pages.map(entry), ...held].slice(0, KEPT);
   const recent = byId("recent");
   const isRead = recent.querySelector(".detail") !== null;
-  byId("held").textContent = isRead && held.length ? `${held.length} newer ones wait.` : "";
+  byId("held").textContent = isRead && held.length ? `${held.length} newer pages are waiting.` : "";
   if (isRead) return;
   recent.prepend(...held);
   held = [];
   while (recent.children.length > KEPT) recent.lastElementChild.remove();
 }
 
-// Figures
+// Charts
 
-function themed(picture) {
+function themed(chart) {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
-  const layout = structuredClone(picture.figure.layout);
+  const layout = structuredClone(chart.figure.layout);
   const axis = { gridcolor: colour("--grid"), linecolor: colour("--line") };
   layout.xaxis = { ...axis, ...layout.xaxis };
   layout.yaxis = { ...axis, ...layout.yaxis };
   return {
     ...layout,
-    uirevision: picture.name,
+    uirevision: chart.name,
     autosize: true,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -236,28 +236,28 @@ function themed(picture) {
   };
 }
 
-function draw(picture) {
-  const inDependence = picture.name.startsWith("dependence_");
-  let figure = document.querySelector(`[data-figure="${picture.name}"]`);
+function draw(chart) {
+  const inDependence = chart.name.startsWith("dependence_");
+  let figure = document.querySelector(`[data-figure="${chart.name}"]`);
   if (!figure) {
     figure = element("article", "figure");
-    figure.dataset.figure = picture.name;
-    const title = element("h2", "", picture.title);
-    const note = element("p", "note", picture.note);
+    figure.dataset.figure = chart.name;
+    const title = element("h2", "", chart.title);
+    const note = element("p", "note", chart.note);
     figure.append(title, note, element("div", "plot"));
-    byId(inDependence ? "dependence" : PLACES[picture.name] || "totals").append(figure);
+    byId(inDependence ? "dependence" : PLACES[chart.name] || "totals").append(figure);
     if (inDependence) byId("learned").hidden = false;
   }
-  Plotly.react(figure.lastElementChild, picture.figure.data, themed(picture), {
+  Plotly.react(figure.lastElementChild, chart.figure.data, themed(chart), {
     displayModeBar: false, responsive: true,
   });
 }
 
 function drawAll() {
-  for (const picture of pictures) draw(picture);
+  for (const chart of charts) draw(chart);
 }
 
-// Questions, one after the other
+// Requests, one after another
 
 async function poll() {
   try {
@@ -275,7 +275,7 @@ async function pollFigures() {
   try {
     const found = await ask(`figures?step=${drawn}`);
     if (!found) return;
-    ({ pictures, step: drawn } = found);
+    ({ charts, step: drawn } = found);
     drawAll();
   } catch (error) {
     if (!isEnd(error)) console.warn(error.message);
@@ -286,12 +286,12 @@ function lost(error) {
   byId("status").className = "pill lost";
   if (error.message === "closed") {
     byId("status").textContent = "closed";
-    notice("This tab does not know the token. Open the address that the crawl's log tells.");
+    notice("This tab has no token. Open the address in the crawl's log.");
   } else if (isEnd(error)) {
     byId("status").textContent = "ended";
     byId("timing").textContent = "";
-    notice("The crawl has ended, or its machine cannot be reached: these are the last figures. "
-      + "Its report lies beside its output.");
+    notice("The crawl has ended, or its machine cannot be reached. The last numbers stay here. "
+      + "The report lies beside the crawl's output.");
   } else {
     notice(error.message);
   }
@@ -300,7 +300,7 @@ function lost(error) {
   }
 }
 
-// Two at a time would tell the same pages twice.
+// Two requests at a time would bring the same pages twice.
 const inTurn = (question) => (asking = asking.then(question));
 
 function repeat(question, every) {
@@ -329,7 +329,7 @@ async function steer(wish, value) {
 byId("pause").addEventListener("click", () => steer(status === "paused" ? "resume" : "pause"));
 byId("stop").addEventListener("click", (event) => {
   const button = event.currentTarget;
-  if (!button.dataset.sure) { // a second click within a few seconds means it
+  if (!button.dataset.sure) { // a second click within a few seconds confirms it
     button.dataset.sure = "yes";
     button.textContent = "Stop: sure?";
     setTimeout(() => { delete button.dataset.sure; button.textContent = "Stop"; }, 4000);

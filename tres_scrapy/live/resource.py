@@ -1,4 +1,4 @@
-"""The HTTP of the live page: few paths, each behind the gate."""
+"""The HTTP of the live page: few paths, each open only to those who have the token."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,16 +17,17 @@ from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
-from tres_scrapy.extensions.control import Control, ControlError
-from tres_scrapy.live.token import HEADERS, Gate
+from tres_scrapy.live.steering import ControlError, Steering
+from tres_scrapy.live.token import HEADERS, PageAccess
 from tres_scrapy.live.view import View
+from tres_scrapy.report.chart import plotly_file
 from tres_scrapy.report.record_file import RecordError
 
 LONGEST: Final = 16 * 1024  # bytes of a request's body
 CONNECTIONS: Final = 64  # at a time: a browser has six
 JSON: Final = "application/json; charset=utf-8"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
-CLOSED: Final = "Open the address that the crawl's log tells: it holds the token of this page.\n"
+CLOSED: Final = "Open the address in the crawl's log: it contains the token of this page.\n"
 CONTROL: Final = "/control"
 PLOTLY: Final = "/plotly.min.js"
 
@@ -36,19 +36,11 @@ Work = Callable[[], bytes | None]
 logger = logging.getLogger(__name__)
 
 
-def _plotly() -> bytes:
-    """Return Plotly's JavaScript as its Python package ships it, without importing that."""
-    spec = find_spec("plotly")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(spec.submodule_search_locations[0], "package_data", "plotly.min.js").read_bytes()
-
-
 FILES: Final[Mapping[str, tuple[Work, str]]] = {
     "/": (Path(__file__).with_name("page.html").read_bytes, "text/html; charset=utf-8"),
     "/page.js": (Path(__file__).with_name("page.js").read_bytes, JAVASCRIPT),
     "/page.css": (Path(__file__).with_name("page.css").read_bytes, "text/css; charset=utf-8"),
-    PLOTLY: (_plotly, JAVASCRIPT),
+    PLOTLY: (lambda: plotly_file().read_bytes(), JAVASCRIPT),
 }
 
 
@@ -65,23 +57,23 @@ class BoundedRequest(Request):
 
 
 class LivePage(Resource):
-    """Answers all that is asked; what takes time is done in a thread of its own.
+    """Answers all requests; slow work runs in a separate thread.
 
-    `state` returns how the crawl goes now and is called in the reactor's thread.
+    `state` returns the numbers of the crawl and is called in the reactor's thread.
     """
 
     isLeaf = True  # noqa: N815 - Twisted's
 
     def __init__(
         self,
-        gate: Gate,
-        control: Control,
+        access: PageAccess,
+        control: Steering,
         view: View,
         state: Callable[[], dict[str, Any]],
         reactor: IReactorFromThreads,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._gate = gate
+        self._access = access
         self._control = control
         self._view = view
         self._state = state
@@ -90,25 +82,25 @@ class LivePage(Resource):
         self._closed = False
 
     def close(self) -> None:
-        """Let the thread end and with it the reading of the record."""
+        """End the thread and close the record."""
         self._closed = True
         self._thread.submit(self._view.close)
         self._thread.shutdown(wait=True)
 
     def render(self, request: HttpRequest) -> Any:
-        """Answer a request that the gate lets through."""
+        """Answer a request, if it has the right host and the token."""
         for name, value in HEADERS.items():
             request.setHeader(name, value)
         request.responseHeaders.removeHeader(b"Server")
         path = (request.path or b"").decode("latin-1")
-        if not self._gate.knows_host(request):
+        if not self._access.knows_host(request):
             return _text(request, 421, "This page is for browsers on this machine only.\n")
-        if path == "/" and request.method == b"GET" and self._gate.introduces(request):
-            self._gate.welcome(request)
+        if path == "/" and request.method == b"GET" and self._access.introduces(request):
+            self._access.welcome(request)
         elif path in FILES:
-            if not self._gate.may_open(request):
+            if not self._access.may_open(request):
                 return _text(request, 403, CLOSED)
-        elif not self._gate.may_steer(request):
+        elif not self._access.may_steer(request):
             return _text(request, 403, CLOSED)
         if self._closed:
             return _text(request, 410, "The crawl has ended.\n")
@@ -124,11 +116,11 @@ class LivePage(Resource):
             request.setHeader(b"Cache-Control", b"private, max-age=86400")
         work = self._work(request, path)
         if work is None:
-            return _text(request, 404, "There is nothing here.\n")
+            return _text(request, 404, "Not found.\n")
         return self._later(request, *work)
 
     def _work(self, request: HttpRequest, path: str) -> tuple[Work, str] | None:
-        """Return what the thread has to do for a path and the type of what it returns."""
+        """Return the work of the thread for a path, and the content type of its result."""
         if path in FILES:
             return FILES[path]
         step = _step(request)
@@ -141,7 +133,7 @@ class LivePage(Resource):
         return (partial(views[path], step), JSON) if path in views else None
 
     def _steer(self, request: HttpRequest) -> Any:
-        """Do what is asked in JSON: {"do": "pause"}, resume, stop, seed or max with a "value"."""
+        """Do what the JSON body says: {"do": "pause"}, resume, stop, seed or max with a "value"."""
         assert request.content is not None
         do, value = _asked(request.content.read())
         ways: dict[str, Callable[[], str]] = {
@@ -152,14 +144,14 @@ class LivePage(Resource):
             "max": partial(self._control.change_max, value),
         }
         if do not in ways:
-            return _answer(request, 400, {"error": "What is asked is no request of this page"})
+            return _answer(request, 400, {"error": '"do" must be pause, resume, stop, seed or max'})
         try:
             return _answer(request, 200, {"said": ways[do]()})
         except ControlError as error:
             return _answer(request, 409, {"error": str(error)})
 
     def _later(self, request: HttpRequest, work: Work, kind: str) -> Any:
-        """Answer with what the thread returns: nothing new where that is None."""
+        """Answer with the result of the thread, or 204 if that is None."""
         gone: list[Failure] = []
         request.notifyFinish().addErrback(gone.append)
 
@@ -175,7 +167,7 @@ class LivePage(Resource):
 
 
 def site(page: LivePage) -> ThrottlingFactory:
-    """Return what listens: no log of its own, few connections, no traceback to anybody."""
+    """Return the server: without a log, with few connections, without tracebacks in answers."""
     site = Site(page, requestFactory=BoundedRequest)
     site.displayTracebacks = False
     return ThrottlingFactory(site, maxConnectionCount=CONNECTIONS)
@@ -187,8 +179,8 @@ def _finish(request: HttpRequest, done: Future[bytes | None], kind: str) -> None
     except RecordError as error:
         body = _answer(request, 503, {"error": str(error)})
     except Exception:
-        logger.exception("The live page could not be told of the crawl")
-        body = _answer(request, 500, {"error": "This cannot be shown: the crawl's log says why"})
+        logger.exception("The live page failed to read the crawl")
+        body = _answer(request, 500, {"error": "Internal error: see the crawl's log"})
     else:
         request.setHeader(b"Content-Type", kind.encode())
         if body is None:
@@ -204,7 +196,7 @@ def _answer(request: HttpRequest, code: int, value: dict[str, str]) -> bytes:
 
 
 def _asked(body: bytes) -> tuple[str, str]:
-    """Return what is asked and its value, "" where that is nothing that could be asked."""
+    """Return "do" and "value" of a body, "" if it is not such a request."""
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError):

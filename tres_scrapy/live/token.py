@@ -1,4 +1,4 @@
-"""Who may see the live page and steer the crawl: whoever knows the token that the log told."""
+"""Access to the live page: only requests with the token from the log are served."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from twisted.web.http import Request
 
 TOKEN_HEADER: Final = b"X-Tres-Token"
 HOSTS: Final = ("127.0.0.1", "localhost")
-# The page is of our own files only; of other pages none may frame it, read it or learn its address.
-# Plotly fills an empty style element of its own, which is allowed by its hash.
+# The page loads only its own files; no other page may frame it, read it or see its address.
+# Plotly fills an empty style element, which is allowed by its hash.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
@@ -28,11 +28,11 @@ HEADERS: Final = {
 }
 
 
-class Gate:
-    """Keeps the secrets of one crawl.
+class PageAccess:
+    """Checks requests against the secrets of one crawl.
 
-    The token opens everything, in a header that no other site can make a browser send. The cookie
-    opens only the files of the page, for browsers send it to every port of this machine.
+    The token opens everything; it comes in a header that no other site can make a browser send.
+    The cookie opens only the files of the page, as browsers send it to every port of this machine.
     """
 
     def __init__(self) -> None:
@@ -44,9 +44,9 @@ class Gate:
         return f"http://{HOSTS[0]}:{port}/?token={self._token}"
 
     def knows_host(self, request: Request) -> bool:
-        """Say whether a request was meant for this machine, by a name that no one else can have.
+        """Return whether a request names this machine as its host.
 
-        A name of another's that leads here (DNS rebinding) would give its pages our origin.
+        A foreign name that resolves to it (DNS rebinding) would give its pages our origin.
         """
         try:
             host = urlsplit(f"//{_only(request, b'Host')}").hostname
@@ -55,21 +55,21 @@ class Gate:
         return host in HOSTS
 
     def may_steer(self, request: Request) -> bool:
-        """Say whether a request may read the crawl and change it."""
+        """Return whether a request may read the crawl and change it."""
         return _equal(_only(request, TOKEN_HEADER), self._token)
 
     def may_open(self, request: Request) -> bool:
-        """Say whether a request may have the page's files."""
+        """Return whether a request may load the files of the page."""
         cookie = request.getCookie(self._name(request)) or b""
         return self.may_steer(request) or _equal(cookie.decode("latin-1"), self._cookie)
 
     def introduces(self, request: Request) -> bool:
-        """Say whether a request is a first visit, by the address that the log told."""
+        """Return whether a request is a first visit, with the token in its address."""
         given = (request.args or {}).get(b"token", [])
         return len(given) == 1 and _equal(given[0].decode("latin-1"), self._token)
 
     def welcome(self, request: Request) -> None:
-        """Let the browser of a first visit have the page's files from now on."""
+        """Set the cookie that lets this browser load the files of the page."""
         request.addCookie(
             *(self._name(request), self._cookie), path="/", httpOnly=True, sameSite="strict"
         )
@@ -80,11 +80,11 @@ class Gate:
 
 
 def _only(request: Request, name: bytes) -> str:
-    """Return the value of a header that is there once, "" otherwise."""
+    """Return the value of a header that occurs once, else ""."""
     values = request.requestHeaders.getRawHeaders(name, [])
     return values[0].decode("latin-1") if len(values) == 1 else ""
 
 
 def _equal(given: str, secret: str) -> bool:
-    """Compare in a time that tells nothing of the secret."""
+    """Compare in constant time."""
     return secrets.compare_digest(given.encode(), secret.encode())

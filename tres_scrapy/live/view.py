@@ -1,4 +1,4 @@
-"""What the live page shows, as plain data: the page escapes the texts of the web in it."""
+"""What the live page shows, as JSON; the page itself escapes what comes from the web."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from tres_scrapy.report.figure import NAMES, pictures
-from tres_scrapy.report.record import Page, Record
-from tres_scrapy.report.rule import MEANINGS
+from tres_scrapy.frontier.feature import TABLE
+from tres_scrapy.report.crawl_chart import charts
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_row import Fetch
 
-RECENT: Final = 40  # pages told at a time, the newest
-COST: Final = 30  # figures are drawn again after so many times as long as it took,
+RECENT: Final = 40  # pages in an answer, the newest
+COST: Final = 30  # figures are drawn again after so many times the time it took,
 PERIOD: Final = 3.0  # and so many seconds at least
 
 
 class View:
-    """Reads the record of a crawl in one thread, which must be the same at each call."""
+    """Reads the record of a crawl; call it from one thread only."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = monotonic) -> None:
         self._path = path
         self._clock = clock
         self._record: Record | None = None
-        self._figures = -1, b""  # of which step, and what they are
+        self._figures = -1, b""  # the step they show, and their JSON
         self._due = clock()
 
     @property
     def record(self) -> Record:
-        """The record, opened when it is first needed; RecordError: it cannot be read."""
+        """The record, opened at the first use; RecordError: it cannot be read."""
         if self._record is None:
             self._record = Record(self._path)
         return self._record
@@ -40,7 +41,7 @@ class View:
             self._record.close()
 
     def state(self, now: dict[str, Any], after: int) -> bytes:
-        """Return how the crawl goes and the pages booked after a step, the newest first."""
+        """Return `now` and the pages booked after a step, the newest first, as JSON."""
         record = self.record
         with record.moment():
             found = [page for page in record.last(RECENT) if page.step > after]
@@ -48,14 +49,14 @@ class View:
         return _json(now | {"recent": pages, "step": pages[0]["step"] if pages else after})
 
     def figures(self, shown: int) -> bytes | None:
-        """Return the figures, as of a moment ago; None if these are those of step `shown`."""
+        """Return the charts as JSON, some seconds old; None if step `shown` has the same."""
         if self._clock() >= self._due:
             self._draw()
         step, figures = self._figures
         return None if step == shown else figures
 
     def page(self, step: int) -> bytes | None:
-        """Return what more is known of the page booked at a step, None if there is none."""
+        """Return features, rivals and path of the page booked at a step; None without a page."""
         record = self.record
         with record.moment():
             page = next(iter(record.last(1, before=step + 1)), None)
@@ -64,8 +65,8 @@ class View:
             rivals = [rival._asdict() for rival in record.rivals(step)]
             trail = [_told(record, before) for before in record.trail(page)[:-1]]
         features = [
-            {"name": NAMES[name], "meaning": MEANINGS[name], "value": value}
-            for name, value in page.x.items()
+            {"name": each.label, "meaning": each.meaning, "value": page.x[each.name]}
+            for each in TABLE
         ]
         return _json({"features": features, "rivals": rivals, "trail": trail[-8:]})
 
@@ -75,15 +76,15 @@ class View:
         with record.moment():
             step = max((page.step for page in record.last(1)), default=0)
             found = [
-                {"name": p.name, "title": p.title, "note": p.note, "figure": p.as_figure()}
-                for p in pictures(record)
+                {"name": c.name, "title": c.title, "note": c.note, "figure": c.as_figure()}
+                for c in charts(record)
             ]
-        self._figures = step, _json({"step": step, "pictures": found})
+        self._figures = step, _json({"step": step, "charts": found})
         end = self._clock()
         self._due = end + max(PERIOD, COST * (end - start))
 
 
-def _told(record: Record, page: Page) -> dict[str, Any]:
+def _told(record: Record, page: Fetch) -> dict[str, Any]:
     return {
         "step": page.step,
         "time": page.time,

@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-import matplotlib as mpl
 import numpy as np
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
-from tres_scrapy.page.file import whole_file
 from tres_scrapy.refresh.grouping import group_name
 from tres_scrapy.refresh.interval import IntervalPolicy
 from tres_scrapy.refresh.keeper import Keeper
 from tres_scrapy.refresh.keeper_option import DAY
-from tres_scrapy.training.validation_plot import COLOURS, INK, STYLE, svg_of
+from tres_scrapy.refresh.refresh_chart import COLOURS, arms_chart, freshness_chart, rates_chart
+from tres_scrapy.report.chart import Chart
+from tres_scrapy.report.chart_page import chart_page, write_page
 
-TEMPLATE: Final = "refresh_report.html.jinja"
+TEMPLATE: Final = "refresh/refresh_report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
-ARMS: Final = 20  # in the picture, those with most requests
+ARMS: Final = 20  # in the chart, those with most requests
 PAGES: Final = 25  # in the table
 GOOD: Final = ("unchanged", "minor", "changed", "new")
-KINDS: Final = ("changed", "minor", "unchanged", "new", "gone", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +51,20 @@ def write_report(path: Path, keeper: Keeper, now: float) -> None:
     """Write the report as one HTML file that loads nothing from the network."""
     visits = history(keeper)
     arms = arms_of(keeper, visits)
-    page = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    ).from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
-    text = page.render(
+    text = chart_page(
+        TEMPLATE,
+        _charts(keeper, visits, arms, now),
         keeper=keeper,
         now=_time(now),
         started=_time(keeper.run.started),
         counts=Counter(visit.change for visit in visits),
-        kinds=KINDS,
+        kinds=list(COLOURS),
         not_modified=sum(visit.conditional and visit.change == "unchanged" for visit in visits),
         fresh=expected_freshness(keeper, visits, np.array([now]))[0] if visits else None,
         arms=arms,
         pages=_pages(keeper, now),
-        pictures=_draw(keeper, visits, arms, now),
     )
-    with whole_file(path) as file:
-        file.write(text.encode(errors="replace"))
+    write_page(path, text)
 
 
 def history(keeper: Keeper) -> list[PastVisit]:
@@ -170,65 +161,22 @@ def _state(keeper: Keeper, place: int, now: float) -> str:
     return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
 
 
-def _draw(
-    keeper: Keeper, visits: list[PastVisit], arms: list[Arm], now: float
-) -> dict[str, Markup]:
+def _charts(keeper: Keeper, visits: list[PastVisit], arms: list[Arm], now: float) -> list[Chart]:
     if not visits:
-        return {}
-    figures: dict[str, Figure] = {}
-    with mpl.rc_context(STYLE):
-        for name in ("freshness", "arms", "rates"):
-            figures[name] = Figure(figsize=(5.6, 4), layout="constrained")
-        _draw_freshness(figures["freshness"], keeper, visits, now)
-        _draw_arms(figures["arms"], arms[:ARMS])
-        _draw_rates(figures["rates"], keeper)
-        return {name: svg_of(figure) for name, figure in figures.items()}
-
-
-def _draw_freshness(figure: Figure, keeper: Keeper, visits: list[PastVisit], now: float) -> None:
-    axes = figure.subplots()
+        return []
     start = min(row.first_seen for row in keeper.rows)
     moments = np.linspace(min(start, visits[0].time), max(now, visits[-1].time), POINTS)
     unit, name = _unit(float(moments[-1] - moments[0]))
-    hours = (moments - moments[0]) / unit
-    axes.plot(hours, 100 * expected_freshness(keeper, visits, moments), color=COLOURS[0])
-    axes.set(xlabel=f"{name} since the collection began", ylabel="fresh copies, % (estimated)")
-    axes.set_ylim(0, 101)
-
-
-def _draw_arms(figure: Figure, arms: list[Arm]) -> None:
-    axes = figure.subplots()
-    places = np.arange(len(arms))
-    left = np.zeros(len(arms))
-    for kind, colour in zip(KINDS, (*COLOURS, INK), strict=True):
-        counts = np.array([arm.found[kind] for arm in arms], float)
-        if counts.any():
-            axes.barh(places, counts, left=left, color=colour, label=kind)
-            left += counts
-    axes.set_yticks(places, [_short(arm.name) for arm in arms], fontsize=7)
-    axes.invert_yaxis()
-    axes.set_xlabel("requests")
-    figure.legend(loc="outside lower center", ncols=3)
-
-
-def _draw_rates(figure: Figure, keeper: Keeper) -> None:
-    axes = figure.subplots()
-    rates = keeper.rates() * DAY
-    middle, ratio = np.sqrt(rates.max() * rates.min()), np.sqrt(rates.max() / rates.min())
-    ratio = max(ratio, 3.2)
-    axes.hist(rates, np.geomspace(middle / ratio, middle * ratio, 41).tolist(), color=COLOURS[0])
-    axes.set(xlabel="changes a day, estimated", ylabel="pages", xscale="log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3) if ratio < 300 else (1,)))
-    axes.xaxis.set_major_formatter(lambda value, _: _number(value))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    freshness = expected_freshness(keeper, visits, moments)
+    return [
+        freshness_chart((moments - moments[0]) / unit, name, freshness),
+        arms_chart({arm.name: arm.found for arm in arms[:ARMS]}),
+        rates_chart(keeper.rates() * DAY),
+    ]
 
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 34 else f"{name[:20]}…{name[-13:]}"
 
 
 def _time(seconds: float) -> str:

@@ -153,7 +153,7 @@ class RefreshSpider(Spider):
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
             self.job.keeper.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
-            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - it is matplotlib's
+            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - slow to import
 
             write_report(path, self.job.keeper, now)
             logger.info("%s; the report is %s", self.job.figures(), path)

@@ -1,4 +1,4 @@
-"""Why one page was fetched: its path, its leaf, its features, its Q and its rivals, in words."""
+"""Why one page was fetched: its path, leaf, features and Q, and the rivals of its link."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, Final
 
+from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
-from tres_scrapy.report.record import Page, Record
-from tres_scrapy.report.rule import MEANINGS
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_row import Fetch
 
 WIDTH: Final = 100
 MOVED: Final = (
-    " It was so when the link came into the leaf; what is known of its domain has moved since."
+    " The link matched this rule when it entered the leaf; the features of its domain have changed."
 )
 OUTCOMES: Final = {
     "relevant": "relevant",
     "irrelevant": "not relevant",
-    "copy": "the text of an earlier page",
-    "query": "an answer of the search engine",
+    "copy": "same text as an earlier page",
+    "query": "answer of the search engine",
 }
 
 
-class Explanation:
-    """What a record says of a URL; LookupError: it was not fetched."""
+class FetchExplanation:
+    """Explains the fetch of a URL; LookupError: it was not fetched."""
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
             near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
-            hint = f"; {near[0]} was" if near else ""
+            hint = f"; did you mean {near[0]}?" if near else ""
             raise LookupError(f"{url} was not fetched in this crawl{hint}")
         self._page = page
         self._trail = record.trail(page)
@@ -44,7 +45,7 @@ class Explanation:
         ]
 
     def as_json(self) -> str:
-        """Return all of it as JSON."""
+        """Return the explanation as JSON."""
         page = asdict(self._page)
         path = [
             {"url": hop.url, "final_url": hop.final_url, "anchor": hop.anchor, "step": hop.step}
@@ -62,7 +63,7 @@ class Explanation:
         return json.dumps(page | found, ensure_ascii=False, indent=2)
 
     def __str__(self) -> str:
-        """Say it in words, a part under the other."""
+        """Return the explanation as text, in paragraphs."""
         parts = [
             *(self._head(), wrapped("Why: ", self._reason)),
             *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
@@ -75,14 +76,14 @@ class Explanation:
         page = self._page
         lines = [plain(page.url)]
         if page.final_url:
-            lines.append(f"led to {plain(page.final_url)}")
+            lines.append(f"redirected to {plain(page.final_url)}")
         if page.title:
             lines.append(f'"{plain(page.title)}"')
         sure = "" if page.probability is None else f", P(relevant) {page.probability:.3f}"
         return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}"])
 
     def _path(self) -> str:
-        lines = ["Path:" if self._trail[0].parent is None else "Path, as far as it is recorded:"]
+        lines = ["Path:" if self._trail[0].parent is None else "Path (the record has only a part):"]
         for number, hop in enumerate(self._trail):
             moved = f" -> {plain(hop.final_url)}" if hop.final_url else ""
             lines.append(f"{number:4} {plain(hop.url)}{moved}")
@@ -91,14 +92,15 @@ class Explanation:
         return "\n".join(lines)
 
     def _features(self) -> str:
-        lines = ["Features when it was chosen:"]
-        for name, value in self._page.x.items():
-            lines.append(f"  {name:18} {value:6.3f}   {MEANINGS[name]}")
+        lines = ["Features of the link when it was chosen:"]
+        for feature in TABLE:
+            value = self._page.x[feature.name]
+            lines.append(f"  {feature.name:18} {value:6.3f}   {feature.meaning}")
         return "\n".join(lines)
 
     def _other_leaves(self) -> str:
         q = "none" if self._page.q_value is None else f"{self._page.q_value:.3f}"
-        lines = [f"Rivals at that step, the best link of each leaf, by Q (that of this one: {q}):"]
+        lines = [f"Rivals: the best links of other leaves at that step, by Q (this link: {q}):"]
         for rival, rule in self._rivals:
             by = f'   by "{plain(rival.anchor)}"' if rival.anchor else ""
             lines.append(f"  {rival.q_value:6.3f}   {plain(rival.url)}{by}")
@@ -107,17 +109,17 @@ class Explanation:
 
 
 def plain(text: str) -> str:
-    """Return a text of the web without what would command a terminal."""
+    """Return a text without characters that a terminal would obey."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def wrapped(start: str, text: str) -> str:
-    """Return a text in lines of the terminal's usual width, indented as its start is long."""
+    """Return a text in lines of WIDTH characters, indented by the length of its start."""
     bound = text.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = fill(bound, WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
     return lines.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def _outcome(page: Page) -> str:
-    failed = f"no page: {page.outcome.replace('_', ' ')}"
+def _outcome(page: Fetch) -> str:
+    failed = f"failed: {page.outcome.replace('_', ' ')}"
     return OUTCOMES.get(page.outcome, failed)

@@ -1,4 +1,4 @@
-"""Why a sample was chosen (Algorithms 2 and 3), in a sentence and with its rivals."""
+"""Why a sample was chosen (Algorithms 2 and 3), and which ones it was preferred to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RIVALS: Final = 10
 _SEARCHED: Final = 64  # of the highest Q, among which the best of other leaves are looked for
 
 
-class Rival(NamedTuple):
-    """The best sample of a leaf at a choice, but for the one that was chosen."""
+class RivalSample(NamedTuple):
+    """The best sample of a leaf that was not chosen."""
 
     leaf: int
     q_value: float
@@ -40,21 +40,21 @@ def kind_of(decision: Decision, *, is_seed: bool) -> str:
     return UNCERTAIN if _has_highest_bound(decision.choice, decision.row) else NEW_DOMAIN
 
 
-def rivals_of(decision: Decision) -> list[Rival]:
-    """Return the best sample not chosen of each of the best leaves, the highest Q first."""
+def rivals_of(decision: Decision) -> list[RivalSample]:
+    """Return the best sample of each leaf, without the chosen one, the highest Q first."""
     choice = decision.choice
     if choice is None or choice.q_values is None:
         return []
-    best: dict[int, Rival] = {}
+    best: dict[int, RivalSample] = {}
     for place in _highest(choice):
         leaf, row = int(choice.leaves[place]), int(choice.rows[place])
         if row != decision.row and leaf not in best:
-            best[leaf] = Rival(leaf, float(choice.q_values[place]), row)
+            best[leaf] = RivalSample(leaf, float(choice.q_values[place]), row)
     return list(best.values())[:RIVALS]
 
 
 def size_of(choice: Choice) -> tuple[int, int]:
-    """Return the number of samples and of leaves that a sample was chosen among."""
+    """Return the number of samples drawn for a choice, and of their leaves."""
     return len(choice.rows), int(np.count_nonzero(np.bincount(choice.leaves)))
 
 
@@ -75,14 +75,14 @@ def _highest(choice: Choice) -> list[int]:
 
 
 class Reasons:
-    """Says of the samples of a crawl why they were chosen."""
+    """Explains the decisions of a crawl, from the rules of its tree."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
         self._book = RuleBook()
 
     def why(self, decision: Decision) -> str:
-        """Return the reason of a decision as a sentence."""
+        """Return why a decision was made, as a sentence."""
         kind = kind_of(decision, is_seed=self._crawl.store.is_seed(decision.row))
         choice = decision.choice
         if choice is None or decision.leaf is None:
@@ -96,19 +96,17 @@ class Reasons:
 def sentence(
     kind: str, q_value: float | None, rule: str = "", samples: int = 0, leaves: int = 0
 ) -> str:
-    """Return the reason of a choice, by the rule of its leaf and what it was chosen among."""
-    q = "" if q_value is None else f"{q_value:.3f}"
-    best = f"Its Q, {q}, was the highest of {samples:,} links drawn from {leaves:,} leaves"
+    """Return why a sample was chosen: its Q, what it was chosen among, the rule of its leaf."""
+    q = "" if q_value is None else f"{q_value:.2f}"
+    drawn = f"{samples:,} links from {leaves:,} leaves"
     reasons = {
-        SEED: "It is a seed",
-        QUERY: "It asks the search engine",
-        GREEDY: best if samples else f"It was the best to the policy, of value {q}",
-        UNCERTAIN: f"Its Q, {q}, and the width of its confidence were together the highest of "
-        f"{samples:,} links drawn from {leaves:,} leaves, for little like it was fetched",
-        NEW_DOMAIN: f"Its Q, {q}, is that of the best of the links to domains never visited, for "
-        "which some choices are kept",
-        EXPLORED: "Drawn at random, first a leaf, then a link of it",
-        LOST: "Fetched just before the crawl was broken off: why is not recorded",
-        OTHER: "The next by the order of the policy, or drawn by it",
+        SEED: "Seed",
+        QUERY: "Query to the search engine",
+        GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
+        UNCERTAIN: f"Little explored. Q {q} plus its uncertainty is the highest of {drawn}",
+        NEW_DOMAIN: f"New domain. Q {q}, best link to a new domain among {drawn}",
+        EXPLORED: "Exploration: a random link of a random leaf",
+        LOST: "Fetched just before the crawl was killed: the reason is not recorded",
+        OTHER: "Chosen by the order of the policy, or at random",
     }
-    return f"{reasons[kind]}. Its leaf: {rule}." if rule else f"{reasons[kind]}."
+    return f"{reasons[kind]}. Leaf: {rule}." if rule else f"{reasons[kind]}."

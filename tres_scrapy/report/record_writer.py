@@ -1,4 +1,4 @@
-"""The writing of a record: what is booked waits in memory until the next transaction."""
+"""Writes the record of a crawl; bookings wait in memory until the next transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Valuing
 from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
 from tres_scrapy.report.record_file import open_to_write
-from tres_scrapy.report.snapshot import DEPENDENCE, TREE, dependence, picture_of, tree_of
+from tres_scrapy.report.snapshot import DEPENDENCE, TREE, dependence, snapshot_of, tree_of
 
 LONGEST: Final = 300  # characters kept of a title, an anchor and the URL of a rival
 RIVALS_KEPT: Final = 10_000  # pages whose rivals are kept, the last ones
@@ -29,28 +29,28 @@ _PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # 
 _CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  # noqa: S608
 
 
-class Entry(NamedTuple):
-    """A booking, when it was made and what its page was."""
+class RecordEntry(NamedTuple):
+    """A booking to write, with its time and its page."""
 
     booking: Booking
     time: float
     title: str
     probability: float | None
     is_copy: bool
-    is_lost: bool = False  # how it was chosen is not known
+    is_lost: bool = False  # the reason for its choice is not known
 
 
 class Writer:
-    """Writes the record of one crawl, a transaction for each `flush`.
+    """Writes the record of one crawl, one transaction per `flush`.
 
-    `note` costs an append; whatever is costly waits for `flush` and is done there for all pages at
-    once. Times are seconds since 1970.
+    `note` only appends to a list; `flush` does the costly work for all pages at once. Times are
+    seconds since 1970.
     """
 
     def __init__(self, connection: sqlite3.Connection, crawl: Crawl, time: float) -> None:
         self._connection = connection
         self._crawl = crawl
-        self._waiting: list[Entry] = []
+        self._waiting: list[RecordEntry] = []
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         self._step = self._highest("page", "step")
         self._splits = self._forget_splits()
@@ -67,7 +67,7 @@ class Writer:
         settings: Mapping[str, str],
         time: float,
     ) -> Self:
-        """Open a record, or go on with it; RecordError: it cannot be written."""
+        """Create or reopen a record; RecordError: it cannot be written."""
         connection = open_to_write(path)
         connection.execute("BEGIN")
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
@@ -96,15 +96,15 @@ class Writer:
         probability: float | None = None,
         is_copy: bool = False,
     ) -> None:
-        """Take a booking in; it is written at the next flush."""
-        self._waiting.append(Entry(booking, time, title, probability, is_copy))
+        """Add a booking; the next flush writes it."""
+        self._waiting.append(RecordEntry(booking, time, title, probability, is_copy))
 
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
-        """Take in what was booked before and is not recorded: what a kill has cut off."""
+        """Add bookings that are missing in the record, because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
         latest = self._connection.execute("SELECT max(time) FROM page").fetchone()[0] or time
         self._waiting += [
-            Entry(booking, latest, "", None, is_copy=False, is_lost=True)
+            RecordEntry(booking, latest, "", None, is_copy=False, is_lost=True)
             for booking in bookings
             if booking.experience.row not in known
         ]
@@ -131,7 +131,7 @@ class Writer:
         self._waiting.clear()
 
     def close(self, time: float, reason: str) -> None:
-        """Write the last and why the crawl has ended, and leave one file."""
+        """Write the rest and why the crawl ended, and leave one file."""
         try:
             self.flush(time, last=True)
             self._write_meta(self._connection.cursor(), ended=f"{time:.3f}", reason=reason)
@@ -145,7 +145,7 @@ class Writer:
                 self.abandon()
 
     def abandon(self) -> None:
-        """Close a record that cannot be written any more."""
+        """Close the file without writing."""
         self._connection.close()
 
     def _highest(self, table: str, column: str) -> int:
@@ -153,7 +153,7 @@ class Writer:
         return int(self._connection.execute(query).fetchone()[0] or 0)
 
     def _forget_splits(self) -> int:
-        """Forget splits that a crawl gone on with does not have; return how many are written."""
+        """Delete splits that a resumed crawl does not have; return how many remain."""
         tree = tree_of(self._crawl.policy)
         kept = tree.splits if tree is not None else 0
         self._connection.execute("DELETE FROM split WHERE number >= ?", (kept,))
@@ -171,7 +171,7 @@ class Writer:
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
 
-    def _page(self, step: int, entry: Entry) -> tuple[Any, ...]:
+    def _page(self, step: int, entry: RecordEntry) -> tuple[Any, ...]:
         (row, x, reward), relevant, kind, _, lease = entry.booking
         decision, url = lease.decision, lease.url
         store, choice = self._crawl.store, decision.choice
@@ -187,7 +187,7 @@ class Writer:
             *((None, None) if choice is None else size_of(choice)),
         )
 
-    def _rivals(self, entry: Entry) -> list[tuple[int, float, str, str]]:
+    def _rivals(self, entry: RecordEntry) -> list[tuple[int, float, str, str]]:
         store = self._crawl.store
         return [
             (leaf, round(q, 5), store.url(row)[:LONGEST], store.anchors[row][:LONGEST])
@@ -227,7 +227,7 @@ class Writer:
         start, policy = perf_counter(), self._crawl.policy
         found: dict[str, Any] = {}
         if (tree := tree_of(policy)) is not None:
-            found[TREE] = picture_of(tree)
+            found[TREE] = snapshot_of(tree)
         if isinstance(policy, Valuing) and self._recent:
             found[DEPENDENCE] = dependence(policy, np.array(self._recent))
         cursor.executemany(

@@ -6,43 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.feature import TABLE, Unit
 from tres_scrapy.frontier.tree import Rule
 
-ANY: Final = "any link: the tree has not split"
-MEANINGS: Final = {
-    "parent_reward": "whether the page it was found on is relevant: 1 or 0",
-    "path_closeness": "1 / links back to the closest relevant page on its path; 1: its own page",
-    "path_relevance": "share of relevant pages on its path",
-    "keyword_in_url": "whether its URL holds a keyword: 1 or 0",
-    "keyword_in_anchor": "whether the text of its link holds a keyword: 1 or 0",
-    "anchor_probability": "P(relevant) of the text of its link",
-    "domain_relevance": "share of relevant pages of its domain; of a new one, of its inlinks",
-    "domain_known": "1: its domain was visited before; 0.5: never",
-}
-_TWO_WORDS: Final = {  # of features that take two values: the words for the lower and the higher
-    "parent_reward": ("found on a page that is not relevant", "found on a relevant page"),
-    "keyword_in_url": ("without a keyword in the URL", "with a keyword in the URL"),
-    "keyword_in_anchor": ("without a keyword in its text", "with a keyword in its text"),
-    "domain_known": ("to a domain never visited", "to a domain visited before"),
-}
-_SHARES: Final = {  # of the others: what stands before and after the share
-    "path_relevance": ("with", "relevant pages on its path"),
-    "anchor_probability": ("with a text that is", "likely to be relevant"),
-    "domain_relevance": ("to a domain that is", "relevant so far, or by its inlinks"),
-}
-
-
-_BRIEF: Final = {  # the same for where there is little room
-    "parent_reward": ("from an irrelevant page", "from a relevant page"),
-    "keyword_in_url": ("no keyword in URL", "keyword in URL"),
-    "keyword_in_anchor": ("no keyword in text", "keyword in text"),
-    "domain_known": ("new domain", "known domain"),
-    "path_closeness": ("links since relevant", ""),
-    "path_relevance": ("path", " relevant"),
-    "anchor_probability": ("P(text)", ""),
-    "domain_relevance": ("domain", " relevant"),
-}
+ANY: Final = "any link (the tree has not split)"
 
 
 class Condition(NamedTuple):
@@ -57,25 +24,23 @@ class Condition(NamedTuple):
         return Condition(self.feature, max(self.low, low), min(self.high, high))
 
     def __str__(self) -> str:
-        """Say it in words that follow "links"."""
-        name, low = FEATURES[self.feature], self.low > -math.inf
-        if name in _TWO_WORDS:
-            return _TWO_WORDS[name][low]
-        if name == "path_closeness":
-            return _distance(self)
-        before, after = _SHARES[name]
-        return f"{before} {_interval(self.low, self.high)} {after}"
+        """Return the words that follow "links"."""
+        spec, is_upper = TABLE[self.feature], self.low > -math.inf
+        if spec.unit is Unit.BINARY:
+            return spec.rule[is_upper]
+        interval = _distance(self) if spec.unit is Unit.CLOSENESS else _interval(self)
+        return spec.rule[0].format(interval)
 
     def brief(self) -> str:
-        """Say it in a few words that stand alone."""
-        name, low = FEATURES[self.feature], self.low > -math.inf
-        if name in _TWO_WORDS:
-            return _BRIEF[name][low]
-        before, after = _BRIEF[name]
-        if name == "path_closeness":
+        """Return a few words that stand alone, of a condition with one end."""
+        spec, is_upper = TABLE[self.feature], self.low > -math.inf
+        if spec.unit is Unit.BINARY:
+            return spec.brief[is_upper]
+        if spec.unit is Unit.CLOSENESS:
             least, most = _steps(self)
-            return f"{before} {f'≥ {least}' if most is None else f'≤ {most}'}"
-        return f"{before} {f'≥ {_percent(self.low)}' if low else f'< {_percent(self.high)}'}{after}"
+            return spec.brief[0].format(f"≥ {least}" if most is None else f"≤ {most}")
+        sign, end = ("≥", self.low) if is_upper else ("<", self.high)
+        return spec.brief[0].format(f"{sign} {_percent(end)}")
 
 
 class RuleBook:
@@ -90,7 +55,7 @@ class RuleBook:
         self.extend(rules)
 
     def extend(self, rules: Iterable[Rule]) -> None:
-        """Add the splits that came after those known."""
+        """Append splits to those known."""
         for rule in rules:
             self._splits.setdefault(rule.leaf, []).append(len(self.rules))
             self.rules.append(rule)
@@ -128,13 +93,11 @@ def words_of(conditions: Sequence[Condition]) -> str:
 
 
 def _distance(condition: Condition) -> str:
-    """Say which 1 / distance: at 1 the page that links is relevant itself."""
+    """Return how many links 1 / distance allows: 1 if the page with the link is relevant itself."""
     least, most = _steps(condition)
     if most is None:
-        return f"that are {least} or more links after a relevant page"
-    if most <= least:
-        return f"that are {_links(least)} after a relevant page"
-    return f"that are {least} to {_links(most)} after a relevant page"
+        return f"{least} or more links"
+    return _links(least) if most <= least else f"{least} to {_links(most)}"
 
 
 def _steps(condition: Condition) -> tuple[int, int | None]:
@@ -147,7 +110,8 @@ def _links(count: int) -> str:
     return "1 link" if count == 1 else f"{count} links"
 
 
-def _interval(low: float, high: float) -> str:
+def _interval(condition: Condition) -> str:
+    _, low, high = condition
     if high == math.inf:
         return f"at least {_percent(low)}"
     if low == -math.inf:
@@ -156,7 +120,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share with as many digits as tell it from 0 and from 100 %."""
+    """Return a share with enough digits to tell it from 0 and from 100 %."""
     percent = 100 * share
     distance = min(percent, 100 - percent)
     digits = 0 if distance >= 10 else 1 if distance >= 1 else 3

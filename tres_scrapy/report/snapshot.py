@@ -1,25 +1,33 @@
-"""What a policy has learned, small enough to be kept in a record now and then."""
+"""Snapshots of what a policy has learned: its tree, and how Q depends on each feature."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.crawl.policy import Policy, Valuing
-from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.tree import TreeFrontier
+from tres_scrapy.frontier.feature import FEATURES, TABLE
+from tres_scrapy.frontier.split import Split
+from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
 TREE, DEPENDENCE = "tree", "dependence"
-_GRID: Final = np.linspace(0, 1, 21)
-_GRIDS: Final = {  # of the features that take a few values
-    "parent_reward": np.array([0.0, 1.0]),
-    "path_closeness": np.array([0.1, 0.125, 0.2, 0.25, 1 / 3, 0.5, 1.0]),
-    "keyword_in_url": np.array([0.0, 1.0]),
-    "keyword_in_anchor": np.array([0.0, 1.0]),
-    "domain_known": np.array([0.5, 1.0]),
-}
+
+
+@dataclass(slots=True)
+class Node:
+    """A node of the tree: its split, if any, and the totals of the leaves below it."""
+
+    leaf: int | None
+    split: Split | None = None
+    children: tuple[Node, ...] = ()
+    fetched: int = 0  # experiences
+    reward: float = 0.0  # their sum
+    samples: int = 0  # of the frontier
+    leaves: int = 1
 
 
 def tree_of(policy: Policy) -> TreeFrontier | None:
@@ -28,8 +36,8 @@ def tree_of(policy: Policy) -> TreeFrontier | None:
     return tree if isinstance(tree, TreeFrontier) else None
 
 
-def picture_of(tree: TreeFrontier) -> dict[str, Any]:
-    """Return the number of splits and of each leaf its experiences, their reward, its samples."""
+def snapshot_of(tree: TreeFrontier) -> dict[str, Any]:
+    """Return the number of splits, and (experiences, reward, samples) of each leaf."""
     samples = tree.pool.sizes().tolist()
     leaves = [
         (len(leaf.experiences), float(tree.rewards(number).sum()), samples[number])
@@ -39,19 +47,39 @@ def picture_of(tree: TreeFrontier) -> dict[str, Any]:
 
 
 def dependence(policy: Valuing, x: NDArray[np.float32]) -> dict[str, list[tuple[float, float]]]:
-    """Return by feature (value, mean Q): the feature set to the value in all of x [n, 8]."""
-    grids = [_GRIDS.get(name, _GRID) for name in FEATURES]
+    """Return (value, mean Q over x [n, 8] with the feature set to that value) by feature."""
+    grids = [feature.grid for feature in TABLE]
     asked = [_set(x, feature, grid) for feature, grid in enumerate(grids)]
     values = policy.value(np.concatenate(asked)).reshape(-1, len(x)).mean(axis=1)
     parts = np.split(values, np.cumsum([len(grid) for grid in grids])[:-1])
     return {
-        name: list(zip(grid.tolist(), part.tolist(), strict=True))
+        name: list(zip(grid, part.tolist(), strict=True))
         for name, grid, part in zip(FEATURES, grids, parts, strict=True)
     }
 
 
-def _set(x: NDArray[np.float32], feature: int, grid: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return x [n, 8] once for each value of the grid, [len(grid) * n, 8]."""
+def tree_of_splits(rules: Sequence[Rule], leaves: Sequence[tuple[int, float, int]]) -> Node:
+    """Return the root of a tree, from its splits and (fetched, reward, samples) of each leaf."""
+    root = Node(0)
+    at, order = {0: root}, [root]
+    for number, (leaf, split) in enumerate(rules, 1):
+        branch, children = at[leaf], (Node(leaf), Node(number))
+        branch.leaf, branch.split, branch.children = None, split, children
+        at[leaf], at[number] = children
+        order += children
+    for number, (fetched, reward, samples) in enumerate(leaves):
+        at[number].fetched, at[number].reward, at[number].samples = fetched, reward, samples
+    for node in reversed(order):
+        for child in node.children:
+            node.fetched += child.fetched
+            node.reward += child.reward
+            node.samples += child.samples
+        node.leaves = sum(child.leaves for child in node.children) or 1
+    return root
+
+
+def _set(x: NDArray[np.float32], feature: int, grid: Sequence[float]) -> NDArray[np.float32]:
+    """Repeat x [n, 8] for each value of the grid: [len(grid) * n, 8]."""
     repeated = np.tile(x, (len(grid), 1))
     repeated[:, feature] = np.repeat(grid, len(x))
     return repeated

@@ -1,13 +1,10 @@
-"""The page that tells what a validation found (P 3.3)."""
+"""The report of a training: what its cross-validation found (P 3.3)."""
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, StrictUndefined
-
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.training.summary import COLUMNS, mistakes, rows, sources, verdict
 from tres_scrapy.training.validation_plot import draw
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from tres_scrapy.training.document import Document
     from tres_scrapy.training.validation import Validation
 
-TEMPLATE: Final = "training_report.html.jinja"
+TEMPLATE: Final = "training/training_report.html.jinja"
 
 
 def write_report(
@@ -28,21 +25,18 @@ def write_report(
     validations: Sequence[Validation],
     census: object,
 ) -> None:
-    """Write the page, one file that asks nothing of the network; same input, same bytes."""
-    page = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    ).from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))
+    """Write the page: one file that loads nothing from the network; same input, same bytes."""
     chosen = validations[0]
-    text = page.render(
+    text = chart_page(
+        TEMPLATE,
+        draw(validations),
         facts=facts,
         columns=COLUMNS,
         rows=rows(validations),
         verdict=verdict(validations),
         chosen=chosen,
-        pictures=draw(validations),
         sources=list(sources(documents, chosen)),
         mistakes=mistakes(documents, chosen),
         census=census,
     )
-    with whole_file(path) as file:
-        file.write(text.encode(errors="replace"))  # a host may be half a letter
+    write_page(path, text)

@@ -1,191 +1,255 @@
-"""Pictures of what classifiers answered for documents they had not seen (P 3.3), as inline SVG."""
+"""Charts of what classifiers answered for documents they had not seen (P 3.3)."""
 
 from __future__ import annotations
 
-import re
-from io import StringIO
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
-import matplotlib as mpl
 import numpy as np
-from markupsafe import Markup
-from matplotlib.figure import Figure
 from sklearn.metrics import precision_recall_curve
 
+from tres_scrapy.report.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    Chart,
+    Layout,
+    layout,
+    line,
+    steps,
+)
 from tres_scrapy.training.score import interval, score
 from tres_scrapy.training.validation import best_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from tres_scrapy.training.validation import Epoch, Validation
 
-INK: Final = "#123456"  # stands for the colour of the page's text, light or dark
-# apart for colour-blind readers and on both backgrounds; the line's style tells them apart too
-COLOURS: Final = ("#1f7fd6", "#d9730d", "#2a9d6f", "#a763c0", "#8a8a8a")
-DASHES: Final = ("-", "--", ":", "-.", (0, (1, 3)))
-STYLE: Final[Any] = {
-    "svg.hashsalt": "tres",
-    "svg.fonttype": "none",
-    "font.size": 10,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.alpha": 0.15,
-    "legend.frameon": False,
-    **dict.fromkeys(
-        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
-    ),
-    "grid.color": INK,
-}
+COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, GREY)
+DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")  # for readers who see no colours
 BINS: Final = np.linspace(0, 1, 11)
-_NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+EDGES: Final = np.linspace(0, 1, 26)
+LINEAR: Final = 10  # documents up to which an axis of counts is linear; above, it is logarithmic
 
 
-def draw(validations: Sequence[Validation]) -> dict[str, Markup]:
-    """Return the pictures by name; the first model is the chosen one, which most are about."""
+def draw(validations: Sequence[Validation]) -> list[Chart]:
+    """Return the charts; the first model is the chosen one, which most of them show."""
     chosen = validations[0]
-    painters: dict[str, Callable[[Figure], None]] = {
-        "curves": lambda figure: _curves(figure.subplots(), validations),
-        "thresholds": lambda figure: _thresholds(figure, chosen),
-        "calibration": lambda figure: _calibration(figure, chosen),
-        "distribution": lambda figure: _distribution(figure, chosen),
-    }
+    charts = [_curves(validations), _thresholds(chosen), _distribution(chosen)]
+    charts.append(_calibration(chosen))
     if any(chosen.histories):
-        painters["learning"] = lambda figure: _learning(figure, chosen.histories)
-    pictures = {}
-    with mpl.rc_context(STYLE):
-        for name, paint in painters.items():
-            figure = Figure(figsize=(5.6, 4), layout="constrained")
-            paint(figure)
-            pictures[name] = svg_of(figure)
-    return pictures
+        charts.append(_learning(chosen.histories))
+    return charts
 
 
-def svg_of(figure: Figure) -> Markup:
-    """Return the figure as an element of a page: no header, no ids shared by two pictures."""
-    buffer = StringIO()
-    figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    return Markup(re.sub(r' (?:xmlns(?::\w+)?="[^"]*"|id="[\w.]+_\d+")', "", text))  # noqa: S704 - matplotlib escapes
-
-
-def _curves(axes: Axes, validations: Sequence[Validation]) -> None:
-    lowest = 1.0
-    styles = zip(validations, cycle(COLOURS), cycle(DASHES), strict=False)
-    for validation, colour, dashes in styles:
+def _curves(validations: Sequence[Validation]) -> Chart:
+    lowest, data = 1.0, []
+    for validation, colour, dash in zip(validations, cycle(COLOURS), cycle(DASHES), strict=False):
         precision, recall, _ = precision_recall_curve(validation.true, validation.texts)
+        precision[-1] = precision[-2]  # scikit-learn ends the curve at precision 1
         figures = score(validation.true, validation.texts, validation.threshold)
-        axes.plot(
-            recall[:-1],  # the last point is scikit-learn's own: precision 1 at recall 0
-            precision[:-1],
-            color=colour,
-            linestyle=dashes,
-            label=f"{validation.kind} (area {figures.pr_auc:.3f})",
-        )
-        axes.plot(figures.recall, figures.precision, "o", color=colour)
+        name = f"{validation.kind} (area {figures.pr_auc:.3f})"
+        data += [
+            _line(recall, precision, name, colour, dash=dash),
+            _dots([figures.recall], [figures.precision], colour),
+        ]
         lowest = min(lowest, figures.precision, figures.recall)
-    start = max(0, np.floor(lowest * 10 - 2) / 10)
-    axes.set(xlim=(start, 1.01), ylim=(start, 1.01))
-    axes.set_xlabel("recall: share of the relevant documents found")
-    axes.set_ylabel("precision: share of those found that are relevant")
-    axes.legend(loc="lower left")
+    start = float(max(0, np.floor(lowest * 10 - 2) / 10))
+    return Chart(
+        "curves",
+        "How much precision does finding more cost?",
+        "The nearer to the upper right corner, the better. The dots are the models at their "
+        f"thresholds; the chosen model's is {validations[0].threshold:.2f}. The axes need not "
+        "start at 0.",
+        data,
+        layout(
+            "recall: share of the relevant documents found",
+            "precision: share of those found that are relevant",
+            height=440,
+            hovermode="closest",
+            xaxis={"range": [start, 1.01]},
+            yaxis={"range": [start, 1.01]},
+        ),
+    )
 
 
-def _thresholds(figure: Figure, chosen: Validation) -> None:
-    axes = figure.subplots()
-    steps = np.linspace(0, 1, 51)
-    figures = np.array([score(chosen.true, chosen.texts, step)[:3] for step in steps.tolist()])
+def _thresholds(chosen: Validation) -> Chart:
+    at = np.linspace(0, 1, 51)
+    figures = np.array([score(chosen.true, chosen.texts, each)[:3] for each in at.tolist()])
     names = ("precision", "recall", "F-macro")
-    for name, values, colour, dashes in zip(names, figures.T, COLOURS, DASHES, strict=False):
-        axes.plot(steps, values, color=colour, linestyle=dashes, label=name)
-    _mark_threshold(axes, chosen.threshold)
-    axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="threshold", ylabel="figure at that threshold")
-    figure.legend(loc="outside lower center", ncols=3)
+    return Chart(
+        "thresholds",
+        "What would another threshold do?",
+        "A higher threshold lets fewer wrong documents through and misses more relevant ones. The "
+        "dotted line is the chosen threshold.",
+        [
+            _line(at, values, name, colour, dash=dash)
+            for name, values, colour, dash in zip(names, figures.T, COLOURS, DASHES, strict=False)
+        ],
+        layout(
+            *("threshold", "figure at that threshold"),
+            height=400,
+            xaxis={"range": [0, 1]},
+            yaxis={"range": [0, 1.02]},
+        )
+        | _marked(chosen.threshold),
+    )
 
 
-def _calibration(figure: Figure, chosen: Validation) -> None:
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+def _distribution(chosen: Validation) -> Chart:
+    data, highest = [], 0
+    for relevant, name, colour in ((True, "relevant", BLUE), (False, "irrelevant", ORANGE)):
+        values = chosen.texts[chosen.true == relevant]
+        counts, _ = np.histogram(values, EDGES)
+        outline = steps(EDGES.tolist(), _heights(counts), f"{name} ({len(values):,})", colour)
+        outline |= {"customdata": [0, *counts.tolist(), int(counts[-1]), 0]}
+        outline |= {"hovertemplate": "%{customdata:,}"}
+        data.append(outline | ({"fill": "tozeroy"} if relevant else {}))
+        highest = max(highest, int(counts.max()))
+    return Chart(
+        "distribution",
+        "Does the model separate the two kinds?",
+        "Documents by the probability they got. Blue right of the dotted line and orange left of "
+        "it are correct. The scale is logarithmic from 10 documents on, so that a few wrong ones "
+        "are visible.",
+        data,
+        layout(
+            *("probability the model gave", ""),
+            height=400,
+            xaxis={"range": [0, 1]},
+            yaxis=_document_axis(highest),
+        )
+        | _marked(chosen.threshold),
+    )
+
+
+def _calibration(chosen: Validation) -> Chart:
     bins = np.clip(np.digitize(chosen.texts, BINS) - 1, 0, len(BINS) - 2)
     counts = np.bincount(bins, minlength=len(BINS) - 1)
+    relevant = np.bincount(bins, chosen.true)
     filled = np.flatnonzero(counts)
     said = np.array([chosen.texts[bins == number].mean() for number in filled])
-    relevant = np.bincount(bins, chosen.true)
-    shares = [interval(int(relevant[number]), int(counts[number])) for number in filled]
-    low, share, high = np.array(shares).T
-    upper.plot([0, 1], [0, 1], color=INK, linewidth=0.8, label="as it should be")
-    upper.errorbar(
-        said,
-        share,
-        yerr=(share - low, high - share),
-        color=COLOURS[0],
-        marker="o",
-        label=f"{chosen.kind}, with the 95 % range of chance",
+    share = relevant[filled] / counts[filled]
+    ends = [interval(int(relevant[number]), int(counts[number])) for number in filled]
+    low, _, high = np.array(ends).T
+    name = f"{chosen.kind}, with the 95 % range of chance"
+    model = _line(said, share, name, BLUE) | {"mode": "lines+markers"}
+    model["error_y"] = {
+        "array": (high - share).tolist(),
+        "arrayminus": (share - low).tolist(),
+        "symmetric": False,
+        "color": BLUE,
+    }
+    documents = {
+        "type": "bar",
+        "x": (BINS[:-1] + 0.05).tolist(),
+        "y": _heights(counts),
+        "width": 0.09,
+        "yaxis": "y2",
+        "marker": {"color": BLUE},
+        "customdata": counts.tolist(),
+        "hovertemplate": "%{customdata:,} documents<extra></extra>",
+        "showlegend": False,
+    }
+    return Chart(
+        "calibration",
+        "Can its probabilities be trusted?",
+        "Of the documents with probability 0.8, eight in ten should be relevant: a dot on the "
+        "straight line. Below the line the model says relevant too often, above it too rarely. "
+        "Bars show the uncertainty, which is large where the lower chart has few documents.",
+        [_line([0, 1], [0, 1], "ideal", GREY, width=1), model, documents],
+        layout(
+            *("probability the model gave", "share truly relevant"),
+            height=460,
+            hovermode="closest",
+            xaxis={"range": [0, 1], "anchor": "y2"},
+            yaxis={"range": [-0.02, 1.02], "domain": [0.34, 1]},
+            yaxis2=_document_axis(int(counts.max())) | {"domain": [0, 0.24]},
+        ),
     )
-    upper.set(xlim=(0, 1), ylim=(-0.02, 1.02), ylabel="share truly relevant")
-    upper.legend(loc="upper left")
-    lower.bar(BINS[:-1] + 0.05, counts, width=0.09, color=COLOURS[0])
-    _count_documents(lower)
-    lower.set_xlabel("probability the model gave")
 
 
-def _distribution(figure: Figure, chosen: Validation) -> None:
-    axes = figure.subplots()
-    edges = np.linspace(0, 1, 26)
-    for relevant, name in ((True, "relevant"), (False, "irrelevant")):
-        values = chosen.texts[chosen.true == relevant]
-        counts, _ = np.histogram(values, edges)
-        axes.stairs(
-            counts,
-            edges,
-            fill=relevant,
-            alpha=0.55 if relevant else 1,
-            color=COLOURS[0 if relevant else 1],
-            linewidth=1.6,
-            label=f"{name} ({len(values):,})",
-        )
-    _mark_threshold(axes, chosen.threshold)
-    _count_documents(axes)
-    axes.set(xlim=(0, 1), xlabel="probability the model gave")
-    figure.legend(loc="outside lower center", ncols=2)
-
-
-def _learning(figure: Figure, histories: Sequence[Sequence[Epoch]]) -> None:
-    upper, lower = figure.subplots(2, 1, sharex=True)
-    for history in filter(None, histories):
+def _learning(histories: Sequence[Sequence[Epoch]]) -> Chart:
+    data: list[dict[str, Any]] = []
+    for fold, history in enumerate(histories, 1):
+        if not history:
+            continue
         loss, mcc = np.array(history).T
-        epochs = np.arange(1, len(history) + 1)
-        upper.plot(epochs, loss, marker=".", color=COLOURS[0], alpha=0.7, linewidth=1.2)
-        lower.plot(epochs, mcc, color=COLOURS[0], alpha=0.7, linewidth=1.2)
-        best = best_epoch(history)
-        lower.plot(best + 1, mcc[best], "o", color=COLOURS[1])
-    upper.set_ylabel("loss in training")
-    lower.set(xlabel="epoch: passes over the training documents", ylabel="MCC on held-out ones")
-    lower.xaxis.get_major_locator().set_params(integer=True)
-
-
-def _count_documents(axes: Axes) -> None:
-    """Make the upright axis one of counts, logarithmic from ten so that a few are still seen."""
-    axes.set_yscale("symlog", linthresh=10)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_ylabel("documents")
-
-
-def _mark_threshold(axes: Axes, threshold: float) -> None:
-    axes.axvline(threshold, color=INK, linewidth=1, linestyle=":")
-    axes.annotate(
-        f"{threshold:.2f}",
-        (threshold, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 2),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
+        epochs, best = np.arange(1, len(history) + 1), best_epoch(history)
+        name = f"fold {fold}"
+        data += [
+            _line(epochs, loss, name, BLUE, width=1.2) | {"mode": "lines+markers"},
+            _line(epochs, mcc, name, BLUE, width=1.2) | {"yaxis": "y2"},
+            _dots([best + 1], [mcc[best]], ORANGE) | {"yaxis": "y2"},
+        ]
+    longest = max(map(len, histories))
+    return Chart(
+        "learning",
+        "Was the training long enough?",
+        "One line per fold. The loss falls as long as the model learns its own documents; the MCC "
+        "on held-out documents says when to stop. The dot is the epoch kept.",
+        data,
+        layout(
+            *("epoch: passes over the training documents", "loss in training"),
+            height=460,
+            hovermode="closest",
+            showlegend=False,
+            xaxis={"anchor": "y2", "tick0": 1, "dtick": 1 + longest // 12},
+            yaxis={"domain": [0.55, 1]},
+            yaxis2={"title": {"text": "MCC on held-out ones"}, "domain": [0, 0.45]},
+        ),
     )
+
+
+def _line(
+    x: NDArray[Any] | Sequence[float],
+    y: NDArray[Any] | Sequence[float],
+    name: str,
+    colour: str,
+    *,
+    dash: str = "solid",
+    width: float = 2,
+) -> dict[str, Any]:
+    across, up = (np.round(np.asarray(each, float), 5).tolist() for each in (x, y))
+    drawn = line(across, up, name, colour, width)
+    return drawn | {"line": drawn["line"] | {"dash": dash}}
+
+
+def _dots(x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]:
+    dots = _line(x, y, "", colour) | {"mode": "markers", "showlegend": False}
+    return dots | {"marker": {"color": colour, "size": 9}, "hoverinfo": "x+y"}
+
+
+def _heights(counts: NDArray[np.int64]) -> list[float]:
+    """Return the heights of counts on the axis of documents: linear at first, then logarithmic."""
+    heights: NDArray[np.float64] = np.where(
+        counts <= LINEAR, counts / LINEAR, 1 + np.log10(np.maximum(counts, LINEAR) / LINEAR)
+    )
+    return [round(height, 4) for height in heights.tolist()]
+
+
+def _document_axis(highest: int) -> Layout:
+    """Return the axis that `_heights` are drawn on."""
+    counts = np.array([0, *(LINEAR**power for power in range(1, len(str(highest)) + 1))])
+    heights = _heights(counts)
+    top = max(1.0, _heights(np.array([highest]))[0])
+    return {
+        "title": {"text": "documents"},
+        "range": [0, 1.05 * top],
+        "tickvals": heights,
+        "ticktext": [f"{count:,}" for count in counts],
+    }
+
+
+def _marked(threshold: float) -> Layout:
+    """Return a dotted line at a threshold, with its number."""
+    at = {"x0": threshold, "x1": threshold, "y0": 0, "y1": 1, "yref": "paper"}
+    mark = {"type": "line", "line": {"color": GREY, "width": 1.5, "dash": "dot"}, **at}
+    text = {"x": threshold, "y": 1, "yref": "paper", "text": f"{threshold:.2f}"}
+    place = {"showarrow": False, "xanchor": "left", "yanchor": "top", "xshift": 3}
+    return {"shapes": [mark], "annotations": [text | place]}

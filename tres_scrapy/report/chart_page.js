@@ -1,5 +1,5 @@
 "use strict";
-// Draws the figures of a record in the colours of the page, light or dark.
+// Draws the charts in the colours of the page, light or dark.
 const figures = JSON.parse(document.getElementById("figures").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const options = {displayModeBar: false};
@@ -8,18 +8,19 @@ function themed(layout) {
   const style = getComputedStyle(document.body);
   const line = dark.matches ? "rgba(255,255,255,.14)" : "rgba(0,0,0,.1)";
   const axis = {gridcolor: line, linecolor: line, zerolinecolor: line};
+  const axes = {xaxis: {}, yaxis: {}, ...layout};
+  const names = Object.keys(axes).filter((name) => /^[xy]axis\d*$/.test(name));
   return {
     ...layout,
     font: {family: style.fontFamily, size: 13, color: style.color},
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    xaxis: {...axis, ...layout.xaxis},
-    yaxis: {...axis, ...layout.yaxis},
+    ...Object.fromEntries(names.map((name) => [name, {...axis, ...axes[name]}])),
     hoverlabel: {bgcolor: dark.matches ? "#2b2f36" : "#ffffff", font: {color: style.color}},
   };
 }
 
-// Where there is little room a tree shows fewer levels, so that its words can be read.
+// On a narrow screen the tree shows fewer levels, so that its words can be read.
 function fitted(trace, width) {
   if (trace.type !== "icicle" || width > 640) return trace;
   return {...trace, maxdepth: 3, marker: {...trace.marker, showscale: false}};
@@ -31,7 +32,7 @@ function draw(place) {
   Plotly.react(place, traces, themed(layout), options);
 }
 
-// A figure is drawn when it is first seen: a long page opens at once.
+// A chart is drawn when it is first seen, so that a long page opens at once.
 const drawn = new Set();
 const resized = new ResizeObserver((entries) => entries.forEach(({target}) => draw(target)));
 const seen = new IntersectionObserver((entries) => {

@@ -1,4 +1,4 @@
-"""Where the record of a crawl lies."""
+"""The path of a crawl's record."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
 
 
 def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
-    """Return where a crawl keeps its record: in its JOBDIR, or beside its output under its name.
+    """Return the path of a crawl's record: in its JOBDIR, or beside its output under its name.
 
-    A record is of one run: of several that write to one output, the later have their time in the
-    name. What is no plain file, such as a pipe, has nothing beside it.
+    When several runs write to one output, the later ones have their time in the name. A pipe has
+    no files beside it: its record goes to output/.
     """
     if job:
         return Path(job, IN_JOB)
@@ -24,13 +24,13 @@ def record_path(output: Path, job: str | None, started: str, topic: str) -> Path
 
 
 def find_record(place: Path) -> Path:
-    """Return the record that a user means: itself, that of a JOBDIR, or that of a JSON lines file.
+    """Return the record at a path: the file itself, or that of a JOBDIR or a JSON lines file.
 
-    RecordError: there is none.
+    RecordError: no record is there.
     """
     if place.is_dir():
         if not (place / IN_JOB).exists():
-            raise RecordError(f"{place} is the JOBDIR of no crawl with a record")
+            raise RecordError(f"{place} is not the JOBDIR of a crawl with a record")
         return place / IN_JOB
     if place.suffix == SUFFIX or not place.exists():
         return place
@@ -38,7 +38,9 @@ def find_record(place: Path) -> Path:
     beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
     found = [path for path in beside if path.is_file() and _output(path) == place.name]
     if not found:
-        raise RecordError(f"no record of {place} lies beside it: name the record or the JOBDIR")
+        raise RecordError(
+            f"no record lies beside {place}: give the path of the record or the JOBDIR"
+        )
     return max(found, key=lambda path: path.stat().st_mtime)
 
 

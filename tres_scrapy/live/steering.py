@@ -1,0 +1,31 @@
+"""What the live page may ask of a crawl."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class ControlError(RuntimeError):
+    """Says in one line why a request to a crawl is refused and what to do."""
+
+
+class Steering(Protocol):
+    """Steers a crawl; each method returns in a sentence what it did.
+
+    ControlError: it cannot be done.
+    """
+
+    def pause(self) -> str:
+        """Send no more requests; those under way are finished."""
+
+    def resume(self) -> str:
+        """Send requests again."""
+
+    def stop(self) -> str:
+        """End the crawl as Ctrl-C does."""
+
+    def add_seed(self, text: str) -> str:
+        """Fetch the seeds of a text next."""
+
+    def change_max(self, text: str) -> str:
+        """Change MAX, the pages per domain: 10, 5_2 or none."""

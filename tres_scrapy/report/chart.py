@@ -1,0 +1,108 @@
+"""The parts of a chart: plain data and layout, which plotly.js draws in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+Trace = dict[str, Any]
+Layout = dict[str, Any]
+
+# Okabe and Ito's colours, apart for colour-blind readers, on white and on black
+BLUE, ORANGE, GREEN, GREY = "#0a7abf", "#e08a00", "#009e73", "#8c8c8c"
+LIGHT_BLUE, PURPLE = "#56b4e9", "#c46da0"
+HEIGHT: Final = 320
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure of plotly with a title and a sentence that says how to read it.
+
+    The page sets the colours of text and grid, light or dark.
+    """
+
+    name: str
+    title: str
+    note: str
+    data: list[Trace]
+    layout: Layout
+
+    def as_figure(self) -> dict[str, Any]:
+        """Return what plotly.js draws."""
+        return {"data": self.data, "layout": self.layout}
+
+
+def plotly_file() -> Path:
+    """Return plotly.js as the package plotly ships it; importing that package takes longer."""
+    found = find_spec("plotly")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    return Path(found.submodule_search_locations[0], "package_data", "plotly.min.js")
+
+
+def line(
+    x: Sequence[float], y: Sequence[float | None], name: str, colour: str, width: float = 2.2
+) -> Trace:
+    """Return a line through points."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": colour, "width": width},
+    }
+
+
+def steps(edges: Sequence[float], heights: Sequence[float], name: str, colour: str) -> Trace:
+    """Return the outline of a histogram: `heights` [n] between `edges` [n + 1]."""
+    x, y = [edges[0], *edges, edges[-1]], [0, *heights, heights[-1], 0]
+    outline = line(x, y, name, colour, 1.6)
+    return outline | {"line": outline["line"] | {"shape": "hv"}}
+
+
+def bars(names: Sequence[str], values: Sequence[float], name: str, colours: Any) -> Trace:
+    """Return horizontal bars, the first name on top; `colours` is one or a list."""
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [escape(each) for each in names],
+        "x": values,
+        "name": name,
+        "marker": {"color": colours},
+        "hovertemplate": f"%{{y}}: %{{x:,}} {name}<extra></extra>",
+    }
+
+
+def layout(x: str, y: str, **more: Any) -> Layout:
+    """Return the layout of a chart by the titles of its axes; `more` is plotly's."""
+    margin = {"l": 60, "r": 12, "t": 8, "b": 48}
+    given = {"height": HEIGHT, "margin": margin, "hovermode": "x unified", **more}
+    return given | {
+        "xaxis": {"title": {"text": x}, "zeroline": False} | more.get("xaxis", {}),
+        "yaxis": {"title": {"text": y}, "zeroline": False} | more.get("yaxis", {}),
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+        },
+    }
+
+
+def bar_layout(count: int, x: str, **more: Any) -> Layout:
+    """Return the layout of so many horizontal bars."""
+    return layout(
+        *(x, ""),
+        height=max(160, 70 + 24 * count),
+        hovermode="closest",
+        margin={"l": 60, "r": 40, "t": 8, "b": 48},
+        yaxis={"automargin": True, "autorange": "reversed"},
+        bargap=0.25,
+        **more,
+    )

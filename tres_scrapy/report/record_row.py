@@ -1,0 +1,73 @@
+"""The rows of a record, as a program reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tres_scrapy.crawl.crawl import PAGE
+
+
+class Rival(NamedTuple):
+    """The best link of a leaf that was not chosen."""
+
+    leaf: int
+    q_value: float
+    url: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A booked fetch, with or without a page: the columns of the table `page`."""
+
+    step: int
+    row: int
+    parent: int | None
+    time: float
+    url: str
+    final_url: str | None
+    domain: str
+    title: str
+    anchor: str
+    kind: str
+    relevant: bool
+    copy: bool
+    reward: float
+    probability: float | None
+    x: dict[str, float]
+    chosen: str
+    leaf: int | None
+    splits: int | None
+    q_value: float | None
+    samples: int | None
+    leaves: int | None
+
+    @property
+    def outcome(self) -> str:
+        """One word: relevant, irrelevant, copy, or the kind of the failure."""
+        if self.kind != PAGE:
+            return self.kind
+        return "relevant" if self.relevant else "copy" if self.copy else "irrelevant"
+
+
+class Point(NamedTuple):
+    """A point of the curve; `rate` is pages a second since the point before."""
+
+    step: int
+    time: float
+    pages: int
+    relevant: int
+    domains: int
+    frontier: int
+    leaves: int | None
+    rate: float
+    loss: float | None
+
+
+class DomainCount(NamedTuple):
+    """A registrable domain with its numbers of pages and of relevant ones."""
+
+    name: str
+    pages: int
+    relevant: int
