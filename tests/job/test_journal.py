@@ -1,6 +1,7 @@
 """A crawl that is broken off and recovered from its journal is the crawl it was."""
 
 import sqlite3
+from shutil import copytree
 from types import SimpleNamespace
 
 import numpy as np
@@ -302,14 +303,24 @@ def test_resumable_policies_are_known(policy):
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])
 
 
-def damaged(statement):
-    def damage(directory):
-        a_job(directory)[0].close()
-        with sqlite3.connect(directory / NAME) as connection:
+@pytest.fixture(scope="module")
+def whole_job(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("whole")
+    a_job(directory)[0].close()
+    return directory
+
+
+@pytest.fixture
+def damage(whole_job, tmp_path):
+    """Copy the job into `tmp_path` and damage it by a statement."""
+
+    def run(statement):
+        copytree(whole_job, tmp_path, dirs_exist_ok=True)
+        with sqlite3.connect(tmp_path / NAME) as connection:
             connection.execute(statement)
         connection.close()
 
-    return damage
+    return run
 
 
 @pytest.mark.parametrize(
@@ -363,8 +374,8 @@ def damaged(statement):
         " WHERE name = 'agent'",
     ],
 )
-def test_damage_is_told_in_one_line(tmp_path, statement):
-    damaged(statement)(tmp_path)
+def test_damage_is_told_in_one_line(tmp_path, damage, statement):
+    damage(statement)
     journal = Journal.open(tmp_path, {})
     with pytest.raises(JobError, match="damaged") as error:
         recover(journal, new_crawl())
@@ -382,16 +393,16 @@ def test_damage_is_told_in_one_line(tmp_path, statement):
         "UPDATE meta SET value = 5 WHERE name = 'started'",
     ],
 )
-def test_foreign_job_is_one_line(tmp_path, statement):
-    damaged(statement)(tmp_path)
+def test_foreign_job_is_one_line(tmp_path, damage, statement):
+    damage(statement)
     with pytest.raises(JobError) as error:
         Journal.open(tmp_path, {"topic": "food"})
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300 + len(str(tmp_path))
 
 
-def test_number_for_fingerprint_is_damage(tmp_path):
-    damaged("UPDATE step SET mark = 2000000000 WHERE number = 3")(tmp_path)
+def test_number_for_fingerprint_is_damage(tmp_path, damage):
+    damage("UPDATE step SET mark = 2000000000 WHERE number = 3")
     journal = Journal.open(tmp_path, {})
     with pytest.raises(TypeError, match="not bytes"):
         marks(journal)

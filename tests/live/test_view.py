@@ -17,14 +17,15 @@ from tres_scrapy.report.record_writer import Writer
 PAGES = 50
 
 
-@pytest.fixture
-def record(tmp_path):
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
     """The record of a crawl of TRES over 50 pages, one of them hostile."""
     store = SampleStore(DomainLedger())
     setup = Setup(learning=LearningOptions(exploration_steps=5, batch_size=4))
     crawl = Crawl(store, make_policy("tres", store, setup))
     crawl.add_seeds(["http://h0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
-    writer = Writer.open(tmp_path / "a.run", crawl, {"topic": "food"}, {}, 0.0)
+    path = tmp_path_factory.mktemp("run") / "a.run"
+    writer = Writer.open(path, crawl, {"topic": "food"}, {}, 0.0)
     random = np.random.default_rng(0)
     for step in range(PAGES):
         row = crawl.next().row
@@ -34,7 +35,7 @@ def record(tmp_path):
         booking = crawl.book_page(row, float(step % 2), urls, anchors, actions)
         writer.note(booking, float(step), title="</script><b>", probability=step % 2)
     writer.flush(float(PAGES))
-    yield tmp_path / "a.run"
+    yield path
     writer.close(float(PAGES), "finished")
 
 
