@@ -51,7 +51,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
 
     So the page itself is asked for once, by the crawler, under all its rules; the browser asks for
     what the page loads. Meanwhile the page holds its place in the downloader slot of its host, and
-    the delay of the host begins anew when it is done.
+    the delay of the host begins again when it is done.
     """
 
     lazy = False
@@ -135,7 +135,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         """Do nothing: the browser runs since the spider was opened."""
 
     def _rest(self, request: Request) -> None:
-        """Have the delay of a host begin anew."""
+        """Let the delay of a host begin again."""
         slots = self._crawler.engine.downloader.slots
         if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
             slot.lastseen = monotonic()

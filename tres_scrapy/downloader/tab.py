@@ -94,7 +94,7 @@ class Rendered(NamedTuple):
 
 
 class Tab:
-    """Renders one document in a new page of the browser; whoever made the page closes it.
+    """Renders one document in a new page of the browser; the caller closes the page.
 
     The browser asks the web for the document only if the page reloads itself. It may go nowhere
     else: where a script or a meta refresh leads is handed back, to be asked for as any other link.

@@ -32,7 +32,7 @@ OPENSEARCH: Final = (
 
 
 class SearchSite(NamedTuple):
-    """How a site is searched: by `form` (get or post), and what its home page tells of it."""
+    """How a site is searched: by `form` (get or post), and what its home page says about that."""
 
     action: str
     form: str = ""
@@ -222,7 +222,7 @@ def _described(host: str, site: SearchSite) -> str:
 
 
 def _form(site: SearchSite) -> str:
-    """Return the search box, beside a form for letters that is none."""
+    """Return the search box, beside a form for letters, which is not one."""
     letter = (
         '<form action="/letters" method="post"><input type="email" name="email">'
         "<button>Subscribe</button></form>"

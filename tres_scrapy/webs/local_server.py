@@ -12,8 +12,8 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 class LocalServer:
     """Calls `serve` for each connection to a local port, which is closed when that returns.
 
-    A connection that breaks off, with OSError or EOFError, is no fault. `limit` is the most bytes
-    that a StreamReader holds for `readuntil`.
+    A connection that breaks off, with OSError or EOFError, is not a fault. `limit` is the most
+    bytes that a StreamReader holds for `readuntil`.
     """
 
     def __init__(self, serve: Serve, limit: int) -> None:

@@ -20,7 +20,7 @@ HOW = "ask for a whole URL, as through a proxy: http_proxy=http://127.0.0.1:PORT
 
 
 class Proxy:
-    """Serves a web on one event loop; a slow host holds up nobody but its own connection."""
+    """Serves a web on one event loop; a slow host delays its own connection only."""
 
     def __init__(self, web: Web, count: Count) -> None:
         self.web, self.count = web, count

@@ -69,7 +69,7 @@ class Recording:
     def read(self, slot: int) -> tuple[int, Headers, bytes]:
         """Return status, headers and body, unpacked; OSError or ValueError if it cannot be."""
         if self._offset[slot] < 0:
-            raise ValueError("nobody answered when it was recorded")
+            raise ValueError("there was no answer when it was recorded")
         path = self.files[self._file[slot]]
         return _response(read_block(path, self._offset[slot], LARGEST))
 

@@ -53,7 +53,7 @@ def open_web(
             raise ValueError(f"pages={pages!r} and day={day!r} must be above 0")
         return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
     if kind not in KINDS:
-        raise ValueError(f"web={kind!r} is none of {', '.join(KINDS)}")
+        raise ValueError(f"web={kind!r} must be one of {', '.join(KINDS)}")
     if data is None:
         what = "JSON lines of linked documents" if kind == "corpus" else "a WARC file or a folder"
         raise ValueError(f"a {kind} web needs --data FILE, {what}")

@@ -35,7 +35,7 @@ FILES = {
 class SyntheticWeb:
     """The synthetic web of a topic: the same seed always gives the same answers.
 
-    `slow=False` lets no host wait. ValueError names the topics when `topic` is none of them.
+    `slow=False` lets no host wait. ValueError names the topics if `topic` is not one of them.
     """
 
     search = SEARCH

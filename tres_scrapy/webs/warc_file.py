@@ -74,7 +74,7 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
 
 
 def _packed(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
-    """Read a file of gzip members: a member that is no record does not hide the next."""
+    """Read a file of gzip members: a damaged member does not hide the next."""
     offset: int | None = 0
     while offset is not None:
         file.seek(offset)

@@ -34,7 +34,7 @@ class Web(Protocol):
     """A web that can be crawled without a network.
 
     `search` is the URL of its own search engine, with {query} where the escaped query goes;
-    `https` says whether some of its URLs are secure; `notes` are lines to be told of it.
+    `https` says whether some of its URLs are secure; `notes` are lines for the user.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Web(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines that whoever crawls it should read."""
+        """Lines that the user of the web should read."""
 
     def answer(self, url: str) -> Answer:
         """Return the answer to an absolute URL, always the same one; an unknown host is missing."""
