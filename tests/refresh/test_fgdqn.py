@@ -119,7 +119,7 @@ def test_network_is_restored():
     other.restore(agent.weights_vector(), 7)
     assert (other.weights_vector() == agent.weights_vector()).all()
     assert other.slots == 7
-    with pytest.raises(ValueError, match="no network"):
+    with pytest.raises(ValueError, match="does not fit these arms"):
         other.restore(np.zeros(3, np.float32), 0)
 
 
