@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Final
 
 PREFIX: Final = "TRES_"
 # Programs with settings of their own, which no other program checks.
 PROGRAMS: Final = ("TRES_REFRESH_", "TRES_SURFACE_")
+Place = tuple[str, ...]  # names of fields, from the outer options to the inner ones
 
 
 class ConfigError(ValueError):
@@ -42,6 +43,7 @@ class Setting:
     default: Any
     meaning: str
     group: Group
+    place: Place
 
     @property
     def argument(self) -> str:
@@ -77,49 +79,19 @@ def part(owner: type[Any], group: Group) -> Any:
     return field(default_factory=owner, metadata={"part": owner, "group": group})
 
 
-def declared(owner: type[Any], prefix: str, group: Group) -> dict[str, Setting]:
-    """Return the settings that a class of options is read from, by name."""
-    found: dict[str, Setting] = {}
+def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> Iterator[Setting]:
+    """Yield the settings that a class of options is read from."""
     for spec in fields(owner):
-        about = spec.metadata
+        about, inner = spec.metadata, (*place, spec.name)
         if "part" in about:
-            found |= declared(about["part"], prefix, about["group"])
+            yield from declared(about["part"], prefix, about["group"], inner)
         elif about:
-            name = _name(spec, prefix)
-            found[name] = Setting(
-                *(name, about["parse"], spec.default, about["meaning"]), about["group"] or group
-            )
-    return found
-
-
-def build(owner: type[Any], prefix: str, values: Mapping[str, Any]) -> Any:
-    """Return options with these values by the names of their settings, and defaults."""
-    given = {}
-    for spec in fields(owner):
-        if "part" in spec.metadata:
-            given[spec.name] = build(spec.metadata["part"], prefix, values)
-        elif spec.metadata and _name(spec, prefix) in values:
-            given[spec.name] = values[_name(spec, prefix)]
-    return owner(**given)
-
-
-def values_of(options: Any, prefix: str) -> dict[str, Any]:
-    """Return all values of options by the names of their settings."""
-    values: dict[str, Any] = {}
-    for spec in fields(options):
-        value = getattr(options, spec.name)
-        if "part" in spec.metadata:
-            values |= values_of(value, prefix)
-        elif spec.metadata:
-            values[_name(spec, prefix)] = value
-    return values
+            name = prefix + (about["name"] or spec.name).upper()
+            kind = about["group"] or group
+            yield Setting(name, about["parse"], spec.default, about["meaning"], kind, inner)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return what a misspelt name may have meant, as the end of a sentence."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def _name(spec: Field[Any], prefix: str) -> str:
-    return prefix + (spec.metadata["name"] or spec.name).upper()

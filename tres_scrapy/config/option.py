@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tres_scrapy.config.declaration import (
@@ -11,16 +13,15 @@ from tres_scrapy.config.declaration import (
     ConfigError,
     Group,
     Setting,
-    build,
     declared,
     suggestion,
-    values_of,
 )
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
+@dataclass(frozen=True)
 class Options:
     """A frozen dataclass whose field `name` is read from the setting `prefix` + NAME."""
 
@@ -30,7 +31,7 @@ class Options:
     @classmethod
     def declared(cls) -> dict[str, Setting]:
         """Return the settings that these options are read from, by name."""
-        return declared(cls, cls.prefix, cls.group)
+        return {each.name: each for each in declared(cls, cls.prefix, cls.group)}
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
@@ -57,13 +58,20 @@ class Options:
                 raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
         given = {name: settings.get(name) for name in known}
         texts = {name: str(raw).strip() for name, raw in given.items() if raw is not None}
-        values = {name: known[name].read(text) for name, text in texts.items() if text}
-        options: Self = build(cls, cls.prefix, values)
-        return options
+        options: dict[str, Any] = {}
+        for name, text in texts.items():
+            if text:
+                *outer, field = known[name].place
+                inside = options.setdefault(outer[0], {}) if outer else options
+                inside[field] = known[name].read(text)
+        for spec in fields(cls):
+            if "part" in spec.metadata and spec.name in options:
+                options[spec.name] = spec.metadata["part"](**options[spec.name])
+        return cls(**options)
 
     def values(self) -> dict[str, Any]:
         """Return all values by the names of their settings."""
-        return values_of(self, self.prefix)
+        return {name: reduce(getattr, each.place, self) for name, each in self.declared().items()}
 
 
 def apply_arguments(
