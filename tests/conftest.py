@@ -31,7 +31,7 @@ settings.register_profile("fast", deadline=None, max_examples=25)
 PROJECT = Path(__file__).parents[1]
 DATA = PROJECT.parent / "shared" / "data"  # texts that are not ours to publish
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
-SLOW_FIXTURES = {"chromium", "loaded_python", "scrapy"}
+SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy"}
 _fast_test: pytest.Item | None = None
 
 
