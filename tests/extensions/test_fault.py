@@ -127,14 +127,3 @@ def test_fault_table_names_existing_tests():
             source = path.read_text(encoding="utf-8")
             for name in re.findall(r"`(\w+)…?`", named):
                 assert f"def test_{name}" in source, f"{file}: {name}"
-
-
-def test_trap_table_names_existing_tests():
-    traps = (PROJECT / "docs" / "hostile.md").read_text(encoding="utf-8")
-    files = [PROJECT / "tests" / name for name in ("test_hostile.py", "page/test_text.py")]
-    source = "".join(file.read_text(encoding="utf-8") for file in files)
-    rows = [row for row in traps.splitlines() if row.startswith("| ")][1:]
-    names = [name for row in rows for name in re.findall(r"`(\w+)` \|$", row)]
-    assert len(names) > 20
-    for name in names:
-        assert f"def test_{name}(" in source

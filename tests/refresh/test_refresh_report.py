@@ -51,7 +51,7 @@ def test_report_escapes_what_strangers_write(keeper, tmp_path):
     asked = [trace["x"] for trace in figures["arms"]["data"]]
     assert sum(map(sum, asked)) == 13
     assert sum(figures["rates"]["data"][0]["y"]) >= 6
-    assert "gone; asked for again from" in text
+    assert "gone; next request from" in text
     assert not re.search(r"(?:src|href)=.http", text)
 
 
