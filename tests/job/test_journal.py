@@ -210,6 +210,7 @@ def order_of(directory, kills=()):
     return order
 
 
+@pytest.mark.slow
 def test_killed_crawl_differs_by_leaves_alone(tmp_path, monkeypatch):
     """Networks, replay and random state are as they were: the same leaves give the same URLs."""
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())

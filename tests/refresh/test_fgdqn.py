@@ -123,6 +123,7 @@ def test_network_is_restored():
         other.restore(np.zeros(3, np.float32), 0)
 
 
+@pytest.mark.slow
 def test_fgdqn_passes_thompson_sampling():
     """P Fig. 1 to 4; the paper's own run is in benchmarks/refresh.py."""
     options = FgDqnOptions(hidden=(256, 8))

@@ -87,6 +87,7 @@ def test_static_solves_anew_as_visits_come():
     assert (policy.intervals != before).all()
 
 
+@pytest.mark.slow
 def test_static_beats_random_draws():
     """SO with known rates, drawn at random, keeps 5.73 fresh; evenly spaced estimates, more."""
     runs = [
@@ -96,6 +97,7 @@ def test_static_beats_random_draws():
     assert np.mean([run.fresh[-2000:].mean() for run in runs]) > 5.7
 
 
+@pytest.mark.slow
 def test_default_beats_its_rivals():
     """Groups of five pages, each alike, rates from a ten-thousandth to a third, ten visits each."""
     random = np.random.default_rng(0)

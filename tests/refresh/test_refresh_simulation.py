@@ -18,6 +18,7 @@ def mean(make, slots=4_000, runs=3, experiment=SINGLE):
     return float(rewards), float(np.mean([trace.fresh.mean() for trace in traces]))
 
 
+@pytest.mark.slow
 def test_uniform_earns_what_theory_says():
     reward, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))
     quarter = np.full(4, 0.25)
@@ -26,6 +27,7 @@ def test_uniform_earns_what_theory_says():
     assert reward == pytest.approx(theory, abs=0.03)
 
 
+@pytest.mark.slow
 def test_paper_order_is_reproduced():
     """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, which keeps more
     pages fresh: the reward is not freshness."""

@@ -88,6 +88,7 @@ def test_next_page(reader, steps, following):
     assert found is None if following is None else found.endswith(following)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["library.test", "archive.test", "museum.test"])
 def test_deep_site_is_read_in_order(host):
     web, kind = DeepWeb("food"), SITES[host]

@@ -447,6 +447,7 @@ def test_database_follows_its_seed():
     assert one.records == again.records != other.records
 
 
+@pytest.mark.slow
 def test_yield_ratio_wins_on_titles():
     """The claim of the paper in half the queries: benchmarks/surface.py has the whole."""
     database = SimulatedDatabase(0)

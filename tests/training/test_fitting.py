@@ -16,6 +16,8 @@ from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency, mean_cou
 from tres_scrapy.training.sample import Example
 from tres_scrapy.training.validation import TOLERANCE, Epoch, best_epoch
 
+pytestmark = pytest.mark.slow
+
 FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
 OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]
 KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])

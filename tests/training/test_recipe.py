@@ -22,6 +22,8 @@ from tres_scrapy.training.document import Document
 from tres_scrapy.training.recipe import Recipe, train_pack
 from tres_scrapy.training.sample import example
 
+pytestmark = pytest.mark.slow
+
 FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
 OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]
 KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])

@@ -113,6 +113,7 @@ def test_sources_share_half_the_draws() -> None:
     assert drawn["goal"] / (drawn["goal"] + drawn["disk"]) == pytest.approx(0.3, abs=0.03)
 
 
+@pytest.mark.slow
 def test_views_are_three() -> None:
     words = [f"w{n}" for n in range(900)]
     drawn = Example(Text(words), Text(["title"]), "web", relevant=True)

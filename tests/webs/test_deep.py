@@ -12,6 +12,8 @@ from tres_scrapy.webs.holding import CAP, RECORDS
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import FormWeb
 
+pytestmark = pytest.mark.slow
+
 LIBRARY, REGISTRY = "http://library.test", "http://registry.test"
 
 

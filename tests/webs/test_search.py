@@ -104,6 +104,7 @@ def test_index_waits_for_first_query() -> None:
     assert engine.answer("http://search.test/x?q=bread").status == 404
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["cheese", "sugar butter flour", "water"])
 def test_synthetic_results_have_titles(query: str) -> None:
     for url, title in results(WEB, query)[::5]:
@@ -120,6 +121,7 @@ def test_more_words_rank_higher() -> None:
     assert both == sorted(both, reverse=True)
 
 
+@pytest.mark.slow
 def test_query_results_are_stable() -> None:
     again = SyntheticWeb("food", seed=1)
     first, second = results(WEB, "cheese recipe"), results(WEB, "cheese bread")

@@ -161,6 +161,7 @@ def label(web: SyntheticWeb, url: str) -> bool:
     return answer.kind == "page" and answer.relevant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", ["food", "sports", "hardware"])
 def test_labels_equal_linked_pages(topic: str) -> None:
     web, rng, urls = SyntheticWeb(topic, seed=5), Random(5), list[str]()
@@ -218,6 +219,7 @@ def test_hub_links_to_relevant_sites() -> None:
     assert len(set(targets.site[traits.relevant].tolist())) > 10
 
 
+@pytest.mark.slow
 def test_relevance_is_local() -> None:
     """P 2.1 rests on topical locality: a page's reward says something of its outlinks."""
     shares: dict[bool, list[float]] = {True: [], False: []}
@@ -269,6 +271,7 @@ def test_half_of_the_anchors_say_nothing() -> None:
     assert 0.4 < sum(text in EMPTY for text in texts) / len(texts) < 0.6
 
 
+@pytest.mark.slow
 def test_nothing_gives_label_away() -> None:
     """Honest anchors hold the target's title words, but some of every label hold none of them."""
     topic = set(WEB.pages.vocabulary.words[WEB.pages.vocabulary.quantiles[WEB.sites.topic]])
