@@ -443,6 +443,7 @@ def test_the_shipped_food_pack_ranks_anchors() -> None:
     assert food > 0.5 > neutral > sport
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the articles in shared/data")
 def test_food_pack_finds_food() -> None:
     """A guard against a broken pack: two thirds of these articles were trained on."""

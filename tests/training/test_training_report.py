@@ -130,6 +130,7 @@ def test_same_input_same_report(tmp_path: Path, models: list[Validation], page: 
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "again.html"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

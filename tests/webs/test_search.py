@@ -114,6 +114,7 @@ def test_synthetic_results_have_titles(query: str) -> None:
         assert set(query.split()) & set(title.lower().split())
 
 
+@pytest.mark.slow
 def test_more_words_rank_higher() -> None:
     titles = [set(title.lower().split()) for _, title in results(WEB, "cheese recipe")]
     both = [{"cheese", "recipe"} <= title for title in titles]
