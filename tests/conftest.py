@@ -65,7 +65,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def _refuse_processes(event: str, _: tuple[object, ...]) -> None:
-    if event in STARTS and _fast_test is not None:
+    if _fast_test is not None and event in STARTS:
         raise RuntimeError(f"{_fast_test.name} starts a process: mark it with pytest.mark.slow")
 
 

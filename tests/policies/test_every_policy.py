@@ -18,7 +18,7 @@ from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy
 
-HOSTS, PAGES_OF_HOST = 12, 8
+HOSTS, PAGES_OF_HOST = 8, 8
 
 
 def setup(seed=0):

@@ -16,6 +16,8 @@ from tres_scrapy.training.document import Document
 from tres_scrapy.training.training_report import write_report
 from tres_scrapy.training.validation import Epoch, Validation
 
+pytestmark = pytest.mark.slow
+
 SAME = Calibration(1.0, 0.0)
 HALF = (0.5, 0.5, 0.5)
 TRUE = np.tile([True, False, False], 20)
