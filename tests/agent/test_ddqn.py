@@ -131,7 +131,7 @@ def test_restored_agent_continues_learning():
 
 @pytest.mark.parametrize("state", [[], [0.0] * 7, [np.nan] * 3004, [1e7] * 3004, [-1.0] * 3004])
 def test_what_is_no_state_is_refused(state):
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="does not fit this agent"):
         DoubleDQN(AgentOptions(target_period=5), seed=0).restore(
             np.array(state, dtype=np.float32), 1
         )

@@ -102,7 +102,7 @@ def test_standard_input_is_read(
 
 def test_foreign_page_is_reported(classify: Callable[..., Answer]) -> None:
     _, out, _ = classify(stdin=GERMAN.encode())
-    assert "language  de: the pack reads en, so that its probability means little" in out
+    assert "language  de: the pack reads en, so its probability is unreliable" in out
     assert "1 in a language that the pack does not read: de 1" in out
 
 

@@ -261,9 +261,9 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        ("oracle", "it reads the labels of an offline web: add -a web=synthetic"),
+        ("oracle", "it needs the labels of an offline web: add -a web=synthetic"),
         ("seedfinder", "set TRES_SEARCH_URL"),
-        ("ache", "judges pages by the pack 'food-svm', which is not in models/"),
+        ("ache", "needs the pack 'food-svm', which is not in models/"),
     ],
 )
 def test_incomplete_policy_is_one_line(crawl, tmp_path, policy, reason):

@@ -165,5 +165,5 @@ def test_stop_words_are_ignored() -> None:
 
 def test_expansion_takes_two_known_keywords() -> None:
     vectors = WordVectors(["wine"], np.ones((1, 2), np.float32))
-    with pytest.raises(ValueError, match=r"\['wine'\] are known"):
+    with pytest.raises(ValueError, match=r"\['wine'\] have a vector"):
         expand(["wine", "missing"], ["wine"], vectors)

@@ -17,5 +17,5 @@ def test_vector_length_does_not_matter():
 
 
 def test_keywords_without_a_vector_are_refused():
-    with pytest.raises(ValueError, match="none of the keywords has a word vector"):
+    with pytest.raises(ValueError, match="no keyword has a word vector"):
         Similarity(VECTORS, ["durian"])

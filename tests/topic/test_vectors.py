@@ -79,8 +79,8 @@ def test_rows_and_words_must_match() -> None:
     ("words", "rows", "reason"),
     [
         (["a"], (1, MOST_DIMENSIONS + 1), "or smaller"),
-        (["a"], (1, 0), "one dimension or more"),
-        (["a", "a"], (2, 2), "2 words are 1 different"),
+        (["a"], (1, 0), "not empty"),
+        (["a", "a"], (2, 2), "2 words, 1 different"),
     ],
 )
 def test_unreadable_words_are_refused(words: list[str], rows: tuple[int, int], reason: str) -> None:
@@ -96,8 +96,8 @@ def letters(text: bytes) -> NDArray[np.uint8]:
     ("damage", "reason"),
     [
         ({"words": np.array([["a"], {"b": 1}], dtype=object)}, r"words \(2,\) of object"),
-        ({"words": letters(b"a\nb\nc\nd")}, r"\(2, 2\), it must be \[3"),
-        ({"words": letters(b"a\na")}, "2 words are 1 different"),
+        ({"words": letters(b"a\nb\nc\nd")}, r"\(2, 2\), must be \[3"),
+        ({"words": letters(b"a\na")}, "2 words, 1 different"),
         ({"words": letters(b"\xff\nb")}, "decode"),
         ({"rows": np.int8(1)}, r"rows \(\) of int8"),
         ({"rows": np.zeros((2, 2), np.float64)}, r"rows \(2, 2\) of float64"),

@@ -105,7 +105,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     assert census.foreign == {"de": 1}
     assert str(census).splitlines() == [
         "6 documents read: 2 relevant, 1 irrelevant",
-        "1 left out as duplicates, 1 of them of the other label",
+        "1 left out as duplicates, 1 with the other label",
         "1 left out without words",
         "1 left out in another language: de 1",
     ]
@@ -162,7 +162,7 @@ def test_a_hopeless_selection_is_refused(tmp_path: Path) -> None:
         read_documents([bad], [])
     good = write(tmp_path / "good.jsonl", {"text": "milk", "label": "food"})
     for nothing in (Selection(good.path, "label", frozenset(["tea"])), write(tmp_path / "e.jsonl")):
-        with pytest.raises(ValueError, match=r"holds no documents"):
+        with pytest.raises(ValueError, match=r"selects no documents"):
             read_documents([good], [nothing])
 
 

@@ -93,7 +93,7 @@ def test_verdict_names_best_models() -> None:
         for kind, texts in (("svm", TRUE * 1.0), ("tfidf", 1.0 - TRUE))
     )
     said = verdict([validation("bilstm", 0), bad, good])
-    assert said.startswith("The model kept is bilstm")
+    assert said.startswith("The chosen model is bilstm")
     assert "svm, the best of the others, has 1.000" in said
 
 
@@ -101,7 +101,7 @@ def test_verdict_names_best_models() -> None:
 def test_verdict_warns_of_few_documents(times: int, few: bool) -> None:
     true = np.tile([True, True, True, False], times)
     said = verdict([validation("svm", 0, true=true)])
-    assert ("With 48 relevant documents in all, these figures are mostly chance." in said) is few
+    assert ("With only 48 relevant documents, these figures are unreliable." in said) is few
 
 
 def test_single_label_has_no_f_macro() -> None:

@@ -93,7 +93,7 @@ def test_foreign_vector_file_is_refused(tmp_path: Path, content: bytes, reason: 
 def test_other_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = write(tmp_path / "v", "keyed with the matrix beside")
     np.save(f"{path}.vectors.npy", np.ones(shape, dtype=np.float32))
-    with pytest.raises(ValueError, match=r"its vectors have shape \(9,"):
+    with pytest.raises(ValueError, match=r"the vectors have shape \(9,"):
         read_vectors(path, words=9)
 
 
@@ -161,7 +161,7 @@ def test_downloader_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("no route to host")
 
     monkeypatch.setattr(downloader, "load", offline)
-    with pytest.raises(ValueError, match=r"'glove-small' are no file.*no route"):
+    with pytest.raises(ValueError, match=r"'glove-small' are not a file.*no route"):
         read_vectors("glove-small", words=9)
 
 

@@ -1,1 +1,1 @@
-"""What learns the worth of a fetch: Q-network, replay, Double DQN (P 2.4.2)."""
+"""The agent that learns the value of a fetch: Q-network, replay, Double DQN (P 2.4.2)."""

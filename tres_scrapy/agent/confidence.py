@@ -1,4 +1,4 @@
-"""How much is known of the reward around x(s, a): LinUCB's confidence width (Li et al., 2010)."""
+"""The uncertainty of the reward at x(s, a): LinUCB's confidence width (Li et al., 2010)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tres_scrapy.frontier.feature import FEATURES
 
 
 class Confidence:
-    """The design matrix A = I + sum of z z^T over experience, z being x [8] behind a 1.
+    """The design matrix A = I + sum of z z^T over experiences, where z is a 1 followed by x [8].
 
-    A direction that no experience points in has the greatest width, 1 for each unit; n
-    experiences alike leave about 1 / sqrt(n).
+    Without experience in a direction, the width of a unit vector is 1. After n equal experiences
+    it is about 1 / sqrt(n).
     """
 
     def __init__(self) -> None:
         self._design = np.eye(1 + len(FEATURES))
 
     def add(self, x: NDArray[np.float32]) -> None:
-        """Take in experiences, one x [8] or several [n, 8]; their order counts in the last bit."""
+        """Add one experience x [8] or several [n, 8]; their order changes only the last bits."""
         for z in _with_one(np.atleast_2d(x)):
             self._design += np.outer(z, z)
 

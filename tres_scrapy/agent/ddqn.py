@@ -14,15 +14,15 @@ from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.config.learning import AgentOptions
 
-LOWEST_RATE = 0.25  # of the first learning rate: what the authors' falls to in 20,000 pages
-_LARGEST = 1e6  # of a weight: no sum of their products overflows
+LOWEST_RATE = 0.25  # share of the first learning rate: the authors' falls to it in 20,000 pages
+_LARGEST = 1e6  # weight allowed in a file: no sum of products overflows
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
 Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class DoubleDQN:
-    """An online and a target Q-network; the online one chooses, the target one values."""
+    """An online Q-network chooses the best action; a target Q-network evaluates it."""
 
     def __init__(self, options: AgentOptions, seed: int) -> None:
         self.options = options
@@ -34,13 +34,13 @@ class DoubleDQN:
 
     @property
     def learning_rate(self) -> float:
-        """The present learning rate."""
+        """The current learning rate."""
         return float(self._optimizer.param_groups[0]["lr"])
 
     def state(self) -> NDArray[np.float32]:
-        """Return what learning has changed as one vector, all but the number of updates.
+        """Return the learned state, except the number of updates, as one vector [4 P].
 
-        It is [4 P] of P parameters: the online network's, the target's, and Adam's two moments.
+        For P parameters it holds the online network, the target network and Adam's two moments.
         """
         networks = [*self.online.parameters(), *self.target.parameters()]
         moments = [moment for name in _MOMENTS for moment in self._moments(name)]
@@ -48,12 +48,12 @@ class DoubleDQN:
         return vector
 
     def restore(self, state: NDArray[np.float32], updates: int) -> None:
-        """Take over the state [4 P] of an agent after `updates`; ValueError: it is none."""
+        """Load a state [4 P] saved after `updates`; raise ValueError if it does not fit."""
         parameters = list(self.online.parameters())
         size = sum(parameter.numel() for parameter in parameters)
         known = len(state) == 4 * size and updates >= 0 and (np.abs(state) <= _LARGEST).all()
-        if not known or (state[3 * size :] < 0).any():  # the last are means of squares
-            raise ValueError("no state of this agent")
+        if not known or (state[3 * size :] < 0).any():  # the last part holds mean squares
+            raise ValueError("the saved state does not fit this agent")
         online, target, *moments = torch.from_numpy(state).chunk(4)
         _fill(parameters, online)
         _fill(list(self.target.parameters()), target)
@@ -74,7 +74,7 @@ class DoubleDQN:
         return _evaluate(self.online, x)
 
     def targets(self, batch: Batch, features: Features) -> NDArray[np.float32]:
-        """Return y [B]: r + gamma Q_target(argmax over A~ of Q_online); r where A~ is empty."""
+        """Return y [B]: r + gamma Q_target(argmax over A~ of Q_online), or r if A~ is empty."""
         y = batch.rewards.copy()
         some = batch.counts > 0
         if some.any():
@@ -84,10 +84,10 @@ class DoubleDQN:
         return y
 
     def update(self, batch: Batch, features: Features) -> float:
-        """Take one gradient step on mean (y - Q)^2; return that loss.
+        """Take one gradient step on mean (y - Q)^2 and return that loss.
 
-        `features` gives the present x(s, a) of candidate rows. A step whose gradient is not finite
-        is not taken, only counted: it would leave no Q to choose by.
+        `features` returns the current x(s, a) of candidate rows. A step whose gradient is not
+        finite is skipped and counted, because it would make every Q NaN.
         """
         y = torch.from_numpy(self.targets(batch, features))
         q = self.online(torch.from_numpy(batch.x)).squeeze(1)
@@ -106,7 +106,7 @@ class DoubleDQN:
         return float(loss.detach())
 
     def _cut_rate(self) -> bool:
-        """Let the learning rate fall a step; return whether it has."""
+        """Lower the learning rate one step; return whether it changed."""
         before, options = self.learning_rate, self.options
         lowest = options.learning_rate * LOWEST_RATE
         rate = max(lowest, before * options.learning_rate_decay)
@@ -122,7 +122,7 @@ class DoubleDQN:
 
 
 def _fill(tensors: Sequence[torch.Tensor], vector: torch.Tensor) -> None:
-    """Copy a vector into tensors that are as long together."""
+    """Copy a vector into tensors with the same total number of elements."""
     parts = torch.split(vector, [tensor.numel() for tensor in tensors])
     with torch.no_grad():
         for tensor, part in zip(tensors, parts, strict=True):

@@ -13,7 +13,7 @@ LEAK = 0.1
 
 
 class QNetwork(nn.Sequential):
-    """Maps x(s, a) [n, 8] to Q [n, 1]; weights drawn from `generator`."""
+    """Maps x(s, a) [n, 8] to Q [n, 1]; its initial weights come from `generator`."""
 
     def __init__(self, hidden: tuple[int, int], generator: torch.Generator) -> None:
         sizes = (len(FEATURES), *hidden, 1)

@@ -1,4 +1,4 @@
-"""The agent and its memory, for every policy that is valued by the Double DQN (P 2.4.2)."""
+"""The agent and its replay, shared by all policies that use the Double DQN (P 2.4.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tres_scrapy.frontier.store import SampleStore
 
 
 class Valued(NamedTuple):
-    """Samples of which one is to be chosen: its place, and of all Q [n] and its upper bound [n]."""
+    """The position of the best sample, and Q [n] and its upper bound [n] of all samples."""
 
     best: int
     q_values: NDArray[np.float32]
@@ -27,9 +27,9 @@ class Valued(NamedTuple):
 
 
 class QLearner:
-    """Learns Q from experiences, whoever chooses the samples.
+    """Learns Q from experiences, independent of how samples are chosen.
 
-    Gradient steps begin with the first experience; `features` gives the present x(s, a) of rows.
+    Gradient steps begin with the first experience. `features` returns the current x(s, a) of rows.
     """
 
     def __init__(
@@ -41,15 +41,15 @@ class QLearner:
     ) -> None:
         self.options = setup.learning
         self.steps = 0
-        self.evaluations = 0  # of Q, to choose among samples; Theorem 2 bounds those of the paper
+        self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
         self._agent = DoubleDQN(setup.agent, setup.seed)
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
-        self._agent_state = -1, b""  # after how many updates it was asked for, and what it was
-        self._incomplete: list[int] = []  # experiences that await the next choice for their A~
+        self._agent_state = -1, b""  # number of updates, and the state then
+        self._incomplete: list[int] = []  # tickets whose A~ lacks the next choice
 
     @property
     def exploring(self) -> bool:
@@ -61,13 +61,13 @@ class QLearner:
         return self._valued(rows)[0]
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 8] as [n]; it is no choice and not counted."""
+        """Return Q of any x [n, 8] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
     def best(self, rows: Rows) -> Valued:
-        """Value samples by Q and choose the one of the highest upper confidence bound.
+        """Compute Q of samples and choose the one with the highest upper confidence bound.
 
-        Now and then it is the best of those in domains never visited.
+        With probability `new_domains`, choose among samples on domains never visited.
         """
         q_values, x = self._valued(rows)
         bounds = q_values
@@ -80,18 +80,18 @@ class QLearner:
         return Valued(int(np.argmax(bounds)), q_values, bounds)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
-        """Put an experience with its page's outlinks into the replay."""
+        """Add an experience and its page's outlinks to the replay."""
         self._confidence.add(experience.x)
         self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
 
     def note_choice(self, row: int) -> None:
-        """Complete A~ of the experiences that came before a choice by the row chosen."""
+        """Add the chosen row to A~ of the experiences since the choice before."""
         for ticket in self._incomplete:
             self._replay.note_sampled(ticket, row)
         self._incomplete.clear()
 
     def learn(self) -> float | None:
-        """Take the gradient steps that are due: every `update_period` steps, several in warm-up."""
+        """Take the gradient steps that are due; return the last loss, or None without a step."""
         if self.steps < self.options.warm_up_steps:
             updates = self.options.warm_up_updates
         else:
@@ -116,7 +116,7 @@ class QLearner:
         return {"agent": self._agent_state[1], "counts": json.dumps(counts).encode()}
 
     def restore(self, past: Past, state: dict[str, bytes]) -> None:
-        """Take over the past of another; ValueError: it is none."""
+        """Load experiences and a saved state; raise ValueError if the state does not fit."""
         counts = json.loads(state["counts"])
         self.evaluations = int(counts["evaluations"])
         self._agent.skipped = int(counts["skipped"])

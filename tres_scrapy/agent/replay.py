@@ -1,4 +1,4 @@
-"""Experience Replay B (P 2.4.2)."""
+"""The experience replay B (P 2.4.2)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _EXPERIENCE = np.dtype(
 
 
 class Batch(NamedTuple):
-    """Experiences with their candidate actions A~, all candidates in one flat array.
+    """Experiences and their candidate actions A~ in one flat array.
 
-    Experience i has `counts[i]` candidates, those of experience 0 coming first.
+    Experience i has `counts[i]` candidates; those of experience 0 come first.
     """
 
     x: NDArray[np.float32]  # [B, 8]
@@ -37,8 +37,8 @@ class Batch(NamedTuple):
 class Replay:
     """The last `capacity` experiences, each with the range of rows of its page's outlinks.
 
-    A~_{t+1} is that range and the sample the tree returns next. The range is kept, not the
-    vectors: the store has them, with features 7 and 8 as they are when the batch is learnt from.
+    A~_{t+1} is that range plus the sample that is chosen next. Only the range is kept: the store
+    returns the vectors, with features 7 and 8 as they are when a batch is used.
     """
 
     def __init__(self, capacity: int, random: np.random.Generator) -> None:
@@ -52,7 +52,7 @@ class Replay:
     def add(self, x: NDArray[np.float32], reward: float, outlinks: Rows) -> int:
         """Store x [8], its reward and the consecutive rows of the page's outlinks.
 
-        Return a ticket with which `note_sampled` completes A~.
+        Return a ticket for `note_sampled`.
         """
         first = int(outlinks[0]) if len(outlinks) else 0
         self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), NONE)
@@ -60,7 +60,7 @@ class Replay:
         return self._added - 1
 
     def note_sampled(self, ticket: int, row: int) -> None:
-        """Add the row that the tree returned at the next step to the candidates of `ticket`."""
+        """Add the row chosen at the next step to the candidates of `ticket`."""
         if self._added - ticket <= len(self._records):
             self._records["sampled"][ticket % len(self._records)] = row
 
@@ -72,10 +72,10 @@ class Replay:
         outlinks: NDArray[np.int64],
         sampled: Rows,
     ) -> None:
-        """Fill an empty replay with all experiences there have been, in their order.
+        """Fill an empty replay with all past experiences [n], oldest first.
 
-        `firsts` and `outlinks` are first row and number of the outlinks; `sampled` is -1 where no
-        row was noted yet.
+        `firsts` and `outlinks` hold the first row and the number of the outlinks. `sampled` is -1
+        where no next row was noted.
         """
         self._added = len(x)
         kept = np.arange(max(0, len(x) - len(self._records)), len(x))

@@ -1,4 +1,4 @@
-"""The crawl as the paper sees it: a sample is chosen, fetched, rewarded, expanded (Appendix B)."""
+"""The crawl of Algorithm 3: choose a sample, fetch, reward, expand its outlinks (Appendix B)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
-PAGE, QUERY = "page", "query"  # kinds of a booking; those of failures are many
+PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
 
 LEFT_OUT = "links_left_out"
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
@@ -28,10 +28,10 @@ NO_ACTIONS: NDArray[np.float32] = np.zeros((0, 3), dtype=np.float32)
 
 @dataclass(slots=True)
 class Lease:
-    """A sample that is handed out: how it was chosen and the URL it then had.
+    """A sample that is being fetched: how it was chosen, and its URL at that time.
 
-    `host` is the host that its request is with, None before and after; `exchange` is what an
-    archive keeps of the answer until the sample is booked.
+    `host` is the host that is handling its request, or None. `exchange` holds the request and
+    response for the WARC archive until the sample is booked.
     """
 
     decision: Decision
@@ -42,9 +42,9 @@ class Lease:
 
 
 class Booking(NamedTuple):
-    """How a leased sample ended: `kind` is PAGE, QUERY or that of a failure.
+    """The result of a leased sample: `kind` is PAGE, QUERY or the kind of a failure.
 
-    `relevant` is the verdict on its page, which need not be the reward that a seed earns.
+    `relevant` is the verdict on its page. A seed earns reward 1 even if it is not relevant.
     """
 
     experience: Experience
@@ -55,10 +55,10 @@ class Booking(NamedTuple):
 
 
 class Crawl:
-    """Leads samples from the frontier to experience, in the order of Algorithm 3.
+    """Turns frontier samples into experiences, in the order of Algorithm 3.
 
-    Each sample that `next` returns is leased until `book_page` or `book_failure` ends it.
-    The crawl is over after `limit` pages, if one is set.
+    A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
+    The crawl ends after `limit` pages, if a limit is set.
     """
 
     def __init__(self, store: SampleStore, policy: Policy, limit: int | None = None) -> None:
@@ -68,10 +68,10 @@ class Crawl:
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
-        self.counts: Counter[str] = Counter()  # what else is counted, by the names of the stats
+        self.counts: Counter[str] = Counter()  # other counts, by stat name
         self.loss: float | None = None
-        self._first = FrontierQueue(store)  # seeds, and what an interrupted crawl had leased
-        self._chosen: dict[int, Decision] = {}  # by which the latter were chosen
+        self._first = FrontierQueue(store)  # seeds, and samples leased before an interruption
+        self._chosen: dict[int, Decision] = {}  # of the latter samples
         self._leased: dict[int, Lease] = {}
 
     @property
@@ -81,20 +81,20 @@ class Crawl:
 
     @property
     def leased(self) -> int:
-        """The number of samples handed out and not yet booked."""
+        """The number of leased samples."""
         return len(self._leased)
 
     def is_leased(self, row: int) -> bool:
-        """Return whether a row is handed out and not yet booked."""
+        """Return whether a row is leased."""
         return row in self._leased
 
     def lease_of(self, row: int) -> Lease | None:
-        """Return the lease of a row, None for one that is not leased."""
+        """Return the lease of a row, or None if the row is not leased."""
         return self._leased.get(row)
 
     @property
     def leases(self) -> ValuesView[Lease]:
-        """All samples that are handed out and not yet booked."""
+        """The leases of all leased samples."""
         return self._leased.values()
 
     @property
@@ -105,7 +105,7 @@ class Crawl:
     def add_seeds(
         self, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
     ) -> Rows:
-        """Put seeds into the frontier as x(s_-1, a); they are fetched before anything else.
+        """Add seeds, x(s_-1, a), to the frontier; they are fetched before all other samples.
 
         `actions` [n, 3] holds features 4 to 6.
         """
@@ -116,7 +116,7 @@ class Crawl:
     def add_outlinks(
         self, parent: int, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
     ) -> Rows:
-        """Put links that a seed's page led to later, by its search box, into the frontier.
+        """Add links that were found later, by the search box of a seed's page.
 
         `actions` [n, 3] holds features 4 to 6.
         """
@@ -126,10 +126,10 @@ class Crawl:
         return outlinks
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
-        """Let MAX be another from the next choice on; return the samples that are back with it.
+        """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
 
-        These were dropped when their domains had reached the old one. Where each sample has a
-        request of its `own`, one without stays dropped.
+        They were dropped because their domains had reached the old cap. If `own` is given, only
+        samples in it come back: the others have no request of the spider.
         """
         ledger = self.store.ledger
         domains = np.arange(len(ledger), dtype=np.int32)
@@ -142,7 +142,7 @@ class Crawl:
         return rows
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Lease the sample to fetch next; None when there is none to fetch now."""
+        """Lease the next sample to fetch; return None if no sample can be fetched now."""
         if self.limit is not None and self.pages + self.leased >= self.limit:
             return None
         if not self.store.may_be_ready(busy_hosts):
@@ -156,9 +156,9 @@ class Crawl:
         return decision
 
     def redirect(self, row: int, url: str) -> bool:
-        """Follow a leased row to another URL; False if that is fetched already or its domain full.
+        """Redirect a leased row to another URL; return False if that URL must not be fetched.
 
-        From now on the row is booked on the domain of `url`.
+        It must not if it is closed or its domain is full. The row is booked on the new domain.
         """
         if self.store.is_closed(url):
             return False
@@ -178,10 +178,10 @@ class Crawl:
         *,
         text: PageText = NO_TEXT,
     ) -> Booking:
-        """End a leased row that brought a page; the links to follow become rows.
+        """Book the page of a leased row; its links become frontier samples.
 
-        The answer to a query is neither a page of T nor an experience of its domain. `actions`
-        [n, 3] holds features 4 to 6 of the links; `text` is for policies that read more than these.
+        The answer to a search query is not a page of T and not a visit to its domain. `actions`
+        [n, 3] holds features 4 to 6 of the links. `text` is for policies that read page texts.
         """
         lease = self._leased[row]
         is_query = lease.decision.is_query
@@ -205,14 +205,14 @@ class Crawl:
         anchors: Sequence[str] = (),
         actions: NDArray[np.float32] = NO_ACTIONS,
     ) -> Booking:
-        """End a leased row that brought no page: it is not a page of T.
+        """Book a leased row whose fetch failed: it is not a page of T.
 
-        It may still have links: a spider can read them out of a sitemap or an API's answer.
+        It may still have links, which a spider read from a sitemap or an API response.
         """
         lease = self._leased[row]
         experience = self._observe(row, FAILURE_REWARD)
         self.failures[failure.kind] += 1
-        if not lease.decision.is_query:  # the answer to a query is no visit either
+        if not lease.decision.is_query:  # a search query is not a visit either
             domain = self.store.domain(row)
             self.store.ledger.book_failure(domain, blameless=failure.blameless)
         self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
@@ -223,20 +223,20 @@ class Crawl:
     def restore(
         self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]
     ) -> None:
-        """Go on from the counts of an interrupted crawl."""
+        """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
         self.store.left_out = counts.pop(LEFT_OUT, 0)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 
     def restore_first(self, decisions: Sequence[Decision]) -> None:
-        """Fetch these PENDING samples, seeds or chosen once already, before anything else."""
+        """Fetch these PENDING samples, seeds or chosen before, ahead of all others."""
         self._chosen |= {decision.row: decision for decision in decisions}
         rows = np.array([decision.row for decision in decisions], dtype=np.int64)
         self._first.push(rows, np.zeros(len(rows)))
 
     def figures(self) -> dict[str, float | str]:
-        """Return what is worth watching, by the names of the stats."""
+        """Return the figures of the crawl and its policy, by stat name."""
         figures: dict[str, float | str] = {
             "pages": self.pages,
             "relevant_pages": self.relevant,

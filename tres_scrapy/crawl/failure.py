@@ -1,18 +1,17 @@
-"""Why a fetch brought no page: an experience with reward 0 that is no page of T."""
+"""Why a fetch failed: a failure is an experience with reward 0 and not a page of T."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple, Self
 
-# Kinds that say nothing against a domain that has given pages
+# Kinds that are not counted against a domain that has given pages
 BLAMELESS: Final = frozenset({"robots", "not_html"})
 
 
 class Failure(NamedTuple):
     """A failure by its `kind`, the name under which it is counted.
 
-    `reached` says whether the host answered or the crawl itself refused: a failure that is not
-    `reached` may be the network's.
+    `reached` is False if the host did not answer, which may be the fault of the network.
     """
 
     kind: str
@@ -25,7 +24,7 @@ class Failure(NamedTuple):
 
     @property
     def blameless(self) -> bool:
-        """Whether it says nothing against the domain."""
+        """Whether it is not counted against a domain that has given pages."""
         return self.kind in BLAMELESS
 
 

@@ -1,4 +1,4 @@
-"""When it is the network that is gone, and not one host after another."""
+"""Detection of a network outage, as opposed to single hosts that are down."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tres_scrapy.crawl.failure import Failure
 
 
 class Outage:
-    """Counts the hosts in a row that could not be reached.
+    """Counts different hosts in a row that could not be reached.
 
-    The network is gone when they are `limit`; 0: it never is.
+    At `limit` hosts the network is considered down; 0 disables the check.
     """
 
     def __init__(self, limit: int) -> None:
@@ -18,11 +18,11 @@ class Outage:
         self._unreachable: dict[str, str] = {}  # the last failure by host
 
     def note_answer(self) -> None:
-        """Note that a host could be reached."""
+        """Note that a host was reached, which resets the count."""
         self._unreachable.clear()
 
     def note(self, host: str, failure: Failure) -> bool:
-        """Note that a host could not be reached; return whether the network is gone just now."""
+        """Note that a host was not reached; return whether the count is now `limit`."""
         self._unreachable[host] = failure.kind
         return len(self._unreachable) == self._limit
 

@@ -1,22 +1,22 @@
-"""How fast a crawl goes, and how long it has to go."""
+"""The speed of a crawl and the time left."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Final
 
-WINDOW: Final = 60.0  # seconds; a crawl of an hour ago says little of the next minute
+WINDOW: Final = 60.0  # seconds; older marks say little about the next minute
 
 
 class Pace:
-    """Counts pages a second over the last WINDOW, from the marks that it is given."""
+    """Computes pages a second, overall and over the last WINDOW, from marks."""
 
     def __init__(self, pages: int, now: float) -> None:
-        self._first = now, pages  # pages of an interrupted crawl among them
+        self._first = now, pages  # pages of a resumed crawl included
         self._marks = deque([self._first])
 
     def note(self, pages: int, now: float) -> None:
-        """Mark the number of pages at a time, in seconds of any clock that goes forward."""
+        """Note the number of pages at a time, in seconds of a monotonic clock."""
         self._marks.append((now, pages))
         while len(self._marks) > 2 and self._marks[1][0] <= now - WINDOW:
             self._marks.popleft()
@@ -28,11 +28,11 @@ class Pace:
 
     @property
     def overall(self) -> float:
-        """Pages a second from the beginning."""
+        """Pages a second since the start."""
         return _rate(self._first, self._marks[-1])
 
     def left(self, limit: int | None) -> float | None:
-        """Return the seconds until `limit` pages as it goes now; None if nobody can say."""
+        """Return the seconds until `limit` pages at the recent pace, or None if unknown."""
         if limit is None or not self.recent:
             return None
         return max(0, limit - self._marks[-1][1]) / self.recent

@@ -1,4 +1,4 @@
-"""What a policy is: the answer to "who is next", and what it is told to learn that."""
+"""The interface of a policy: it chooses the next sample and learns from experiences."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tres_scrapy.frontier.pool import Rows
 
 
 class Choice(NamedTuple):
-    """What a sample was chosen among: samples [n] of leaves of a tree of so many `splits`.
+    """The samples [n] that a choice was made from, their leaves, and the tree's `splits` then.
 
-    Q(s, a) [n] is None if none was asked, and so are its upper confidence bounds [n].
+    Q(s, a) [n] and its upper confidence bounds [n] are None if Q was not computed.
     """
 
     splits: int
@@ -26,10 +26,10 @@ class Choice(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The sample to fetch next, its leaf (None for a seed) and Q(s, a) (None if none was asked).
+    """The next sample to fetch, its leaf (None for a seed) and Q(s, a) (None if not computed).
 
-    `is_query` says that it asks a search engine: what it brings is a list of links, no page of the
-    crawl. `choice` is None where no tree was asked.
+    `is_query` marks a request to a search engine: its answer is a list of links, not a page of the
+    crawl. `choice` is None for policies without a tree.
     """
 
     row: int
@@ -40,7 +40,7 @@ class Decision(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A fetched sample, x(s, a) [8] as it was when it was chosen, and its reward."""
+    """A fetched sample, its x(s, a) [8] when it was chosen, and its reward."""
 
     row: int
     x: NDArray[np.float32]
@@ -48,10 +48,10 @@ class Experience(NamedTuple):
 
 
 class PageText(NamedTuple):
-    """What is written on a fetched page, for the policies that read more than x(s, a)."""
+    """The text of a fetched page, for policies that read more than x(s, a)."""
 
     text: str = ""  # title and text
-    contexts: Mapping[str, str] = MappingProxyType({})  # by the URL of a link, the words around it
+    contexts: Mapping[str, str] = MappingProxyType({})  # URL of a link: the text around it
     probability: float = 0.0  # P(relevant) of the page
 
 
@@ -59,33 +59,33 @@ NO_TEXT = PageText()
 
 
 class Policy(Protocol):
-    """Chooses among PENDING samples; a chosen sample is no longer the policy's.
+    """Chooses among PENDING samples; a chosen sample is removed from the policy.
 
-    A page brings `observe`, then `expand`, then `learn`: the order of Algorithm 3.
+    For each page, `observe`, `expand` and `learn` are called in the order of Algorithm 3.
     """
 
     def observe(self, experience: Experience) -> None:
-        """Take in an experience, before its page's outlinks are known."""
+        """Receive an experience, before its page's outlinks are known."""
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Take in the frontier samples that a page's outlinks have become, perhaps none."""
+        """Receive the frontier samples of a page's outlinks; there may be no outlinks."""
 
     def readmit(self, rows: Rows) -> None:
-        """Take back samples that it dropped and that can be taken after all."""
+        """Take back dropped samples that can be fetched after all."""
 
     def learn(self) -> float | None:
-        """Take the gradient step that is due, if one is, and return its loss."""
+        """Take the gradient steps that are due; return the last loss, or None without a step."""
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the next sample, none of a busy host; None when there is none to give now."""
+        """Return the next sample, never one on a busy host; None if no sample is ready."""
 
     def figures(self) -> dict[str, float | str]:
-        """Return what the policy reports of itself, by the names of the crawl's stats."""
+        """Return the figures of the policy, by stat name."""
 
 
 @runtime_checkable
 class Valuing(Protocol):
-    """A policy that has learned what a fetch is worth."""
+    """A policy that learns Q, the value of a fetch."""
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 8] as [n]."""

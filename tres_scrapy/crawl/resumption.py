@@ -1,4 +1,4 @@
-"""What brings a policy back to where an interrupted crawl has left it."""
+"""The interface of policies that can be restored in a resumed crawl."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from tres_scrapy.frontier.tree import Rule
 
 
 class Past(NamedTuple):
-    """The experiences of a crawl in their order; arrays of one length."""
+    """The experiences of a crawl, oldest first; all arrays have length n."""
 
     x: NDArray[np.float32]  # [n, 8]
     rewards: NDArray[np.float32]
-    firsts: Rows  # the first outlink of each page
-    outlinks: NDArray[np.int64]  # and how many there are
-    sampled: Rows  # what was chosen next, -1 where nothing was yet
+    firsts: Rows  # row of the first outlink of each page
+    outlinks: NDArray[np.int64]  # number of outlinks of each page
+    sampled: Rows  # row chosen next, -1 if none yet
 
 
 @runtime_checkable
 class Resumable(Protocol):
-    """A policy that can be told its past.
+    """A policy that can be restored from its past.
 
-    `rules` only ever grows; `state` is the rest of what it has learned, small enough to be written
-    down at every step.
+    `rules` only grows. `state` holds the rest of what was learned; it is small enough to be saved
+    at every step.
     """
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """The splits of the policy's tree, if it has one, in their order."""
+        """The splits of the policy's tree, oldest first; empty without a tree."""
 
     def state(self) -> dict[str, bytes]:
-        """Return what changes from step to step."""
+        """Return the learned state apart from the rules, as named byte strings."""
 
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
-        """Take over a past and the frontier samples that are left; ValueError: it is none."""
+        """Load a past and the PENDING samples; raise ValueError if they do not fit."""
 
 
 def random_state(random: np.random.Generator) -> bytes:
-    """Return the state of a generator, to be restored by `restore_random`."""
+    """Return the state of a generator for `restore_random`."""
     return json.dumps(random.bit_generator.state).encode()
 
 
 def restore_random(random: np.random.Generator, state: bytes) -> None:
-    """Let a generator go on from the state of another."""
+    """Set a generator to a state that `random_state` returned."""
     random.bit_generator.state = json.loads(state)

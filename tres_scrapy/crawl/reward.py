@@ -1,15 +1,15 @@
-"""What a page earns: its reward r(t+1) and whether it counts in the harvest rate (P 2.1, 2.6).
+"""The reward r(t+1) of a page and whether it counts in the harvest rate HR (P 2.1, 2.6).
 
-| the fetch brings | reward | page of T | relevant in HR |
+| result of the fetch | reward | page of T | relevant in HR |
 |---|---|---|---|
 | a page with P(relevant) at the threshold or above | 1 | yes | yes |
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
-| the page of a seed | 1, whatever it is | yes | as judged |
+| the page of a seed | 1, relevant or not | yes | as judged |
 | the answer to a search query | 0 | no | no |
 | "not found" with status 200, or any other failure | 0 | no | no |
 
-The paper has neither copies nor queries nor failures; the rest is its own.
+The paper does not cover copies, queries and failures; the other rows follow the paper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FAILURE_REWARD: Final = 0.0
 
 
 class Verdict(NamedTuple):
-    """The verdict on a fetched page: on topic by the threshold, a copy, the answer to a query."""
+    """The verdict on a fetched page: on topic, a copy, or the answer to a search query."""
 
     on_topic: bool
     is_copy: bool = False
@@ -37,9 +37,9 @@ class Verdict(NamedTuple):
 
 
 class Verdicts:
-    """Gives the verdict on each page, in the order in which they are judged.
+    """Decides the verdict on each page, in the order in which pages are judged.
 
-    `threshold` is the pack's.
+    `threshold` is the least P(relevant) of a relevant page; it comes from the pack.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -49,9 +49,9 @@ class Verdicts:
     def of(
         self, probability: float, mark: bytes, *, is_missing: bool = False, is_query: bool = False
     ) -> Verdict | Failure:
-        """Return the verdict on a page with P(relevant) and a fingerprint, or that it is a failure.
+        """Return the verdict on a page from its P(relevant) and its fingerprint `mark`.
 
-        A page that says "not found", one that `is_missing`, is not compared with other pages.
+        A page that says "not found" (`is_missing`) is a failure and not compared with others.
         """
         if is_missing:
             return SOFT_404
@@ -59,11 +59,11 @@ class Verdicts:
         return Verdict(probability >= self._threshold, is_copy, is_query)
 
     def remember(self, marks: Iterable[bytes]) -> None:
-        """Take in the fingerprints of the pages that an interrupted crawl fetched."""
+        """Add the fingerprints of the pages that an interrupted crawl fetched."""
         for mark in marks:
             self._texts.add(mark)
 
 
 def reward_of(relevant: bool, *, is_seed: bool = False, is_query: bool = False) -> float:
-    """Return r(t+1) of a page: 1 if it is relevant or a seed's, whatever that is; else 0."""
+    """Return r(t+1) of a page: 1 if it is relevant or a seed, 0 otherwise and for queries."""
     return float((relevant or is_seed) and not is_query)

@@ -1,4 +1,4 @@
-"""What policies are made with."""
+"""The arguments that policies are created with."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Labels = Callable[[Sequence[str]], list[bool]]
 
 @dataclass(frozen=True)
 class Setup:
-    """What policies are made with; each takes what it knows.
+    """The arguments that policies are created with; each policy uses some of them.
 
-    `keywords` begin with the topic's name; `similarity` gives the cosine [n] of each text with the
-    keywords, 0 for a text without a known word; `search` is the URL of a search endpoint with
-    {query} in it; `labels` says truly which URLs bring a relevant page.
+    `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
+    the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
+    {query} in it. `labels` returns the true label of each URL.
     """
 
     seed: int = 0

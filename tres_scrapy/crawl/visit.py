@@ -1,4 +1,4 @@
-"""What is known of a fetched page before it is booked."""
+"""A fetched page before it is booked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Visit:
 
     @property
     def relevant(self) -> bool:
-        """Whether it is a relevant page of the crawl."""
+        """Whether the page counts as relevant."""
         return self.verdict.relevant
 
 
@@ -48,7 +48,7 @@ NO_LINKS: Final = Outlinks()
 
 
 def text_of(page: Page, probability: float) -> PageText:
-    """Return what policies that read more than x(s, a) are told of a page."""
+    """Return the text of a page for policies that read more than x(s, a)."""
     urls = (link.url for link in page.links)
     contexts = dict(zip(urls, page.contexts, strict=False))
     return PageText(f"{page.title} {page.text}", contexts, probability)

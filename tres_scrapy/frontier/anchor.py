@@ -8,7 +8,7 @@ from typing import overload
 
 
 class Anchors(Sequence[str]):
-    """Texts in one buffer: as separate strings they would take 50 bytes more each."""
+    """Texts in one buffer, which saves about 50 bytes a text over separate strings."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

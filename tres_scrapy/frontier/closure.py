@@ -1,4 +1,4 @@
-"""The closure: which of the URLs seen are fetched or being fetched (P 2.2)."""
+"""The closure: the URLs that are fetched or being fetched (P 2.2)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tres_scrapy.frontier.column import Table, within
 class Closure:
     """URLs by number, each stored once however many pages link to it.
 
-    A redirect closes every URL that it leads through. Links to these are kept until the fetch is
-    booked: after a kill the redirect may lead elsewhere.
+    A redirect closes every URL on its way. New links to these URLs are kept until the fetch is
+    booked, because the redirect may end elsewhere if the crawl is killed and resumed.
     """
 
     def __init__(self) -> None:
         self.urls: list[str] = []
         self.passed = array("q")  # numbers of the URLs that redirects of DONE rows led through
         self._numbers: dict[str, int] = {}
-        self._passing: dict[str, int] = {}  # URLs that LEASED rows were redirected to, and the row
+        self._passing: dict[str, int] = {}  # redirect URL: its LEASED row
         self._closed = Table(np.dtype([("closed", "?")]))
 
     def number_of(self, url: str) -> int:
-        """Return the number of a URL, a new one if it is new."""
+        """Return the number of a URL; a new URL gets the next number."""
         number = self._numbers.setdefault(url, len(self.urls))
         if number == len(self.urls):
             self.urls.append(url)
@@ -62,7 +62,7 @@ class Closure:
         return number
 
     def settle(self, row: int, end: int) -> None:
-        """Note that a row, which has ended at the URL of number `end`, is DONE."""
+        """Note that a row is DONE and that its redirects ended at the URL of number `end`."""
         if self._passing:
             numbers = [self._numbers[url] for url, by in self._passing.items() if by == row]
             self.passed.extend(number for number in numbers if number != end)

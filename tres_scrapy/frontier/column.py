@@ -41,6 +41,6 @@ class Table:
 
 
 def within(numbers: NDArray[np.integer], count: int) -> None:
-    """Raise ValueError unless all numbers are places in a list of `count`."""
+    """Raise ValueError unless all numbers are from 0 to `count` - 1."""
     if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < count:
         raise ValueError(f"a number is outside 0 to {count - 1}")

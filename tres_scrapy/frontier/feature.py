@@ -20,7 +20,7 @@ class Origin(Enum):
 
 
 class Unit(Enum):
-    """What the number of a feature counts."""
+    """The unit of a feature's value."""
 
     BINARY = "one of two values"
     SHARE = "share, 0 to 1"
@@ -32,11 +32,11 @@ SHARES: Final = tuple(np.linspace(0, 1, 21).tolist())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """One number of x(s, a) and the words for it.
+    """A feature of x(s, a) and its texts in reports.
 
-    `grid` holds the values to try in a plot. `rule` and `brief` are the words of a condition on it,
-    in a sentence about links and in a box: for a binary feature those of the lower and of the
-    higher value, else one phrase with {} for the interval.
+    `grid` holds the values that plots evaluate. `rule` (in a sentence) and `brief` (in a box) are
+    the texts of a condition on the feature. A binary feature has one text for each value, lower
+    value first; other features have one text with {} for the interval.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Feature:
 
     @property
     def live(self) -> bool:
-        """Whether it is read from the domain ledger at each use; the others never change."""
+        """Whether the value changes during the crawl: it is read from the domain ledger."""
         return self.origin is Origin.LEDGER
 
 
@@ -163,10 +163,10 @@ BUCKETED: Final = tuple(column for column, feature in enumerate(TABLE) if featur
 
 
 class Path(NamedTuple):
-    """The pages from the seed to page v: the part of state s that an outlink of v sees.
+    """The path from the seed to page v: state s of v's outlinks.
 
-    `reward` is that of v; `distance` counts pages back to the closest relevant one, v itself
-    being at distance 1.
+    `reward` is the reward of v. `distance` counts pages back to the closest relevant page; v
+    itself has distance 1.
     """
 
     reward: float
@@ -175,7 +175,7 @@ class Path(NamedTuple):
     distance: int
 
     def extended(self, reward: float) -> Path:
-        """Return the path one page longer, its new last page having earned `reward`."""
+        """Return the path with one more page, whose reward is `reward`."""
         relevant = reward > 0
         distance = 1 if relevant else self.distance + 1
         return Path(reward, self.length + 1, self.relevant + relevant, distance)

@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-_NEWEST: Final = 4096, 1 / 16  # at most so many, or this share of the others, wait outside
+_NEWEST: Final = 4096, 1 / 16  # limit of the newest: a number, or a share of the sorted
 
 
 class IntegerSet:
-    """Integers of 64 bits in a quarter of the memory of a Python set, or less.
+    """A set of 64-bit integers that takes at most a quarter of the memory of a Python set.
 
-    All but the newest are in a sorted array. When the newest exceed a fixed share of it they are
-    sorted in, so that each doubling of the set moves an integer a fixed number of times.
+    All but the newest integers are in a sorted array. When the newest exceed a fixed share of the
+    array, they are merged into it: merging takes constant amortised time per integer.
     """
 
     def __init__(self) -> None:

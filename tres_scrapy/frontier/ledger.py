@@ -24,15 +24,14 @@ LIMITS: Final = FrontierLimits()
 class DomainLedger:
     """Counts fetches, relevant pages, failures in a row, leases and samples by registrable domain.
 
-    The paper's feature 7 is the plain ratio. After one relevant page it is 1, which draws the
-    crawler from proven domains to unproven ones. `prior` adds visits of ratio 0.5 to each domain,
-    so that few visits count for little; 0 gives the paper's.
+    In the paper, feature 7 is relevant pages / visits. After one relevant page it is 1, which draws
+    the crawler from proven domains to unproven ones. `prior` adds that many visits of ratio 0.5 to
+    each domain, so that few visits change the ratio little; 0 gives the paper's feature.
 
-    For a domain that was never visited the paper's feature 7 is 0.5, whatever links there. With
-    `inlinks` it is the share of relevant pages among the first ones that each other domain
-    has linked to it from, and one irrelevant page more: the more relevant sites lead there, the
-    higher. Only one page of a domain counts, because sites repeat their links on all their pages.
-    A seed, and what a search engine answers, count as relevant, as they do in features 1 to 3.
+    For a domain never visited, the paper's feature 7 is 0.5. With `inlinks` it is r / (n + 1): n
+    other domains link to it, r of them from a relevant page. Only the first linking page of each
+    domain counts, because sites repeat their links on all their pages. A seed and the answer to a
+    search query count as relevant, as they do in features 1 to 3.
     """
 
     def __init__(
@@ -48,18 +47,18 @@ class DomainLedger:
         self.inlinks = inlinks
         self.limits = limits
         self.progress = 0.0
-        self.relevant_domains = 0  # with a relevant page, the papers' second metric
+        self.relevant_domains = 0  # domains with a relevant page: the second metric of both papers
         self.domains_given_up = 0  # after too many failures in a row
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
-        self._links = IntegerSet()  # from which domain to which: (from << 32) + to
+        self._links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def id_of(self, domain: str) -> int:
-        """Return the number of a registrable domain, a new one if it is new."""
+        """Return the number of a registrable domain; a new domain gets the next number."""
         number = self._ids.setdefault(domain, len(self.names))
         if number == len(self.names):
             self.names.append(domain)
@@ -67,22 +66,22 @@ class DomainLedger:
         return number
 
     def pages_of(self, domain: str) -> int:
-        """Return the pages fetched of a registrable domain so far."""
+        """Return the number of pages fetched from a registrable domain."""
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
 
     def lease(self, domain: int, change: int = 1) -> None:
-        """Count a fetch that is under way (`change` 1) or over (-1)."""
+        """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
 
     def wait(self, domains: NDArray[np.int32], change: int = 1) -> None:
-        """Count samples [n] that become PENDING (`change` 1) or no longer are (-1)."""
+        """Count samples [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._records["pending"], domains, change)
 
     def add_inlinks(self, source: int, targets: NDArray[np.int32], *, relevant: bool) -> None:
         """Note that a page of domain `source` links to domains [n], which may repeat.
 
-        The first page of a domain that links to another counts; links within a domain do not.
+        Only the first page of a domain that links to another counts; links within a domain do not.
         """
         if not self.inlinks:
             return
@@ -92,19 +91,19 @@ class DomainLedger:
         self._records["relevant_inlinks"][new] += relevant
 
     def book_page(self, domain: int, reward: float) -> None:
-        """Count a fetched page; it moves features 7 and 8 and the cap."""
+        """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
         self._records["visits"][domain] += 1
         self._records["pages"][domain] += 1
         if reward > 0:
             self.relevant_domains += not self._records["relevant"][domain]
             self._records["relevant"][domain] += 1
-        if self._records["failures"][domain] < self.limits.failures:  # else it is given up
+        if self._records["failures"][domain] < self.limits.failures:  # else the domain is given up
             self._records["failures"][domain] = 0
 
     def book_failure(self, domain: int, *, blameless: bool = False) -> None:
-        """Count a visit without a page; it moves features 7 and 8, not the cap.
+        """Count a failed fetch; this changes features 7 and 8, but does not count towards the cap.
 
-        A `blameless` one does not count against a domain that has given pages.
+        A `blameless` failure is not counted against a domain that has given pages.
         """
         self._records["visits"][domain] += 1
         if not (blameless and self._records["pages"][domain]):
@@ -119,9 +118,9 @@ class DomainLedger:
         relevant: NDArray[np.bool_],
         blameless: NDArray[np.bool_],
     ) -> None:
-        """Count past visits [n] in their order: of which domain, which brought a page, relevant.
+        """Count past visits [n], oldest first, to `domains`.
 
-        `blameless` marks those of the others that were.
+        `pages` marks visits that gave a page, `relevant` and `blameless` the kind of the result.
         """
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
@@ -150,22 +149,22 @@ class DomainLedger:
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
-        """Return feature 7 of domains never visited: 0.5 without a link from another domain."""
+        """Return feature 7 of domains never visited, 0.5 if no other domain links there."""
         inlinks = self._records["inlinks"].take(domains)
         ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
         return np.where(inlinks > 0, ratio, 0.5)
 
     def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains have had no fetch, and have none under way."""
+        """Return which domains have no fetch, finished or running."""
         fetches = self._records["visits"].take(domains) + self._records["leased"].take(domains)
         return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains have given MAX pages or are given up: nothing more is fetched."""
+        """Return which domains have given MAX pages or are given up."""
         return self._reaches_cap(self._records["pages"].take(domains)) | self.given_up(domains)
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains are given up or would pass MAX if one more fetch began now."""
+        """Return which domains are given up or would exceed MAX with one more fetch."""
         fetches = self._records["pages"].take(domains) + self._records["leased"].take(domains)
         return self._reaches_cap(fetches) | self.given_up(domains)
 
@@ -174,7 +173,7 @@ class DomainLedger:
         return self.limits.pending_per_domain - self._records["pending"].take(domains)
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains have failed too often in a row: nothing more is fetched."""
+        """Return which domains are given up after too many failures in a row."""
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
 
     def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:

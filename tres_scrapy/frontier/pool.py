@@ -1,4 +1,4 @@
-"""The frontier samples of all leaves in one array."""
+"""The frontier samples of all leaves, stored in one array."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
 class LeafPool:
     """Gives each leaf a segment of one array, so that one row of each can be drawn at once.
 
-    A full segment moves to the end of the array and gets half as much room again; its old place is
-    reclaimed when the array itself is full.
+    A full segment moves to the end of the array and grows by half. Its old space is reclaimed when
+    the array is full.
     """
 
     def __init__(self, capacity: int = 1024) -> None:
@@ -45,19 +45,19 @@ class LeafPool:
         self._segments["size"][leaf] = size + len(rows)
 
     def remove(self, leaf: int, position: int) -> None:
-        """Take one row out of a leaf, its last row filling the gap."""
+        """Remove one row from a leaf; the last row of the leaf fills the gap."""
         start, size, _ = self._segment(leaf)
         self._rows[start + position] = self._rows[start + size - 1]
         self._segments["size"][leaf] = size - 1
 
     def discard(self, leaf: int, row: int, position: int) -> None:
-        """Take a row out of a leaf where it was drawn at `position`.
+        """Remove a row that was drawn at `position` from a leaf.
 
-        ValueError: the row is not in the leaf.
+        Raise ValueError if the row is not in the leaf.
         """
         start, size, _ = self._segment(leaf)
         rows = self._rows[start : start + size]
-        if position >= size or rows[position] != row:  # it has filled a gap since
+        if position >= size or rows[position] != row:  # the row has moved to fill a gap
             positions = np.flatnonzero(rows == row)
             if not len(positions):
                 raise ValueError(f"row {row} is not in leaf {leaf}")
@@ -72,7 +72,7 @@ class LeafPool:
         self._segments["size"][leaf] = len(rows)
 
     def sizes(self) -> NDArray[np.int64]:
-        """Return how many rows each leaf holds."""
+        """Return the number of rows of each leaf."""
         return self._segments["size"].copy()
 
     def occupied(self) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class LeafPool:
     def draw(
         self, leaves: NDArray[np.int64], random: np.random.Generator
     ) -> tuple[NDArray[np.int64], Rows]:
-        """Draw one row of each of the (occupied) `leaves` uniformly: positions, rows."""
+        """Draw a row of each non-empty leaf uniformly; return positions and rows."""
         positions = (random.random(len(leaves)) * self._segments["size"][leaves]).astype(np.int64)
         return positions, self._rows[self._segments["start"][leaves] + positions].astype(np.int64)
 
@@ -105,8 +105,7 @@ class LeafPool:
     def _repack(self, needed: int) -> None:
         """Copy every segment to a new array, with slack for each and room for `needed` rows.
 
-        Without slack, all segments that grow with every page would have to move at once and fill
-        the array again.
+        Without slack, every growing segment would move at its next row and fill the array again.
         """
         starts, sizes = self._segments["start"], self._segments["size"]
         capacities = sizes * 3 // 2

@@ -1,4 +1,4 @@
-"""A frontier in the order of a value that each sample has."""
+"""A frontier ordered by a value of each sample."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import ArrayLike
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 
-_Entry = tuple[float, int, int]  # minus the value, the order of arrival, the row
+_Entry = tuple[float, int, int]  # -value, order of arrival, row
 
 
 class FrontierQueue:
-    """PENDING samples, the highest value first; of equal ones the first that came.
+    """PENDING samples, highest value first; among equal values, the oldest first.
 
-    Samples that can no longer be taken are dropped when they come up. Those of a busy host are set
-    aside; when the host is free, each choice brings back the best of them. Otherwise a queue whose
-    best samples are all on one host would be searched at every choice.
+    Samples that can no longer be fetched are dropped when they reach the top. Samples on a busy
+    host are set aside; once the host is free, each choice brings back the best of them. Without
+    this, a queue whose best samples share one host would be searched at every choice.
     """
 
     def __init__(self, store: SampleStore) -> None:
         self._store = store
         self._heap: list[_Entry] = []
-        self._aside: dict[int, list[_Entry]] = {}  # a heap by host
+        self._aside: dict[int, list[_Entry]] = {}  # host: a heap
         self._arrival = count()
 
     def push(self, rows: Rows, values: ArrayLike) -> None:
@@ -41,13 +41,13 @@ class FrontierQueue:
                 heapq.heappush(self._heap, entry)
 
     def pop(self, busy_hosts: Sequence[int] = ()) -> tuple[int, float] | None:
-        """Remove and return the best sample that can be requested now and its value."""
+        """Remove and return the best sample that is ready, and its value; None without one."""
         self._bring_back(busy_hosts)
         while self._heap:
             entry = heapq.heappop(self._heap)
             row = entry[2]
             if self._store.state(row) != State.PENDING:
-                continue  # it was chosen in another way
+                continue  # already chosen in another way
             standing = self._store.standing(np.array([row]), busy_hosts)[0]
             if standing == Standing.READY:
                 return row, -entry[0]
@@ -58,7 +58,7 @@ class FrontierQueue:
         return None
 
     def empty(self) -> Rows:
-        """Remove and return all samples, to be pushed again with other values."""
+        """Remove and return all samples, best first, so that they can get new values."""
         entries = sorted([*self._heap, *chain.from_iterable(self._aside.values())])
         self._heap.clear()
         self._aside.clear()

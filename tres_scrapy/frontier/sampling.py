@@ -13,13 +13,13 @@ from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 
 _NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_ROUNDS = 8  # draws from a leaf that find only busy hosts, before it is searched or skipped
+_ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
 
 
 class Representatives(NamedTuple):
     """Frontier samples that stand for their leaves; arrays of one length.
 
-    `positions` are the places within the leaves at which the samples were drawn.
+    `positions` are the positions of the samples within their leaves.
     """
 
     leaves: NDArray[np.int64]
@@ -27,7 +27,7 @@ class Representatives(NamedTuple):
     positions: NDArray[np.int64]
 
     def take(self, number: int, pool: LeafPool) -> tuple[int, int]:
-        """Take one of the samples out of its leaf; return the leaf and the row."""
+        """Remove sample `number` from its leaf; return the leaf and the row."""
         leaf, row, position = (int(column[number]) for column in self)
         pool.discard(leaf, row, position)
         return leaf, row
@@ -42,13 +42,13 @@ def representatives(
     each: int = 1,
     most: float = math.inf,
 ) -> Representatives:
-    """Draw samples of every leaf, uniformly among those that can be requested now.
+    """Draw samples of every leaf, uniformly among those that are ready.
 
-    `counts` says how many; with 1 `each` it is the paper's one of every leaf.
+    `counts` computes how many; with `each` = 1 it is one of every leaf, as in the paper.
 
-    Drawn samples that can no longer be taken are dropped. A leaf whose drawn samples are all on
-    busy hosts is skipped for this choice. If all leaves are, every sample is checked, so that none
-    that is ready is missed.
+    Drawn samples that can no longer be fetched are dropped. A leaf whose drawn samples are all on
+    busy hosts is skipped for this choice. If that skips all leaves, every sample is checked, so
+    that no ready sample is missed.
     """
     found: list[Representatives] = []
     occupied = pool.occupied()
@@ -64,11 +64,11 @@ def representatives(
 
 
 def counts(sizes: NDArray[np.int64], each: int, most: float) -> NDArray[np.int64]:
-    """Return how many samples are drawn of leaves of these sizes [n].
+    """Return how many samples to draw from leaves of these sizes, [n].
 
-    With 1 `each` it is one of every leaf. With more it is `each`, or the square root of the size
-    where that is more, because most samples wait in a few leaves about which little is known. If
-    the sum would exceed `most`, all but the first of every leaf are cut by one factor.
+    With `each` = 1 it is one of every leaf. Otherwise it is `each` or the square root of the size,
+    whichever is larger, because most samples are in a few leaves with little experience. If the
+    sum exceeds `most`, the number beyond one a leaf is scaled down by the same factor everywhere.
     """
     if each == 1:
         return np.ones(len(sizes), dtype=np.int64)
@@ -85,9 +85,9 @@ def _draw(
     leaves: NDArray[np.int64],
     busy_hosts: Sequence[int],
 ) -> tuple[Representatives, NDArray[np.int64]]:
-    """Draw once for each of `leaves`, which may repeat, again where the draw was dead.
+    """Draw once for each of `leaves`, which may repeat; draw again if the sample was dead.
 
-    Return the samples drawn, and the leaves of those that were busy.
+    Return the ready samples, and the leaves whose draws were busy.
     """
     ready, busy = [], [_NONE]
     while len(leaves):
@@ -105,7 +105,7 @@ def _draw(
 
 
 def _remove(pool: LeafPool, leaves: NDArray[np.int64], positions: NDArray[np.int64]) -> None:
-    """Take rows out of leaves, the last of a leaf first: its last row fills the gap."""
+    """Remove rows from leaves, highest position first: the last row fills the gap."""
     for i in np.argsort(-positions).tolist():
         pool.remove(int(leaves[i]), int(positions[i]))
 
@@ -117,7 +117,7 @@ def _search(
     leaves: NDArray[np.int64],
     busy_hosts: Sequence[int],
 ) -> Representatives:
-    """Check every sample of `leaves`, drop the dead, draw among the ready ones of each leaf."""
+    """Check every sample of `leaves`, drop dead ones, draw one ready sample of each leaf."""
     found = []
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)

@@ -11,7 +11,7 @@ _NOISE = 1e-12  # a smaller reduction is rounding, not variance
 
 
 class Split(NamedTuple):
-    """The partition x[feature] < threshold | x[feature] >= threshold and its reduction VR."""
+    """The partition x[feature] < threshold | x[feature] >= threshold; its variance reduction VR."""
 
     feature: int
     threshold: float
@@ -21,11 +21,11 @@ class Split(NamedTuple):
 def best_split(
     x: NDArray[np.float32], rewards: NDArray[np.float32], min_share: float = 0.0
 ) -> Split | None:
-    """Return the partition of experience samples with the highest positive VR, or None.
+    """Return the split of experience samples with the highest positive VR, or None.
 
-    `x` [n, features], `rewards` [n]. A threshold lies midway between two neighbouring values;
-    of equal reductions the first feature's lowest threshold wins. Each side keeps at least the
-    share `min_share` of the samples.
+    `x` [n, features], `rewards` [n]. Thresholds lie midway between neighbouring values. Among equal
+    reductions, the lowest threshold of the first feature wins. Each side keeps at least the share
+    `min_share` of the samples.
     """
     count = len(rewards)
     if np.var(rewards, dtype=np.float64) <= _NOISE:
@@ -51,6 +51,6 @@ def best_split(
 
 
 def _between(low: np.float32, high: np.float32) -> float:
-    """Return a float32 c with low < c <= high, the middle where float32 has one."""
+    """Return a float32 c with low < c <= high, the middle if float32 can represent it."""
     middle = np.float32((float(low) + float(high)) / 2)
     return float(middle if low < middle else high)

@@ -1,4 +1,4 @@
-"""The sample store: one row for each pair (path, outlink) of the frontier F_t (P 2.2)."""
+"""The sample store: one row for each (path, outlink) pair of the frontier F_t (P 2.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 
 Rows = NDArray[np.int64]
 NO_PARENT = -1
-TRAIL = 100  # a chain of n pages, which may be a trap, would be reported by n * n URLs
+TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
 
 _SAMPLE = np.dtype(
     [
@@ -36,7 +36,7 @@ SAVED = np.dtype(
 
 
 class State(IntEnum):
-    """The life of a sample; only a PENDING one is in the tree."""
+    """The state of a sample; only PENDING samples are in the tree."""
 
     PENDING = 0
     LEASED = 1
@@ -46,7 +46,7 @@ class State(IntEnum):
 class Standing(IntEnum):
     """Whether a PENDING sample can be fetched now."""
 
-    DEAD = 0  # its URL is closed or its domain exhausted: under this MAX it is never fetched
+    DEAD = 0  # its URL is closed or its domain exhausted: never fetched under this MAX
     BUSY = 1  # its host or its domain cannot take one more request now
     READY = 2
 
@@ -54,8 +54,8 @@ class Standing(IntEnum):
 class SampleStore:
     """Frontier samples as rows of columns, with the closure, the hosts and the paths behind them.
 
-    A URL that several pages link to closes all its rows together. No row is moved or reused.
-    `on_drop`, if set, is called with dropped rows that never come back, under whatever MAX.
+    Fetching a URL closes all its rows. Rows are never moved or reused. `on_drop`, if set, is called
+    with dropped rows that never come back, even if MAX changes.
     """
 
     def __init__(self, ledger: DomainLedger) -> None:
@@ -89,10 +89,10 @@ class SampleStore:
         anchors: Sequence[str],
         actions: NDArray[np.float32],
     ) -> Rows:
-        """Append the outlinks of row `parent` that can still be fetched; return their rows.
+        """Add the outlinks of row `parent` that can still be fetched; return their rows.
 
-        `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` they are seeds, x(s_-1, a). Of
-        links that do not fit into the frontier, the first are kept.
+        `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` the links are seeds, x(s_-1, a). If
+        not all links fit into the frontier, the first are kept.
         """
         names = [host_of(url) for url in urls]
         kept = self._admitted(urls, names)
@@ -110,18 +110,18 @@ class SampleStore:
         return np.arange(where.start, where.stop)
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return x(s, a) of `rows` as [n, 8], features 7 and 8 as they are now."""
+        """Return x(s, a) of `rows` as [n, 8], with the current features 7 and 8."""
         x = np.empty((len(rows), len(feature.FEATURES)), dtype=np.float32)
         x[:, : feature.STATIC] = self._samples["static"].take(rows, axis=0)
         x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"].take(rows))
         return x
 
     def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of `rows` are on domains without a fetch, past or under way."""
+        """Return which of `rows` are on domains without a fetch, finished or running."""
         return self.ledger.never_visited(self._samples["domain"].take(rows))
 
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
-        """Return the `Standing` of each of `rows`, no request being possible to `busy_hosts`."""
+        """Return the `Standing` of `rows`, given that `busy_hosts` take no request now."""
         domains = self._samples["domain"].take(rows)
         busy = self._hosts.busy(self._samples["host"].take(rows), busy_hosts)
         waits = busy | self.ledger.full(domains)
@@ -132,7 +132,7 @@ class SampleStore:
         return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
-        """Return whether a host outside `busy_hosts` has PENDING samples, dead ones included."""
+        """Return whether any host that is not busy has PENDING samples, dead or not."""
         return self.pending > self._hosts.pending(busy_hosts)
 
     def lease(self, row: int) -> None:
@@ -142,7 +142,7 @@ class SampleStore:
         self.ledger.lease(int(self._samples["domain"][row]))
 
     def finish(self, row: int, path: Path | None = None) -> None:
-        """Mark a LEASED `row` DONE; `path` is the path to its page, for its outlinks."""
+        """Mark a LEASED `row` DONE; `path` ends at its page and is kept for its outlinks."""
         self._samples["state"][row] = State.DONE
         self.ledger.lease(int(self._samples["domain"][row]), -1)
         self.closure.settle(row, self.url_id(row))
@@ -150,7 +150,7 @@ class SampleStore:
             self._paths[row] = path
 
     def redirect(self, row: int, url: str) -> None:
-        """Let a LEASED `row` stand for `url`, which joins the closure, and for its domain."""
+        """Change the URL of a LEASED `row`, its host and its domain; close the new URL."""
         self.ledger.lease(self.domain(row), -1)
         self._samples["url"][row] = self.closure.redirect(row, url)
         self._samples["host"][row] = self._hosts.number_of(host_of(url))
@@ -158,7 +158,7 @@ class SampleStore:
         self.ledger.lease(self.domain(row))
 
     def drop(self, rows: Rows) -> None:
-        """Mark PENDING samples that can no longer be taken DONE."""
+        """Mark PENDING samples that can no longer be fetched as DONE."""
         self._leave(rows, State.DONE)
         if self.on_drop is not None:
             closed = self.closure.closed(self._samples["url"].take(rows))
@@ -166,10 +166,9 @@ class SampleStore:
             self.on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
-        """Make samples PENDING that were dropped with their domains; return them.
+        """Make samples PENDING again that were dropped with their domains; return them.
 
-        `domains` marks these of all domains. Of samples that need a request of their `own`, those
-        that have one come back.
+        `domains` marks the domains to readmit. If `own` is given, only rows in it come back.
         """
         samples = self._samples
         dropped = (samples["state"] == State.DONE) & domains[samples["domain"]]
@@ -181,7 +180,7 @@ class SampleStore:
         return rows
 
     def knows(self, url: str) -> bool:
-        """Return whether `url` has been among the samples."""
+        """Return whether `url` is or was the URL of a sample."""
         return self.closure.knows(url)
 
     def is_closed(self, url: str) -> bool:
@@ -213,7 +212,7 @@ class SampleStore:
         return State(self._samples["state"][row])
 
     def parent(self, row: int) -> int:
-        """Return the row of the page that a row was found on, NO_PARENT for a seed."""
+        """Return the row of the page that links to a row, NO_PARENT for a seed."""
         return int(self._samples["parent"][row])
 
     def is_seed(self, row: int) -> bool:
@@ -221,7 +220,7 @@ class SampleStore:
         return bool(self._samples["parent"][row] == NO_PARENT)
 
     def path_after(self, row: int, reward: float) -> Path:
-        """Return the path that ends at the page of `row`, which has earned `reward`."""
+        """Return the path that ends at the page of `row`, whose reward is `reward`."""
         parent = int(self._samples["parent"][row])
         return feature.SEED_PATH if parent == NO_PARENT else self._paths[parent].extended(reward)
 
@@ -231,7 +230,7 @@ class SampleStore:
         return 0 if parent == NO_PARENT else self._paths[parent].length
 
     def trail(self, row: int) -> list[str]:
-        """Return the URLs from the seed to `row`, both included, or the last TRAIL of them."""
+        """Return the URLs from the seed to `row`, both included, at most the last TRAIL."""
         urls: list[str] = []
         while row != NO_PARENT and len(urls) < TRAIL:
             urls.append(self.url(row))
@@ -256,9 +255,9 @@ class SampleStore:
         anchors: Sequence[str],
         records: NDArray[np.void],
     ) -> None:
-        """Fill an empty store, all rows PENDING; ValueError: these do not fit together."""
+        """Fill an empty store, all rows PENDING; raise ValueError if the parts do not fit."""
         if len(anchors) != len(records):
-            raise ValueError(f"{len(anchors)} anchors of {len(records)} samples")
+            raise ValueError(f"{len(anchors)} anchors, must be {len(records)}: one a sample")
         for host in hosts:
             self._hosts.number_of(host)
         self.closure.restore(urls)
@@ -275,7 +274,7 @@ class SampleStore:
         self._wait(records["host"])
 
     def restore_done(self, rows: Rows, urls: NDArray[np.int64], hosts: NDArray[np.int64]) -> None:
-        """Mark rows of a restored store DONE, each with the URL and the host it has ended at."""
+        """Mark rows of a restored store DONE, each with its final URL and host."""
         within(rows, len(self))
         within(urls, len(self.urls))
         within(hosts, len(self.hosts))
@@ -287,14 +286,14 @@ class SampleStore:
         self._samples["domain"][rows] = self._hosts.domains(hosts)
 
     def restore_path(self, row: int, path: Path) -> None:
-        """Note the path to the page of a row that is DONE, for its outlinks."""
+        """Set the path to the page of a DONE row."""
         self._paths[row] = path
 
     def restore_links(self, domains: NDArray[np.int32]) -> None:
-        """Note which domains link to which, once paths and ends of rows are restored.
+        """Count links between domains, after paths and DONE rows are restored.
 
-        `domains` are those of all rows when they came in. ValueError: the row that a sample was
-        found on has brought no page.
+        `domains` are the domains of all rows before any redirect. Raise ValueError if the parent
+        of a sample has no page.
         """
         parents = self._samples["parent"]
         if not self._paths.keys() >= set(np.unique(parents).tolist()) - {NO_PARENT}:
@@ -306,18 +305,18 @@ class SampleStore:
             self._link(int(parents[first]), targets)
 
     def pending_rows(self) -> Rows:
-        """Return the PENDING rows in the order in which they came."""
+        """Return the PENDING rows, oldest first."""
         return np.flatnonzero(self._samples["state"] == State.PENDING)
 
     def seeds(self) -> Rows:
-        """Return the PENDING rows that were found on no page."""
+        """Return the PENDING seeds."""
         waits = self._samples["state"] == State.PENDING
         return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
 
     def _admitted(self, urls: Sequence[str], hosts: Sequence[str]) -> list[int]:
-        """Return the places of links that can still be fetched and fit into the frontier.
+        """Return the positions of links that can still be fetched and fit into the frontier.
 
-        Neither the URL nor the host of a link that is left out is stored.
+        Of the other links, neither URL nor host is stored.
         """
         open_ = [i for i, url in enumerate(urls) if self.closure.is_open(url)]
         room = max(0, self.ledger.limits.pending - self.pending)
@@ -341,13 +340,13 @@ class SampleStore:
         self._wait(self._samples["host"].take(rows), -1)
 
     def _wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
-        """Count samples of `hosts` [n] that become PENDING or no longer are."""
+        """Count samples of `hosts` [n] that become PENDING (`change` 1) or stop being so (-1)."""
         self.pending += change * len(hosts)
         self._hosts.wait(hosts, change)
 
 
 def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return how many of the numbers [n] before each one are equal to it."""
+    """Return for each of the numbers [n] how many equal numbers come before it."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     before = np.empty(len(numbers), dtype=np.int64)

@@ -30,7 +30,7 @@ _EXPERIENCE = np.dtype([("x", "f4", (len(FEATURES),)), ("reward", "f4")])
 
 
 class Rule(NamedTuple):
-    """The split of a leaf, by the number that the leaf had."""
+    """The split of the leaf with number `leaf`."""
 
     leaf: int
     split: Split
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 
 @dataclass(slots=True)
 class Leaf:
-    """A region of the state-action space: where it hangs and the experience it has seen."""
+    """A leaf: its node, its depth and the numbers of its experience samples."""
 
     node: int
     depth: int
@@ -48,9 +48,9 @@ class Leaf:
 class TreeFrontier:
     """A binary tree whose leaves hold experience samples (x, r) and frontier samples (rows).
 
-    Leaves are numbered from 0; a split leaf keeps its number as the left child (x < c) and the
-    right child gets the next one. `features` returns the present x [n, 8] of rows: frontier
-    samples are sorted by it when they come in and again when their leaf splits.
+    Leaves are numbered from 0. When a leaf splits, the left child (x < c) keeps its number and the
+    right child gets the next one. `features` returns the current x [n, 8] of rows: it decides the
+    leaf of a frontier sample on insertion and when that leaf splits.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class TreeFrontier:
         return self._nodes["leaf"][node].astype(np.int64)
 
     def add_experience(self, x: NDArray[np.float32], reward: float) -> Split | None:
-        """Add e_new = (x [8], r) and check its leaf, and no other, for a split (Algorithm 3)."""
+        """Add e_new = (x [8], r) and split its leaf if a split helps (Algorithm 3)."""
         number = self._experiences.extend(1).start
         self._experiences["x"][number] = self._view(x[None])[0]
         self._experiences["reward"][number] = reward
@@ -105,15 +105,15 @@ class TreeFrontier:
     def restore(
         self, rules: Sequence[Rule], x: NDArray[np.float32], rewards: NDArray[np.float32]
     ) -> None:
-        """Grow an empty tree by the rules of another and add its experience samples.
+        """Grow an empty tree by saved rules and add experience samples.
 
-        `x` [n, 8] and `rewards` [n] are in the order in which they came; ValueError: the rules
-        do not form a tree.
+        `x` [n, 8] and `rewards` [n] are in order, oldest first. Raise ValueError if the rules do
+        not form a tree.
         """
         nothing = np.zeros(0, dtype=np.bool_)
         for rule in rules:
             if not (0 <= rule.leaf < len(self) and 0 <= rule.split.feature < len(FEATURES)):
-                raise ValueError(f"not a split of this tree: {rule}")
+                raise ValueError(f"{rule} is not a split of this tree")
             self._grow(rule.leaf, rule.split, nothing)
         where = self._experiences.extend(len(x))
         self._experiences["x"][where] = self._view(x)
@@ -160,7 +160,7 @@ class TreeFrontier:
         self._part(leaf, right, split)
 
     def _part(self, leaf: int, right: int, split: Split) -> None:
-        """Divide the frontier samples of a split leaf by the rule of its experience samples."""
+        """Move the frontier samples of a split leaf with x >= c to the right child."""
         rows = self.pool.rows(leaf)
         x = self._view(self._features(rows))
         above = x[:, split.feature] >= split.threshold

@@ -1,1 +1,1 @@
-"""Who is next: TRES and the crawlers it is compared with, behind one interface."""
+"""The policies that choose the next link: TRES and the crawlers it is compared with."""

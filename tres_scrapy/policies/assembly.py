@@ -1,4 +1,4 @@
-"""A crawl put together from its settings: pack, frontier and policy."""
+"""Creation of a crawl from its settings: pack, frontier and policy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tres_scrapy.webs.server import open_web
 
 
 def require_pack(config: Config) -> Path:
-    """Return the directory of the pack that judges pages: the topic's, or the policy's own.
+    """Return the directory of the pack that judges pages; some policies need another classifier.
 
-    ConfigError: there is no topic, no such policy, or no pack for them.
+    Raise ConfigError if there is no topic, no such policy, or no pack for them.
     """
     classifier = kind_of(config.policy).classifier
     found, topic = packs(config.models), config.topic
@@ -37,21 +37,21 @@ def require_pack(config: Config) -> Path:
     name = f"{topic}-{classifier}" if classifier else topic
     if name not in found:
         raise ConfigError(
-            f"policy {config.policy!r} judges pages by the pack {name!r}, which is not in "
+            f"policy {config.policy!r} needs the pack {name!r}, which is not in "
             f"{place}: train it with `scrapy tres-train {name} --classifier {classifier}`"
         )
     return found[name]
 
 
 def load_pack(config: Config) -> Pack:
-    """Load the pack that judges pages; raise ConfigError or PackError if there is none."""
+    """Load the pack that judges pages; raise ConfigError or PackError if that fails."""
     return Pack.load(require_pack(config))
 
 
 def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Crawl:
-    """Return a new crawl; ConfigError says what the policy lacks.
+    """Return a new crawl; raise ConfigError if the policy lacks an input.
 
-    `labels` are those of the offline web, where it is open already.
+    `labels` returns the true labels of the offline web, if that is open already.
     """
     try:
         setup = Setup(
@@ -92,5 +92,5 @@ def _labels(config: Config, labels: Labels | None) -> Labels | None:
         return labels
     web = config.web
     if web.kind is None:
-        raise ValueError("it reads the labels of an offline web: add -a web=synthetic")
+        raise ValueError("it needs the labels of an offline web: add -a web=synthetic")
     return open_web(web.kind, str(config.topic), web.seed, web.data, web.labels).labels

@@ -1,4 +1,4 @@
-"""The policies by name; where each comes from stands in its module."""
+"""The policies by name; the module of each names its source."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tres_scrapy.policies.tres import NoNeighbourhoodPolicy, TresPolicy
 
 @dataclass(frozen=True)
 class Kind:
-    """A crawler: its policy and what the rest of the crawl has to do for it.
+    """A crawler: how to make its policy and what the policy needs.
 
-    `classifier` is the kind of pack that judges its pages, "" for the topic's own; with
-    `reads_text` it is told the words of pages and around links; one that is not `rewarded` makes
-    the same choices whatever the rewards and the features are; `needs` is what it must be told
-    beyond those: "similarity" or "labels" (see Setup).
+    `classifier` is the kind of pack that judges its pages, "" for the topic's default pack. With
+    `reads_text` the policy receives the text of pages and the words around links. If not
+    `rewarded`, its choices do not depend on rewards and features. `needs` names another input:
+    "similarity" or "labels" (see Setup).
     """
 
     make: Callable[[SampleStore, Setup], Policy]

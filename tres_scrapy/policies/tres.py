@@ -1,4 +1,4 @@
-"""TRES: Tree-Frontier sampling valued by a Double DQN (P 2.4, 2.6, Appendix B)."""
+"""TRES: Tree-Frontier sampling evaluated by a Double DQN (P 2.4, 2.6, Appendix B)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-MOST_DRAWN = 4_000  # samples at a choice, unless there are more leaves
+MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
 class TresPolicy:
     """Evaluates Q for representatives of each leaf and fetches the best (Algorithms 2, 3).
 
-    In the exploration phase the leaf is drawn uniformly.
+    In the exploration phase it fetches a random representative.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
@@ -40,29 +40,29 @@ class TresPolicy:
 
     @property
     def evaluations(self) -> int:
-        """The number of times that Q was asked for a representative."""
+        """The number of representatives whose Q was computed."""
         return self._learner.evaluations
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return the x(s, a) [n, 8] that tree and agent see."""
+        """Return x(s, a) [n, 8] as tree and agent use it."""
         return self._store.features(rows)
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what has been learned of the worth of any x [n, 8], as [n]."""
+        """Return Q of any x [n, 8] as [n]."""
         return self._learner.value(x)
 
     def observe(self, experience: Experience) -> None:
-        """Let the experience into the tree, where its leaf perhaps splits."""
+        """Add the experience to the tree, whose leaf may split."""
         self._learner.steps += 1
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Put the experience into the replay and the outlinks into the tree."""
+        """Add the experience to the replay and the outlinks to the tree."""
         self._learner.remember(experience, outlinks)
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
-        """Put samples into the leaves where their features belong now."""
+        """Insert samples into the leaves that match their current features."""
         self.tree.insert(rows)
 
     def learn(self) -> float | None:
@@ -70,7 +70,7 @@ class TresPolicy:
         return self._learner.learn()
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the best representative, by Q and its confidence, or any while exploring."""
+        """Return the best representative by upper confidence bound, or any while exploring."""
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
@@ -96,9 +96,9 @@ class TresPolicy:
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
-        """Take over the past of another policy of this kind.
+        """Load the past of a policy of this kind.
 
-        Each sample enters the leaf where its features belong as they are now.
+        Each sample enters the leaf that matches its current features.
         """
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
@@ -115,34 +115,34 @@ class TresPolicy:
 
 
 class NoNeighbourhoodPolicy(TresPolicy):
-    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are blank for all samples.
+    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
 
-    Choices kept for new domains are none of its own, for it does not know a domain.
+    It makes no choices among new domains only, because it does not know which domains are new.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         super().__init__(store, replace(setup, learning=replace(setup.learning, new_domains=0.0)))
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return the x(s, a) [n, 8] of rows without what is known of their domains."""
+        """Return x(s, a) [n, 8] of rows with features 7 and 8 set to 0."""
         return _blank(super().features(rows))
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of x [n, 8] without what it knows of domains."""
+        """Return Q of x [n, 8] as [n], with features 7 and 8 set to 0."""
         return super().value(_blank(x))
 
     def observe(self, experience: Experience) -> None:
-        """Let the blanked experience into the tree."""
+        """Add the experience, features 7 and 8 set to 0, to the tree."""
         super().observe(experience._replace(x=_blank(experience.x)))
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Put the blanked experience into the replay."""
+        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
         super().expand(experience._replace(x=_blank(experience.x)), outlinks)
 
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
-        """Take over a past whose experiences are not blanked."""
+        """Load a past, setting features 7 and 8 of its experiences to 0."""
         super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
 
 

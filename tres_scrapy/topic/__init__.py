@@ -1,1 +1,1 @@
-"""What a topic is: text, keywords, word vectors, classifier, pack (P 2.3, 3.3)."""
+"""A topic: keywords, word vectors, classifier, pack (P 2.3, 3.3)."""

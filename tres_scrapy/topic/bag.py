@@ -1,4 +1,4 @@
-"""Linear models over bags of words, with which the BiLSTM is compared (P 3.3, Table 1)."""
+"""Linear models over bags of words, as a comparison for the BiLSTM (P 3.3, Table 1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS: Final = (SVM, TFIDF)
 
 
 class BagOfWords:
-    """A logit linear in the weighted frequencies of a text's words, scaled to length one."""
+    """A linear classifier over weighted word frequencies, scaled to length one for each text."""
 
     def __init__(
         self, kind: str, words: list[str], weights: NDArray[np.float32], bias: float
@@ -37,7 +37,7 @@ class BagOfWords:
 
     @classmethod
     def of(cls, sizes: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Self:
-        """Build the model that `sizes` and `tensors` describe; raise ValueError if they differ."""
+        """Build the model that `sizes` and `tensors` describe; raise ValueError on misfit."""
         letters, weights = tensors["words"].numpy(), tensors["weights"].numpy()
         count = sizes["words"]
         if weights.shape != (2, count) or weights.dtype != np.float32 or letters.dtype != np.uint8:
@@ -59,7 +59,7 @@ class BagOfWords:
         return np.array([self.bias + self._terms(text)[1].sum() for text in texts])
 
     def contributions(self, text: Text) -> dict[str, float]:
-        """Return the term of each word in the sum."""
+        """Return what each word adds to the logit."""
         ids, terms = self._terms(text)
         return {self.words[row]: float(term) for row, term in zip(ids, terms, strict=True)}
 

@@ -1,8 +1,8 @@
 """BiLSTM, KwBiLSTM and wide BiLSTM over frozen word vectors, mean pooled (P 3.3, P1 3.4).
 
-The wide one, ours, adds a linear model over the TF-IDF of the same words, trained with the rest
-(Cheng et al., Wide & Deep Learning, 2016): vectors know what words mean, it knows which of them.
-It reads the whole text, the LSTMs the first 300 tokens.
+The wide BiLSTM, which is not in the paper, adds a linear model over TF-IDF, trained together with
+the network (Cheng et al., Wide & Deep Learning, 2016): it can weigh words that have similar
+vectors. The linear model reads the whole text; the LSTMs read the first 300 tokens.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ WIDE_KIND: Final = "widebilstm"
 KINDS: Final = (WIDE_KIND, KIND, KEYWORD_KIND)
 HIDDEN: Final = 64
 DENSE: Final = 64
-MOST_UNITS: Final = 4_096  # of a layer that a file describes
+MOST_UNITS: Final = 4_096  # limit of a layer size in a file
 MAX_TOKENS: Final = 300
 # the log odds of a text without a known word: one in five texts of a training batch is relevant
 BLANK_LOGIT: Final = float(np.log(1 / 4))
-WIDE_LENGTH: Final = 10.0  # of a text's TF-IDF: how loud a few words may be
-LONG_KEYWORDS: Final = 3  # LK: density, keyphrase found, keyword in the URL
+WIDE_LENGTH: Final = 10.0  # length of a TF-IDF vector: the influence of single words
+LONG_KEYWORDS: Final = 3  # LK: density, has a phrase, keyword in the URL
 BATCH_SIZE: Final = 256
-BUCKET_LENGTHS: Final = (8, 32, 100)  # anchors are short, pages long: neither pads the other
-# A product of few rows rounds in another way. Anchors are padded to this many, so that it does not
-# matter what else is judged with them; with long texts it would cost too much.
+BUCKET_LENGTHS: Final = (8, 32, 100)  # separates short anchors from long pages: less padding
+# Matrix products of few rows round differently. Short texts are repeated to this many rows, so that
+# results do not depend on the batch. For long texts this would cost too much.
 LEAST_ROWS: Final = 4
 SHORT: Final = 32
 
 
 def encode(words: Sequence[str], vectors: WordVectors) -> NDArray[np.int64]:
-    """Return the vector rows of the known words that are no stop words."""
+    """Return the vector rows of the known words, without stop words."""
     return vectors.ids(word for word in words if word not in STOP_WORDS)
 
 
 def evidence(text: Text, keywords: KeywordSet, length: int) -> NDArray[np.float32]:
-    """Return EK, whose i-th of `length` numbers says that i keywords or more were found, and LK."""
+    """Return EK followed by LK; of `length` numbers in EK, the i-th is 1 from i keywords on."""
     count = keywords.count(text.words)
     found = np.zeros(length + LONG_KEYWORDS, dtype=np.float32)
     found[: min(count, length)] = 1
@@ -63,10 +63,10 @@ def evidence(text: Text, keywords: KeywordSet, length: int) -> NDArray[np.float3
 
 
 class Inputs(NamedTuple):
-    """What a network reads of texts of similar length."""
+    """The inputs of a network for texts of similar length."""
 
     rows: Tensor  # [B, L, d], word vectors
-    lengths: Tensor  # [B], how many of them are real
+    lengths: Tensor  # [B], number of rows without padding
     found: Tensor | None = None  # [B, EK + LK]
     words: tuple[Tensor, Tensor, Tensor] | None = None  # ids [N], weights [N], starts [B]
 
@@ -74,8 +74,8 @@ class Inputs(NamedTuple):
 class Network(nn.Module):
     """Two LSTMs, one reading each way, mean pooling and dense layers.
 
-    With `keywords`, the length of EK, the keyword inputs join after the first dense layer and LK
-    once more after the second, as in KwBiLSTM. With `vocabulary` there is a weight for each word.
+    `keywords` is the length of EK: if not 0, EK and LK are added after the first dense layer and LK
+    again after the second, as in KwBiLSTM. `vocabulary` is the number of words of the wide part.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Network(nn.Module):
         self.idf: Tensor
         self.wide: nn.EmbeddingBag | None = None
         if vocabulary:
-            # Weights that EmbeddingBag makes would load torch's compiler, which takes long.
+            # If EmbeddingBag creates the weights, it loads torch's compiler, which is slow.
             weights = torch.zeros(vocabulary, 1)
             self.wide = nn.EmbeddingBag(vocabulary, 1, mode="sum", _weight=weights)
             self.register_buffer("idf", torch.ones(vocabulary))
@@ -113,8 +113,8 @@ class Network(nn.Module):
         step = torch.arange(rows.shape[1])
         mask = (step < lengths[:, None]).unsqueeze(2)  # [B, L, 1]
         rows = self.dropout(rows)
-        # Turned round before the padding, a row never meets it; the mean needs no order, so the
-        # states stay turned. Packed sequences would cost more on mixed lengths.
+        # Only the real rows are reversed, so that padding stays last. The mean needs no order: the
+        # states stay reversed. Packed sequences are slower on mixed lengths.
         turn = (lengths[:, None] - 1 - step).clamp(min=0).unsqueeze(2).expand_as(rows)
         ahead, _ = self.ahead(rows)
         back, _ = self.back(rows.gather(1, turn))
@@ -124,7 +124,7 @@ class Network(nn.Module):
             seen = torch.relu(self.mixed(torch.cat([self.dropout(seen), found], dim=1)))
             seen = torch.cat([seen, found[:, self.keywords :]], dim=1)
         scores = self.logits(self.dropout(seen))
-        log_odds: Tensor = scores[:, 1] - scores[:, 0]  # of a softmax of two
+        log_odds: Tensor = scores[:, 1] - scores[:, 0]  # of a softmax over two classes
         if self.wide is not None and words is not None:
             ids, weights, starts = words
             log_odds = log_odds + self.wide(ids, starts, per_sample_weights=weights)[:, 0]
@@ -132,7 +132,7 @@ class Network(nn.Module):
 
 
 class BiLstm:
-    """The classifier of the paper, KwBiLSTM or the wide BiLSTM, as its network has it."""
+    """BiLSTM (the paper's classifier), KwBiLSTM or wide BiLSTM, depending on the network."""
 
     def __init__(
         self, network: Network, vectors: WordVectors, keywords: KeywordSet | None = None
@@ -151,17 +151,17 @@ class BiLstm:
         vectors: WordVectors,
         keywords: KeywordSet,
     ) -> Self:
-        """Build the model that `sizes` and `tensors` describe; raise an error if they differ."""
+        """Build the model that `sizes` and `tensors` describe; raise an error on misfit."""
         for name, least in (("hidden", 1), ("dense", 1), ("keywords", 0)):
             if type(sizes[name]) is not int or not least <= sizes[name] <= MOST_UNITS:
                 msg = f"{name} {sizes[name]!r} must be a whole number from {least} to {MOST_UNITS}"
                 raise ValueError(msg)
         for name, tensor in tensors.items():
             if tensor.dtype != torch.float32:
-                msg = f"{name} is {tensor.dtype}, it must be float32"
+                msg = f"{name} is {tensor.dtype}, must be float32"
                 raise ValueError(msg)
             check_numbers(name, tensor.numpy())
-        with torch.device("meta"):  # no memory is taken before the tensors are known to fit
+        with torch.device("meta"):  # takes no memory before the tensors are checked
             network = Network(
                 vectors.matrix.shape[1],
                 hidden=sizes["hidden"],
@@ -180,14 +180,14 @@ class BiLstm:
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        """Return the log odds of each text, [n]; a text without a known word is blank."""
+        """Return the log odds of each text, [n]; BLANK_LOGIT without a known word."""
         result = np.full(len(texts), BLANK_LOGIT)
         for rows, scores in self.batches(texts):
             result[rows] = scores.numpy()
         return result
 
     def batches(self, texts: Sequence[Text]) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
-        """Yield the indices of texts of similar length and their log odds as tensors."""
+        """Yield indices of texts of similar length, and their log odds as a tensor."""
         encoded = [encode(text.words, self.vectors) for text in texts]
         for rows in buckets([min(len(ids), MAX_TOKENS) for ids in encoded]):
             short = len(encoded[int(rows[-1])]) <= SHORT  # the last is the longest
@@ -198,7 +198,7 @@ class BiLstm:
             yield rows, self.network(inputs)[: len(rows)]
 
     def contributions(self, text: Text) -> dict[str, float]:
-        """Return gradient times input of each word, summed over its places."""
+        """Return gradient times input of each word, summed over its occurrences."""
         ids = encode(text.words, self.vectors)
         added: defaultdict[str, float] = defaultdict(float)
         if not len(ids):
@@ -242,7 +242,7 @@ class BiLstm:
 def bag_of(
     encoded: Sequence[NDArray[np.int64]], idf: NDArray[np.float32]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return distinct ids, TF-IDF weights of length WIDE_LENGTH a text, and where texts start."""
+    """Return distinct ids, TF-IDF weights (norm WIDE_LENGTH for each text), starts of texts."""
     ids, weights = [], []
     for row in encoded:
         distinct, count = np.unique(row, return_counts=True)

@@ -1,4 +1,4 @@
-"""From logits to probabilities: Platt scaling."""
+"""Platt scaling: converts logits to probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Calibration(NamedTuple):
-    """How the logit of a model becomes P(relevant)."""
+    """The parameters that convert the logit of a model to P(relevant)."""
 
     slope: float
     intercept: float

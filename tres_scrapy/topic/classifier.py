@@ -1,4 +1,4 @@
-"""What every reward model answers, whatever it is made of (P 3.3)."""
+"""The interface of all reward models (P 3.3)."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-MAX_WORDS: Final = 1_000  # of a page that any model looks at
+MAX_WORDS: Final = 1_000  # of a page that a model reads
 
 
 class Text(NamedTuple):
-    """The lower-case words of a text in reading order, and the URL of the page they stand on."""
+    """The lower-case words of a text in reading order, and the URL of its page."""
 
     words: Sequence[str]
     url: str = ""
 
     @classmethod
     def of(cls, text: str, url: str = "") -> Self:
-        """Return the first words of a text, as many as a model looks at.
+        """Return the first MAX_WORDS words of a text.
 
-        A `url` that is not one, such as the name of a file, is left out: it says no topic.
+        A `url` without "://", such as a file name, is ignored.
         """
         found = islice(WORD.finditer(text.lower()), MAX_WORDS)
         return cls([intern(match.group()) for match in found], url if "://" in url else "")
 
 
 class Classifier(Protocol):
-    """Tells relevant texts from others by a logit that is not calibrated yet."""
+    """Separates relevant texts from others by an uncalibrated logit."""
 
     @property
     def kind(self) -> str:
         """The name of the model in `topic.toml`."""
 
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
-        """Return log odds of relevance, [n], all texts in one call."""
+        """Return the log odds of relevance of all texts, [n]."""
 
     def contributions(self, text: Text) -> dict[str, float]:
         """Return what each word of a text adds to its logit."""
 
     def sizes(self) -> dict[str, Any]:
-        """Return the numbers that `topic.toml` records, enough to build the model again."""
+        """Return the sizes for `topic.toml` from which the model can be built again."""
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """Return the weights, as they are written to a pack."""
+        """Return the weights by their names in a pack."""

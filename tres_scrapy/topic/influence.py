@@ -1,7 +1,7 @@
-"""Why a document was judged as it was: its keywords and the words that moved P(relevant) (P 3.3).
+"""Explains a verdict: the keywords of a document and the words that changed P(relevant) (P 3.3).
 
-For a linear model the log odds of all words and the intercept add up to those of the document; for
-a network they are its gradient times its input, a first approximation.
+For a linear model, the log odds of all words and the intercept add up to those of the document. For
+a network, the log odds of a word are gradient times input, a first-order approximation.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KEYWORDS_SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PageExplanation:
-    """The verdict on one document, and what it rests on."""
+    """The verdict on one document and the reasons for it."""
 
-    name: str  # its URL, or where it was read
+    name: str  # its URL or file
     title: str
     probability: float
     threshold: float
-    language: str  # ISO 639-1, "" where it cannot be told
-    expected_language: str  # the one that the pack reads, "" for any
+    language: str  # ISO 639-1, "" if unknown
+    expected_language: str  # the language of the pack, "" for any
     has_text: bool
     keywords: dict[str, int]  # the most frequent first
     words: list[tuple[str, float]]  # log odds that a word added, the largest first
@@ -46,11 +46,11 @@ class PageExplanation:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether the document is in a language that the pack does not read."""
+        """Whether the document is in another language than the pack's training documents."""
         return bool(self.expected_language) and self.language not in {self.expected_language, ""}
 
     def as_json(self) -> str:
-        """Return one line of JSON, in ASCII: it may be shown on a terminal."""
+        """Return one line of ASCII JSON, safe to show on a terminal."""
         return json.dumps(
             {
                 "name": self.name,
@@ -66,7 +66,7 @@ class PageExplanation:
         )
 
     def as_line(self) -> str:
-        """Return one line to read."""
+        """Return one line for people to read."""
         verdict = "relevant" if self.relevant else "other"
         language = f"in {self.language}" if self.is_foreign else ""
         note = language if self.has_text else "no text"
@@ -75,7 +75,7 @@ class PageExplanation:
         ).rstrip()
 
     def as_block(self) -> str:
-        """Return a few lines to read, with all that is known."""
+        """Return a few lines for people to read, with all details."""
         lines = [printable(self.name), self._heading, *self._verdict()]
         if self.keywords:
             shown = [f"{word} {count}" for word, count in self.keywords.items()]
@@ -90,14 +90,14 @@ class PageExplanation:
 
     def _verdict(self) -> list[str]:
         if not self.has_text:
-            return [f"no text: {self.probability:.2f} is what the pack says of every empty page"]
+            return [f"no text: every empty page gets probability {self.probability:.2f}"]
         verdict = "relevant" if self.relevant else "not relevant"
         figures = f"{verdict}: P = {self.probability:.3f}, threshold {self.threshold:.3f}"
         if self.is_foreign:
             expected = self.expected_language
-            note = f"the pack reads {expected}, so that its probability means little"
+            note = f"the pack reads {expected}, so its probability is unreliable"
             return [figures, f"language  {self.language}: {note}"]
-        return [figures, f"language  {self.language or 'cannot be told'}"]
+        return [figures, f"language  {self.language or 'unknown'}"]
 
     @property
     def _heading(self) -> str:
@@ -106,7 +106,7 @@ class PageExplanation:
 
 @dataclass(slots=True)
 class Totals:
-    """How many documents were judged, and how many of them to which effect."""
+    """Counts of judged documents by result."""
 
     judged: int = 0
     relevant: int = 0
@@ -115,7 +115,7 @@ class Totals:
     foreign: Counter[str] = field(default_factory=Counter)
 
     def add(self, verdicts: Iterable[PageExplanation]) -> None:
-        """Count documents that were judged."""
+        """Count judged documents."""
         for each in verdicts:
             self.judged += 1
             self.relevant += each.relevant
@@ -140,7 +140,7 @@ class Totals:
 def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplanation]:
     """Return the verdict on each page, with up to `words` words that moved it most.
 
-    All pages are judged in one call of the model; explaining by words takes another call for each.
+    All pages are judged in one call of the model; their words take one more call for each page.
     """
     texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
     probabilities = pack.probabilities(texts).tolist()

@@ -1,4 +1,4 @@
-"""The reward model away from the caller's thread, pages that wait together in one batch (P 3.3)."""
+"""Runs the reward model in a separate thread, waiting pages in one batch (P 3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
-_BATCH = 8  # pages at most in one call of the model
+_BATCH = 8  # most pages in one call of the model
 
 
 class Source(NamedTuple):
@@ -28,9 +28,9 @@ class Source(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A page as it was read, what the reward model says of it, and its fingerprint.
+    """A parsed page, the judgement of the reward model and the page's fingerprint.
 
-    `is_missing` says that the page speaks of a missing page.
+    `is_missing` marks a page that says "not found" with status 200.
     """
 
     page: Page
@@ -56,10 +56,10 @@ class _Task(NamedTuple):
 
 
 class Judge:
-    """Has pages judged by `judge` in a separate thread, up to eight at a time.
+    """Calls `judge` on pages in a separate thread, up to eight pages at a time.
 
-    What `judge` raises over a batch belongs to one of its pages: each is then tried alone. `close`
-    waits for all that were submitted.
+    If `judge` raises an error for a batch, each page is judged alone, so that only the bad page
+    fails. `close` waits for all submitted pages.
     """
 
     def __init__(self, pack: Pack, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
@@ -71,7 +71,7 @@ class Judge:
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """The words of the topic, those that were given before those found by expansion."""
+        """The keywords of the topic: given words first, then those found by expansion."""
         given = self._pack.given
         return (*given, *sorted(self._pack.keywords.words.difference(given)))
 
@@ -81,17 +81,17 @@ class Judge:
         return self._tasks.qsize()
 
     def submit(self, html: str, url: str) -> Future[Judged]:
-        """Ask for the verdict on a page; the future has it, or what the model raised."""
+        """Submit a page; the future holds the result or the error that `judge` raised."""
         future: Future[Judged] = Future()
         self._tasks.put(_Task(Source(html, url), future))
         return future
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
-        """Return features 4 to 6 of a few links, [n, 3], at once and in the caller's thread."""
+        """Compute features 4 to 6 of a few links, [n, 3], in the caller's thread."""
         return self._pack.action_features(urls, anchors)
 
     def close(self) -> None:
-        """End the thread."""
+        """Judge the submitted pages, then end the thread."""
         self._tasks.put(None)
         self._thread.join()
 
@@ -101,7 +101,7 @@ class Judge:
             while len(tasks) < _BATCH and not self._tasks.empty():
                 following = self._tasks.get()
                 if following is None:
-                    self._tasks.put(None)  # the end: it is met again after this batch
+                    self._tasks.put(None)  # the end mark: read again after this batch
                     break
                 tasks.append(following)
             self._try([task for task in tasks if task.future.set_running_or_notify_cancel()])
@@ -109,13 +109,13 @@ class Judge:
     def _try(self, tasks: list[_Task]) -> None:
         try:
             verdicts = self._judge([task.source for task in tasks])
-        except BaseException as error:  # it belongs to a page: the thread never ends by one
+        except BaseException as error:  # the error of a page must not end the thread
             if len(tasks) == 1:
-                if not isinstance(error, Exception):  # it would end the caller's thread as well
+                if not isinstance(error, Exception):  # it would end the caller's thread
                     error = RuntimeError(f"{type(error).__name__}: {error}")
                 tasks[0].future.set_exception(error)
                 return
-            for task in tasks:  # one bad page must not cost the others theirs
+            for task in tasks:  # only the bad page must fail
                 self._try([task])
         else:
             for task, judged in zip(tasks, verdicts, strict=True):

@@ -1,9 +1,9 @@
 """The reward model in a separate process: `python -m tres_scrapy.topic.judge_process`.
 
-A hostile page may crash the parser or keep it busy for minutes: it ends this process, not the
-crawl. The crawler's thread shares neither its core nor Python's lock with the model.
+A hostile page may crash the parser or keep it busy for minutes: that ends this process, not the
+crawl. The crawler and the model do not share a core or Python's global lock.
 
-Both ends of the pipes are this program, so messages are pickled.
+Messages are pickled, because both ends of the pipes are this program.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
-PATIENCE = 60.0  # seconds for one batch; the slowest page known takes four
+PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
 
 
 class WorkerError(RuntimeError):
-    """Says that the process cannot be started, so that no page can be judged."""
+    """Raised when the process cannot be started."""
 
 
 class PageError(RuntimeError):
-    """Says why a batch of pages could not be judged."""
+    """Raised when a batch of pages could not be judged; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the process needs: the directory of a pack, reading limits, threads for the model."""
+    """The arguments of the process: pack directory, reading limits, threads of the model."""
 
     pack: Path
     limits: ReadingLimits
@@ -48,13 +48,13 @@ class Task:
     threads: int = 1
 
     def load(self) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return the function that judges; PackError: the directory is not a pack."""
+        """Return the function that judges; raise PackError if the pack cannot be read."""
         torch.set_num_threads(self.threads)
         return partial(judge_pages, Pack.load(self.pack), self.limits, contexts=self.contexts)
 
 
 class Worker:
-    """Judges batches of pages in a process, which is started again when a page has ended it."""
+    """Judges batches of pages in a process, and restarts it if a page ended it."""
 
     def __init__(self, task: Task, *, patience: float = PATIENCE) -> None:
         self._task = task
@@ -62,9 +62,9 @@ class Worker:
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
-        """Return the verdicts on a batch.
+        """Return the results for a batch.
 
-        PageError: the batch failed or ended the process; WorkerError: the process does not start.
+        Raise PageError if the batch fails, WorkerError if the process cannot be restarted.
         """
         if self._process.poll() is not None:
             self.close()
@@ -91,12 +91,12 @@ class Worker:
         except (OSError, EOFError):
             status = self._process.wait()
             raise WorkerError(
-                f"the process that judges pages does not start (exit status {status}): is there "
-                "enough memory?"
+                f"the process that judges pages does not start (exit status {status}): "
+                "check the free memory"
             ) from None
 
     def close(self) -> None:
-        """Kill the process: it keeps no state."""
+        """Kill the process; it has no state to save."""
         self._process.kill()
         with suppress(OSError):  # unsent bytes
             self._input.close()
@@ -127,7 +127,7 @@ class Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         self._input, self._output = process.stdin, process.stdout
-        with suppress(OSError):  # it has ended already: `wait` says so
+        with suppress(OSError):  # the process has ended: `wait` reports it
             pickle.dump(self._task, self._input)
             self._input.flush()
         return process
@@ -144,7 +144,7 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
     task: Task = pickle.load(input_)  # noqa: S301 - our own crawler
     try:
         judge = task.load()
-    except PackError:  # the crawler, which reads it too, says so
+    except PackError:  # the crawler reads the pack too and reports the error
         sys.exit(1)
     answer: bool | str | list[Judged] = True
     while True:

@@ -1,4 +1,4 @@
-"""The keywords of a topic and where they stand (P 2.3)."""
+"""The keywords of a topic and how they are found in texts and URLs (P 2.3)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LETTERS: Final = re.compile(r"[^\W\d_]+")
-MIN_INNER_LENGTH: Final = 5  # shorter keywords hide in unrelated words: meat in meath
+MIN_INNER_LENGTH: Final = 5  # shorter keywords are part of unrelated words: meat in meath
 
 
 class KeywordSet:
-    """The single words and the phrases that mark a topic."""
+    """The keywords of a topic: single words and phrases."""
 
     def __init__(self, words: Iterable[str], phrases: Iterable[str] = ()) -> None:
         self.words = frozenset(word.lower() for word in words)
         self.phrases = tuple(dict.fromkeys(phrase.lower() for phrase in phrases))
         self._inner = tuple(sorted(word for word in self.words if len(word) >= MIN_INNER_LENGTH))
-        # a phrase without letters stands nowhere, else it would stand in an empty text
+        # phrases without letters are dropped: they would match any text
         self._spaced = tuple(filter(str.strip, map(_spaced, self.phrases)))
         # by the first word; a single letter, as in jell-o, does not count as a word
         self._by_first: dict[str, list[tuple[str, list[str]]]] = {}
@@ -34,7 +34,7 @@ class KeywordSet:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the lines of a file in UTF-8; raise ValueError when they are no keywords."""
+        """Read the lines of a file in UTF-8; raise ValueError if a line is not a keyword."""
         try:
             return cls.parse(path.read_text(encoding="utf-8-sig").splitlines())
         except ValueError as error:  # a UnicodeDecodeError is one
@@ -45,42 +45,42 @@ class KeywordSet:
     def parse(cls, lines: Iterable[str]) -> Self:
         """Read one keyword or phrase per line; a line that is not one plain word is a phrase.
 
-        Blank lines and those that start with # are skipped. A ValueError names a line without
-        letters, or says that there is no keyword.
+        Blank lines and lines that start with # are skipped. Raise ValueError if a line has no
+        letters or there is no keyword.
         """
         stripped = (line.strip().lower() for line in lines)
         entries = [line for line in stripped if line and not line.startswith("#")]
         if not entries:
-            msg = "there is no keyword: give a word or a phrase per line"
+            msg = "no keywords: write one word or phrase per line"
             raise ValueError(msg)
         for entry in entries:
             if not LETTERS.search(entry):
-                msg = f"keyword {entry!r} must hold letters: correct the line or take it out"
+                msg = f"keyword {entry!r} must hold letters: fix or remove the line"
                 raise ValueError(msg)
         words = [entry for entry in entries if tokenise(entry) == [entry]]
         return cls(words, [entry for entry in entries if entry not in words])
 
     def in_text(self, text: str) -> bool:
-        """Return whether a keyword is a word of the text or a phrase stands in it."""
+        """Return whether the text contains a keyword as a word, or a phrase."""
         if not self.words.isdisjoint(tokenise(text)):
             return True
         spaced = _spaced(text)
         return any(phrase in spaced for phrase in self._spaced)
 
     def found(self, words: Sequence[str]) -> Counter[str]:
-        """Return how often each keyword and phrase stands in words as `tokenise` yields them."""
+        """Return how often each keyword and phrase occurs in words from `tokenise`."""
         return Counter([*filter(self.words.__contains__, words), *self._phrases_in(words)])
 
     def count(self, words: Sequence[str]) -> int:
-        """Return how often keywords and phrases stand in words, all together."""
+        """Return the total number of keywords and phrases in words."""
         return self.found(words).total()
 
     def has_phrase(self, words: Sequence[str]) -> bool:
-        """Return whether a phrase stands in words as `tokenise` yields them."""
+        """Return whether a phrase occurs in words from `tokenise`."""
         return any(True for _ in self._phrases_in(words))
 
     def in_url(self, url: str) -> bool:
-        """Return whether host or path hold a keyword, also run together as in `mycheeseshop`."""
+        """Return whether host or path contain a keyword, even inside a word (`mycheeseshop`)."""
         try:
             parts = urlsplit(url)
             text = unquote(f"{parts.netloc} {parts.path}").lower()
@@ -89,7 +89,7 @@ class KeywordSet:
         return self.in_text(text) or any(word in text for word in self._inner)
 
     def _phrases_in(self, words: Sequence[str]) -> Iterator[str]:
-        if self._by_first.keys().isdisjoint(words):  # most texts: tells it without a loop
+        if self._by_first.keys().isdisjoint(words):  # true for most texts, and fast
             return
         for place, word in enumerate(words):
             for phrase, parts in self._by_first.get(word, ()):

@@ -1,7 +1,7 @@
-"""A topic pack: everything that decides what is relevant, in files that hold no code (P 2.3, 3.3).
+"""A topic pack: the keywords and the reward model of a topic, in files without code (P 2.3, 3.3).
 
-A directory `models/<topic>/` with `topic.toml` and the weights that it names; the word vectors are
-shared by packs and lie beside it.
+A pack is a directory `models/<topic>/` with `topic.toml` and the weights that it names. Packs share
+the word vectors in a directory beside them.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 TOPIC_FILE: Final = "topic.toml"
 MAX_ANCHORS_KEPT: Final = 50_000
-MOST_FACTS: Final = 4 * 2**20  # bytes of topic.toml
-MOST_BYTES: Final = 2**30  # of each file that it names
+MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
+MOST_BYTES: Final = 2**30  # limit of each file that it names
 
-AnchorFacts = tuple[bool, float]  # a keyword found, P(relevant)
+AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
 
 
 class PackError(ValueError):
-    """Says in one line why a directory is not a topic pack."""
+    """Raised when a directory is not a topic pack; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Pack:
         given: Sequence[str] = (),
     ) -> None:
         self.name = name
-        self.given = tuple(given)  # the keywords that were not found by expansion
+        self.given = tuple(given)  # the keywords before expansion
         self.language = language  # of the training documents, "" for any
         self.threshold = threshold
         self.keywords = keywords
@@ -80,7 +80,7 @@ class Pack:
 
     @classmethod
     def load(cls, directory: Path) -> Self:
-        """Read a pack; raise PackError when a file is missing, altered or malformed."""
+        """Read a pack; raise PackError if a file is missing, changed or malformed."""
         try:
             path = _found(directory, TOPIC_FILE, within=directory, most=MOST_FACTS)
             facts = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -98,7 +98,7 @@ class Pack:
                 language=_code(facts["language"]),
                 given=given,
             )
-        except Exception as error:  # a stranger's files may raise anything
+        except Exception as error:  # unknown files may raise any error
             msg = (
                 f"topic pack {directory.name!r}: {reason(error)}; train it again with "
                 "`scrapy tres-train`"
@@ -110,7 +110,7 @@ class Pack:
         return self.calibration.probabilities(self.classifier.logits(texts))
 
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
-        """Judge each page; all pages and their anchors are scored in one batched call."""
+        """Judge all pages and the anchors of their links in one call of the model."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
         probabilities, anchors = self._score(texts, [link.anchor for link in links])
@@ -129,8 +129,8 @@ class Pack:
     def _score(
         self, texts: Sequence[Text], anchors: Sequence[str]
     ) -> tuple[NDArray[np.float64], dict[str, AnchorFacts]]:
-        """Return P(relevant) of the texts and the facts of the anchors, new ones in one call."""
-        # single dict operations only: threads may ask at the same time
+        """Return P(relevant) of texts [n] and the facts of anchors, known ones from a cache."""
+        # only single dict operations: several threads may call this
         kept = self._anchors
         known = {a: facts for a in dict.fromkeys(anchors) if (facts := kept.get(a)) is not None}
         new = [anchor for anchor in dict.fromkeys(anchors) if anchor not in known]
@@ -151,14 +151,14 @@ class Pack:
 
 
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
-    """Build the model of the recorded kind; raise ValueError or KeyError when a file differs."""
+    """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
     sizes = facts["classifier"]
-    # read, not mapped: a file that changes later changes no model
+    # read, not memory-mapped: later changes of the file have no effect
     tensors = load(_verified(directory, sizes, within=directory).read_bytes())
     if sizes["kind"] in bag.KINDS:
         return BagOfWords.of(sizes, tensors)
     if sizes["kind"] not in bilstm.KINDS:
-        msg = f"classifier kind {sizes['kind']!r} is unknown, it must be one of {KINDS}"
+        msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {KINDS}"
         raise ValueError(msg)
     models = directory.resolve().parent
     vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
@@ -166,7 +166,7 @@ def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: Keywor
 
 
 def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:
-    """Return the path of a file of the pack whose hash is the recorded one."""
+    """Return the path of a file; raise ValueError if its hash is not the recorded one."""
     path = _found(directory, facts["file"], within=within, most=MOST_BYTES)
     if sha256(path) != facts["sha256"]:
         msg = f"file {facts['file']!r} does not have the SHA-256 that {TOPIC_FILE} records"
@@ -175,7 +175,7 @@ def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Pat
 
 
 def _found(directory: Path, name: str, *, within: Path, most: int) -> Path:
-    """Return the path of a file, whose links end inside `within` and whose reading will end."""
+    """Return the path of an ordinary file inside `within`, of `most` bytes or less."""
     path = (directory / name).resolve()
     if not path.is_relative_to(within.resolve()):
         msg = f"file {name!r} lies outside the directory {within.name!r}"

@@ -1,4 +1,4 @@
-"""Where topic packs lie: in models/ here, and those that ship in the checkout or the package."""
+"""The places of topic packs: `models/` in the working directory, and the shipped packs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 HERE: Final = Path("models")  # where tres-train writes
-VECTORS: Final = Path("vectors", "english.npz")  # in a folder of packs
+VECTORS: Final = Path("vectors", "english.npz")  # relative to a folder of packs
 
 _unpacked: list[TemporaryDirectory[str]] = []  # removed when the process ends
 
 
 def packs(models: Path | None = None) -> dict[str, Path]:
-    """Return the directories of the packs in a folder by name.
+    """Return the directories of the packs in a folder, by name.
 
-    Without a folder, a pack of models/ here hides one that ships.
+    Without a folder, return the shipped packs and those in models/ here, which take precedence.
     """
     places = [shipped_models(), HERE] if models is None else [models]
     found = (path.parent for place in places for path in place.glob(f"*/{TOPIC_FILE}"))
@@ -29,7 +29,7 @@ def packs(models: Path | None = None) -> dict[str, Path]:
 
 @cache
 def shipped_models() -> Path:
-    """Return the folder of the packs that ship; out of a zipped egg they are unpacked first."""
+    """Return the folder of the shipped packs; they are unpacked first from a zipped egg."""
     package = files("tres_scrapy")
     if not isinstance(package, Path):
         _unpacked.append(TemporaryDirectory(prefix="tres-models-"))

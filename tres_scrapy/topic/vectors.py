@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEVELS: Final = 127
-# what a file may hold: enough for any that is published, and for the memory of a laptop
+# limits of a file: enough for published vectors, within the memory of a laptop
 MOST_WORDS: Final = 500_000
 MOST_LETTERS: Final = 50 * MOST_WORDS  # in bytes
 MOST_DIMENSIONS: Final = 512
 
 
 class WordVectors:
-    """A vocabulary, most frequent word first, and one float32 row for each word."""
+    """A vocabulary, most frequent word first, with one float32 row for each word."""
 
     def __init__(self, words: list[str], matrix: NDArray[np.float32]) -> None:
         if matrix.ndim != 2 or len(matrix) != len(words):
-            msg = f"matrix has shape {matrix.shape!r}, it must be [{len(words)}, d]: a row per word"
+            msg = f"matrix has shape {matrix.shape!r}, must be [{len(words)}, d]: a row per word"
             raise ValueError(msg)
         if len(words) > MOST_WORDS or not 0 < matrix.shape[1] <= MOST_DIMENSIONS:
             msg = (
-                f"matrix has shape {matrix.shape!r}, it must be [{MOST_WORDS}, {MOST_DIMENSIONS}] "
-                "or smaller, of one dimension or more: keep the most frequent words"
+                f"matrix has shape {matrix.shape!r}, must be [{MOST_WORDS}, {MOST_DIMENSIONS}] "
+                "or smaller and not empty: keep the most frequent words"
             )
             raise ValueError(msg)
         self.words = words
         self.matrix = matrix  # [V, d]
         self._ids = {word: row for row, word in enumerate(words)}
         if len(self._ids) < len(words):
-            msg = f"{len(words)} words are {len(self._ids)} different ones, no word may repeat"
+            msg = f"{len(words)} words, {len(self._ids)} different: no word may repeat"
             raise ValueError(msg)
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class WordVectors:
         return scaled
 
     def save(self, path: Path) -> None:
-        """Write the vectors as int8 rows, each with its own float32 scale, all or nothing."""
+        """Write the vectors as int8 rows, each with a float32 scale, in one atomic step."""
         scale = np.abs(self.matrix).max(axis=1).astype(np.float32) / LEVELS
         scale[scale == 0] = 1
         rows = np.rint(self.matrix / scale[:, None]).astype(np.int8)
@@ -72,7 +72,7 @@ class WordVectors:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read vectors written by `save`; raise ValueError when the file is anything else."""
+        """Read vectors written by `save`; raise ValueError for any other file."""
         try:
             with zipfile.ZipFile(path) as file:
                 rows = _read(file, "rows", np.int8, MOST_WORDS, MOST_DIMENSIONS)
@@ -81,16 +81,16 @@ class WordVectors:
             check_numbers("scale", scale)
             vocabulary = words.tobytes().decode().split("\n", len(rows))
             return cls(vocabulary, rows * scale[:, None])
-        except Exception as error:  # a damaged archive raises anything
+        except Exception as error:  # a damaged archive may raise any error
             msg = (
-                f"{path.name!r} is not a word vector file, make it with `scrapy tres-vectors`: "
-                f"{reason(error)}"
+                f"{path.name!r} is not a word vector file: {reason(error)}; make one with "
+                "`scrapy tres-vectors`"
             )
             raise ValueError(msg) from error
 
 
 def _read(file: zipfile.ZipFile, name: str, dtype: DTypeLike, *most: int) -> NDArray[Any]:
-    """Return an array of an .npz file; its header is believed only within the limits."""
+    """Return an array of an .npz file; raise ValueError if type or shape are not allowed."""
     with file.open(f"{name}.npy") as array:
         version = npy.read_magic(array)
         shape, _, found = npy.read_array_header_1_0(array)

@@ -1,1 +1,1 @@
-"""How a topic pack is made: documents, fitting, validation and the report (P 3.3)."""
+"""Training of a topic pack: documents, fitting, validation and the report (P 3.3)."""

@@ -1,6 +1,6 @@
 """Fitting of the linear models to whole documents (P 3.3, Table 1).
 
-`svm` is ACHE's page classifier as its documentation has it: a linear support vector machine over
+`svm` is ACHE's page classifier as documented: a linear support vector machine over
 the frequencies of the 5,000 most frequent words. `tfidf` is logistic regression over TF-IDF.
 """
 

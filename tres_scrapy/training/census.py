@@ -1,4 +1,4 @@
-"""What became of the documents that a user gave."""
+"""Counts of the documents that were read and left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMED_FAULTS: Final = 5
 
 @dataclass(slots=True)
 class Census:
-    """How many documents were read, and how many of them left out and why."""
+    """The number of documents read, and of those left out, by reason."""
 
     read: int = 0
     unreadable: int = 0
@@ -27,7 +27,7 @@ class Census:
     faults: list[Unreadable] = field(default_factory=list)
 
     def add_fault(self, fault: Unreadable) -> None:
-        """Count what could not be read; the first few are named."""
+        """Count an unreadable document; the first few are named in the summary."""
         self.unreadable += 1
         if len(self.faults) < NAMED_FAULTS:
             self.faults.append(fault)
@@ -36,7 +36,7 @@ class Census:
         foreign = ", ".join(f"{code} {count}" for code, count in self.foreign.most_common())
         lines = [
             f"{self.read} documents read: {self.relevant} relevant, {self.irrelevant} irrelevant",
-            f"{self.duplicates} left out as duplicates, {self.clashes} of them of the other label",
+            f"{self.duplicates} left out as duplicates, {self.clashes} with the other label",
             f"{self.empty} left out without words",
             f"{self.foreign.total()} left out in another language: {foreign}",
             f"{self.unreadable} unreadable",

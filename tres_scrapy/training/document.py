@@ -1,4 +1,4 @@
-"""Labelled documents, each once, and what was left out: what a classifier learns from (P 3.1)."""
+"""Labelled training documents without duplicates, and counts of those left out (P 3.1)."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ NO_LINKS: Final = ReadingLimits(links=0)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A labelled text; documents of one host are kept on one side of a split."""
+    """A labelled text; a split never divides the documents of a host."""
 
     title: str
     text: str
     source: str
     host: str
     relevant: bool
-    url: str = ""  # or, without one, the place where it was read
-    language: str = ""  # ISO 639-1, "" where it cannot be told
+    url: str = ""  # if known, else the file
+    language: str = ""  # ISO 639-1, "" if unknown
 
 
 def read_documents(
     relevant: Iterable[Selection], irrelevant: Iterable[Selection], *, language: str = "en"
 ) -> tuple[list[Document], Census]:
-    """Return the selected documents with words, each once, in `language` ("" for any).
+    """Return the selected documents in `language` ("" for any), without duplicates and empty ones.
 
-    What both sides select, or hold word for word, is relevant. A document whose language cannot be
-    told stays. Raises ValueError for a selection of nothing, or most of which is unreadable.
+    A document or a copy that both sides select is relevant. Documents of unknown language are
+    kept. Raise ValueError if a selection is empty or more than half of a file is unreadable.
     """
     census = Census()
     kept: dict[bytes, Document] = {}
@@ -74,9 +74,9 @@ def read_documents(
 
 
 def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
-    """Yield the documents of a file, a folder or bytes one by one, as pages without links.
+    """Yield the documents of a file, a folder or bytes as pages without links.
 
-    A page without a URL has the place where it was read instead.
+    A page without a URL has its file and position as URL.
     """
     if isinstance(source, bytes):
         records = sniff_records(source, "standard input")
@@ -87,13 +87,13 @@ def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
 
 
 class Sentences:
-    """The words of the files' texts in pieces of 1,000, read again at every pass."""
+    """The words of texts in pieces of 1,000; each iteration reads the files again."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = list(paths)
 
     def __iter__(self) -> Iterator[list[str]]:
-        """Raise ValueError at the first document that cannot be read."""
+        """Yield lists of words; raise ValueError at the first unreadable document."""
         for path in self._paths:
             for text in _plain_text(path) if is_text(path) else _texts(path):
                 words = tokenise(text)
@@ -120,7 +120,7 @@ def _selected(
     sides = [(selection, True) for selection in relevant]
     sides += [(selection, False) for selection in irrelevant]
     for path in dict.fromkeys(selection.path for selection, _ in sides):
-        # relevant ones last: they outweigh the same selection on the other side
+        # relevant ones last: they override the same selection of the other side
         chosen = {
             selection: label for selection, label in reversed(sides) if selection.path == path
         }
@@ -128,7 +128,7 @@ def _selected(
 
 
 def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:
-    """Yield what the selections of one path hold; raise ValueError when that is hopeless."""
+    """Yield the selected documents of one path; raise ValueError if most are unreadable."""
     faults: list[Unreadable] = []
     found = Counter[Selection]()
     readable = 0
@@ -149,13 +149,13 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
         raise ValueError(msg)
     for selection in chosen:
         if not found[selection]:
-            msg = f"{selection} holds no documents"
+            msg = f"{selection} selects no documents: check path and condition"
             raise ValueError(msg)
 
 
 def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
     page = _page(record)
-    # without a host it stands for itself, whatever the other files hold
+    # without a host, a document counts as a separate host
     host = str(record.get("host") or _host(str(record.get("url") or "")) or f"{file}#{number}")
     source, host = file.partition(".")[0], host.removeprefix("www.")
     return Document(page.title, page.text, source, host, relevant, page.url, page.language)

@@ -1,4 +1,4 @@
-"""Keywords found in a corpus by their closeness to the given ones (P 2.3, Algorithm 1)."""
+"""Keyword expansion: corpus words similar to the given keywords (P 2.3, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from tres_scrapy.topic.vectors import WordVectors
 
-MIN_TEXTS: Final = 5  # names and misspellings are rarer
+MIN_TEXTS: Final = 5  # excludes names and misspellings
 MIN_LIFT: Final = 4
 
 
 def distinctive_words(
     relevant: Iterable[Iterable[str]], others: Iterable[Iterable[str]] = ()
 ) -> list[str]:
-    """Return the words that expansion chooses from, sorted; without other texts, the frequent ones.
+    """Return the words that expansion chooses from, sorted.
 
-    A word stands in five relevant texts or more, and in a share of them at least four times its
-    share of the others: P 2.3 takes all corpus words, and `using` and `system` come with them.
+    A word must occur in five relevant texts or more, and in a share of them at least four times as
+    high as in the others. P 2.3 uses all corpus words, which adds words like `using` and `system`.
     """
     inside, n = _spread(relevant)
     outside, m = _spread(others)
@@ -38,14 +38,14 @@ def distinctive_words(
 def expand(
     keywords: Iterable[str], corpus_words: Iterable[str], vectors: WordVectors
 ) -> tuple[set[str], float]:
-    """Return the corpus words as close to all keywords as these are to each other, and how close.
+    """Return the corpus words with a mean cosine to the keywords of at least b, and b.
 
-    The threshold b is the mean cosine of the ordered pairs of distinct keywords; a ValueError
-    says when fewer than two keywords have a vector.
+    The threshold b is the mean cosine of the ordered pairs of distinct keywords. Raise ValueError
+    if fewer than two keywords have a vector.
     """
     given = {word for word in keywords if word in vectors}
     if len(given) < 2:
-        msg = f"keywords {sorted(given)!r} are known to the vectors, expansion takes two or more"
+        msg = f"only keywords {sorted(given)!r} have a vector, must be two or more: add keywords"
         raise ValueError(msg)
     units = vectors.unit(sorted(given)).astype(np.float64)  # [K, d]
     n = len(units)
@@ -57,7 +57,7 @@ def expand(
 
 
 def _spread(texts: Iterable[Iterable[str]]) -> tuple[Counter[str], int]:
-    """Return in how many texts each word stands, and the number of texts."""
+    """Return the number of texts that contain each word, and the number of texts."""
     counts: Counter[str] = Counter()
     number = 0
     for text in texts:

@@ -40,7 +40,7 @@ DROPOUT: Final = 0.3
 LEARNING_RATE: Final = 2e-3
 WIDE_LEARNING_RATE: Final = 1e-2
 WIDE_DECAY: Final = 1e-4
-SHARE: Final = 0.5  # of the regression's log odds
+SHARE: Final = 0.5  # weight of the regression's log odds
 PENALTY: Final = 10.0  # C of a regression over vectors of length one
 MAX_EPOCHS: Final = 6
 PATIENCE: Final = 4
@@ -57,11 +57,11 @@ def fit_bilstm(
     epochs: int = MAX_EPOCHS,
     stop: int | None = None,
 ) -> tuple[BiLstm, tuple[Epoch, ...]]:
-    """Return the model of the best epoch by validation MCC (`best_epoch`), and all figures.
+    """Return the model of the best epoch by validation MCC (`best_epoch`), and all epochs.
 
-    The learning rate is planned for `epochs`; training ends after `stop` of them, or when no
-    epoch has been as good for four. Without validation documents the last model is returned.
-    The same arguments give the same weights.
+    The learning rate schedule covers `epochs`. Training ends after `stop` epochs, or after
+    PATIENCE epochs that are worse than the best. Without validation documents, the last model is
+    returned. The same arguments give the same weights.
     """
     sampler = Sampler(training, np.random.default_rng(seed))
     held_out = _sample(validation, seed)
@@ -95,8 +95,8 @@ def fit_bilstm(
 def _add_regression(model: BiLstm, examples: Sequence[Example]) -> None:
     """Add logistic regression over the same TF-IDF to the wide part: an ensemble in one model.
 
-    The network has learnt from short texts and a few thousand draws, the regression from every
-    document whole: each is right where the other is not.
+    The network has learned from short samples of some documents, the regression from the full text
+    of all documents: they make different mistakes.
     """
     wide, last = model.network.wide, model.network.logits
     assert wide is not None
@@ -183,7 +183,7 @@ def _train_epoch(
 
 
 def _validate(model: BiLstm, examples: Sequence[Example]) -> float:
-    """Return the mean of the best MCC on whole documents and on titles; the threshold is free."""
+    """Return the mean of the MCC on documents and on titles, each at its best threshold."""
     titled = [e for e in examples if e.title.words]
     views = [([e.text for e in examples], examples), ([e.title for e in titled], titled)]
     figures = [
@@ -195,7 +195,7 @@ def _validate(model: BiLstm, examples: Sequence[Example]) -> float:
 
 
 def _sample(examples: Sequence[Example], seed: int) -> list[Example]:
-    """Return the relevant documents and four times as many others: enough to compare epochs."""
+    """Return all relevant and at most four times as many irrelevant documents."""
     relevant = [e for e in examples if e.relevant]
     others = [e for e in examples if not e.relevant]
     count = min(len(others), IRRELEVANT_PER_RELEVANT * len(relevant))
@@ -205,7 +205,7 @@ def _sample(examples: Sequence[Example], seed: int) -> list[Example]:
 
 @contextmanager
 def _reproducible(seed: int) -> Iterator[None]:
-    """Give torch this seed and one thread, and what it had before afterwards."""
+    """Set the seed of torch and one thread, and restore the previous state on exit."""
     threads = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""How documents are divided for cross-validation: hosts whole, labels spread evenly (P 3.3)."""
+"""Splits for cross-validation, grouped by host and stratified by label (P 3.3)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[np.int64]:
-    """Return the stripe of each document, [n] in 0 to count - 1; documents of a host share one.
+    """Return the stripe of each document, [n] in 0 to count - 1; a host is in one stripe.
 
-    A ValueError says when a stripe lacks a label.
+    Raise ValueError if a stripe would lack one of the labels.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
     hosts = [document.host for document in documents]
@@ -33,7 +33,7 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
             name = "relevant" if label else "irrelevant"
             raise ValueError(
                 f"{len(found)} {name} documents of {len(set(found))} hosts are too few: "
-                f"training needs documents of both labels, each from {count} hosts or more, "
-                "because it tests the pack on hosts that it was not trained on"
+                f"cross-validation needs {count} hosts or more for each label: "
+                "add documents from other hosts"
             )
     return result

@@ -1,4 +1,4 @@
-"""The files of a topic pack as training writes them (P 3.3)."""
+"""Writing of the files of a topic pack (P 3.3)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def check_place(vectors: Path, directory: Path) -> Path:
-    """Return the vectors' path; raise ValueError if a pack in the directory cannot name it."""
+    """Return the vectors' path; raise ValueError if it is not beside the pack's directory."""
     models = directory.resolve().parent
     if not vectors.resolve().is_relative_to(models):
         msg = (
-            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there, beside "
-            "the packs that name them: copy them, or choose another --output"
+            f"vectors {str(vectors)!r} must lie in {directory.parent}/ or a folder there: "
+            "copy them, or choose another --output"
         )
         raise ValueError(msg)
     return vectors
@@ -33,14 +33,14 @@ def check_place(vectors: Path, directory: Path) -> Path:
 def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier) -> None:
     """Write facts and weights as a pack; the same input gives the same bytes.
 
-    A process killed at any moment leaves the old pack or the new one. A TypeError says what TOML
-    cannot hold.
+    A process killed at any moment leaves the old pack or the new one. Raise TypeError if a fact
+    cannot be written as TOML.
     """
     weights = save(dict(classifier.tensors()))
     digest = hashlib.sha256(weights).hexdigest()
     name = f"classifier-{digest[:12]}.safetensors"
     model = facts["classifier"] | {"file": name, "sha256": digest}
-    # the name of a source, which a file gave it, may hold what has no UTF-8 form
+    # source names come from file names, which may not be valid UTF-8
     encoded = tomli_w.dumps({**facts, "classifier": model}).encode("utf-8", "replace")
     directory.mkdir(parents=True, exist_ok=True)
     with whole_file(directory / name) as file:

@@ -1,6 +1,6 @@
-"""Records read from what users have: JSON lines, HTML, text, folders, WARC (P 3.1).
+"""Readers of documents in JSON lines, HTML, text, folders and WARC files (P 3.1).
 
-What cannot be read is an Unreadable in its place, and reading goes on.
+For a document that cannot be read, readers yield an Unreadable and continue.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Unreadable]:
 
 
 def sniff_records(data: bytes, place: str) -> Iterator[Record | Unreadable]:
-    """Yield the records of bytes whose name says nothing: JSON lines, HTML, or plain text."""
+    """Yield the records of bytes, whose content decides: JSON lines, HTML or plain text."""
     if b"\0" in data[:PEEK]:
-        yield Unreadable(place, "is neither text nor HTML nor JSON lines")
+        yield Unreadable(place, "is binary, must be text, HTML or JSON lines")
     elif _starts_with(b"{", data):
         yield from _json_lines(BytesIO(data), place)
     else:
@@ -67,7 +67,7 @@ def _starts_with(mark: bytes, data: bytes) -> bool:
 
 
 def is_text(path: Path) -> bool:
-    """Say whether a file is plain text by its name, which may end in .gz or .xz."""
+    """Return whether a file name is that of plain text, perhaps ending in .gz or .xz."""
     return _kind(path) == ".txt"
 
 
@@ -89,7 +89,7 @@ def _page(path: Path, place: str) -> Record | Unreadable:
 
 
 def _folder(path: Path) -> Iterator[Record | Unreadable]:
-    """Name the first folder on a file's way its host; follow no links to folders."""
+    """Yield the files of a folder; the top folder of a file is its host. Links are not followed."""
     for directory, folders, names in os.walk(path):
         folders.sort()
         for file in (Path(directory, name) for name in sorted(names)):

@@ -1,4 +1,4 @@
-"""Making of a topic pack: expansion, cross-validation, fitting, figures (P 2.3, 3.3)."""
+"""The training of a topic pack: expansion, cross-validation, fitting (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The contents of `topic.toml`, and the validations that its figures come from."""
+    """The contents of `topic.toml` and the validations behind its figures."""
 
     facts: dict[str, Any]
-    validations: list[Validation]  # of the kept model first, then of those beside it
+    validations: list[Validation]  # of the chosen model first, then of the others
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that the fitting of a kind of classifier takes, the documents aside."""
+    """The arguments for fitting a kind of classifier, except the documents."""
 
     kind: str
     vectors: WordVectors
-    keywords: KeywordSet  # as given: they are expanded by the documents that a model is trained on
+    keywords: KeywordSet  # before expansion, which depends on the training documents
     seed: int
     epochs: int = MAX_EPOCHS
 
@@ -58,7 +58,7 @@ class Recipe:
         *,
         stop: int | None = None,
     ) -> tuple[Classifier, tuple[Epoch, ...]]:
-        """Fit a classifier; one that iterates keeps its best epoch, or ends after `stop`."""
+        """Fit a classifier; a network keeps its best epoch, or ends after `stop` epochs."""
         if self.kind in bag.KINDS:
             return fit_bag(self.kind, training), ()
         keywords = self.keywords
@@ -79,7 +79,7 @@ class Recipe:
 def expand_keywords(
     keywords: KeywordSet, examples: Sequence[Example], vectors: WordVectors
 ) -> tuple[KeywordSet, set[str], float]:
-    """Return the keywords with those that the documents add, these alone, and b (P 2.3)."""
+    """Return the expanded keywords, the added words alone, and the threshold b (P 2.3)."""
     corpus = distinctive_words(*(_words(examples, relevant=side) for side in (True, False)))
     found, b = expand(keywords.words, corpus, vectors)
     return KeywordSet([*keywords.words, *found], keywords.phrases), found, b
@@ -98,10 +98,10 @@ def train_pack(
     date: str = "",
     epochs: int = MAX_EPOCHS,
 ) -> Trained:
-    """Train a topic pack into a directory, and the models it is compared with.
+    """Train a topic pack, write it to a directory, and validate other models for comparison.
 
-    The same arguments write the same bytes. A ValueError says what is missing: documents or hosts
-    of either label, known keywords, or vectors in the directory that holds the packs.
+    The same arguments write the same bytes. Raise ValueError if there are too few documents, hosts
+    or known keywords, or the vectors are not in the directory that holds the packs.
     """
     check_place(vectors_file, directory)
     stripe = stripes(documents, STRIPES, seed=seed)
@@ -147,7 +147,7 @@ def _mean_count(keywords: KeywordSet, texts: Sequence[Sequence[str]]) -> float:
 
 
 def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:
-    """Return how many documents of either label each source gave."""
+    """Return the number of documents of each source, by label."""
     counts = Counter((document.source, document.relevant) for document in documents)
     return {
         source: {"relevant": counts[source, True], "irrelevant": counts[source, False]}

@@ -1,4 +1,4 @@
-"""What a reward model is trained on: stratified batches of windows, snippets, titles (P 3.3)."""
+"""Training samples of a reward model: batches of windows, snippets and titles (P 3.3)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from tres_scrapy.training.document import Document
 
 FOLDS: Final = 5
-STRIPES: Final = 2 * FOLDS  # the parts that hosts are divided into: see validation.py
+STRIPES: Final = 2 * FOLDS  # groups of hosts: see validation.py
 IRRELEVANT_PER_RELEVANT: Final = 4
 RELEVANT_PER_BATCH: Final = 32
-BATCHES: Final = (20, 40)  # of an epoch at least, so that few documents suffice, and at most
+BATCHES: Final = (20, 40)  # least and most in an epoch
 FROM_ANY_SOURCE: Final = 0.5
 MIN_WINDOW: Final = 40
 MAX_WINDOW: Final = 300
@@ -31,7 +31,7 @@ LEAD: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The words of a document, those of its title first."""
+    """The words of a document: those of the title and the text, and those of the title."""
 
     text: Text
     title: Text
@@ -40,7 +40,7 @@ class Example:
 
 
 def example(document: Document) -> Example:
-    """Return what a classifier reads of a document."""
+    """Return the words of a document that a classifier reads."""
     text = Text.of(f"{document.title} {document.text}", document.url)
     return Example(text, Text.of(document.title), document.source, document.relevant)
 
@@ -48,9 +48,9 @@ def example(document: Document) -> Example:
 class Sampler:
     """Draws stratified batches of windows, snippets and titles.
 
-    Of a relevant document a batch has all three, of an irrelevant one any: with fewer views of
-    each, more of them are met. Half of the irrelevant documents are drawn from every source as
-    often, so that the largest does not rule; the other half in turn, so that all are met.
+    A batch has all three views of a relevant document, but one of an irrelevant document, so that
+    more of these are used. Half of the irrelevant documents are drawn with equal probability for
+    each source, so that no source dominates; the other half in turn, so that all are used.
     """
 
     def __init__(self, examples: Sequence[Example], rng: np.random.Generator) -> None:
@@ -62,7 +62,7 @@ class Sampler:
             sources.setdefault(other.source, []).append(other)
         self._sources = list(sources.values())
         self._relevant, self._irrelevant = self._in_turn(relevant), self._in_turn(irrelevant)
-        # what uses each relevant document about once
+        # enough to use each relevant document about once
         self.batches = int(np.clip(-(-len(relevant) // RELEVANT_PER_BATCH), *BATCHES))
 
     def epoch(self) -> Iterator[tuple[list[Text], NDArray[np.float32]]]:
@@ -78,7 +78,7 @@ class Sampler:
             yield texts, (np.arange(len(texts)) < len(relevant)).astype(np.float32)
 
     def _in_turn(self, examples: Sequence[Example]) -> Iterator[Example]:
-        """Yield examples for ever, each once a round."""
+        """Yield examples without end, in random order, each once a round."""
         while True:
             for row in self._rng.permutation(len(examples)):
                 yield examples[row]
@@ -102,7 +102,7 @@ class Sampler:
         return snippet(drawn.text, self._rng) if kind == 1 else drawn.title
 
     def _window(self, text: Text) -> Text:
-        """Return the beginning, or as often any part in random order: topics, not sentences."""
+        """Return the beginning, or a part with its words shuffled, with equal probability."""
         words, length = text.words, int(self._rng.integers(MIN_WINDOW, MAX_WINDOW + 1))
         if self._rng.random() < 0.5:
             return text._replace(words=words[:length])
@@ -112,11 +112,11 @@ class Sampler:
 
 
 def lead(text: Text) -> Text:
-    """Return the beginning of a text, as long as a teaser."""
+    """Return the first LEAD words of a text."""
     return text._replace(words=text.words[:LEAD])
 
 
 def snippet(text: Text, rng: np.random.Generator) -> Text:
-    """Return a few words that stand together, as many as an anchor has."""
+    """Return a few consecutive words, as many as in an anchor text."""
     start = int(rng.integers(max(1, len(text.words))))
     return Text(text.words[start : start + int(rng.integers(1, MAX_SNIPPET + 1))])

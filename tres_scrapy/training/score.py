@@ -1,4 +1,4 @@
-"""How well probabilities and a threshold agree with true labels (P 3.3)."""
+"""Scores of probabilities and a threshold against true labels (P 3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Score(NamedTuple):
-    """Precision and recall of the relevant, F-macro, Matthews correlation, average precision."""
+    """Precision and recall for relevant, F-macro, Matthews correlation, average precision."""
 
     precision: float
     recall: float
@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
 
 def score(true: NDArray[np.bool_], probability: NDArray[np.float64], threshold: float) -> Score:
-    """Compare labels with P(relevant) >= threshold; a ratio of nothing is 0."""
+    """Score P(relevant) >= threshold against labels; undefined ratios are 0."""
     called = probability >= threshold
     precision, recall, f, _ = precision_recall_fscore_support(
         true, called, labels=[False, True], zero_division=0

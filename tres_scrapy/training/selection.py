@@ -1,4 +1,4 @@
-"""Which documents a user means: a file or folder, or some of its records (P 3.1)."""
+"""The documents that an option selects: a file or folder, or some of its records (P 3.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A file or folder of documents, or those of its records whose field has one of the values."""
+    """The documents of a file or folder, or only those whose `field` has one of `values`."""
 
     path: Path
     field: str = ""
@@ -20,7 +20,7 @@ class Selection:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `PATH` or `PATH:FIELD=VALUE[,VALUE...]`; raise ValueError when there is no PATH."""
+        """Read `PATH` or `PATH:FIELD=VALUE[,VALUE...]`; raise ValueError if there is no PATH."""
         if Path(text).exists():
             return cls(Path(text))
         name, _, condition = text.rpartition(":")

@@ -25,10 +25,10 @@ def train_vectors(
 ) -> WordVectors:
     """Train skip-gram vectors of the most frequent words; one worker makes them reproducible.
 
-    The sentences are read `epochs` + 1 times. A ValueError says when too few words repeat.
+    The sentences are read `epochs` + 1 times. Raise ValueError if too few words repeat.
     """
     require("train", "training word vectors")
-    from gensim.models import Word2Vec  # noqa: PLC0415 - one second that no crawl should pay
+    from gensim.models import Word2Vec  # noqa: PLC0415 - takes a second, only needed here
 
     model = Word2Vec(
         sg=1,
@@ -43,7 +43,7 @@ def train_vectors(
     if len(model.wv) < 2:
         msg = (
             f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
-            f"{MIN_COUNT} times or more, training takes two or more: add texts"
+            f"{MIN_COUNT} times or more, must be two or more: add texts"
         )
         raise ValueError(msg)
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)

@@ -1,4 +1,4 @@
-"""A document as it was found, not yet read as a page, or why it could not be read (P 3.1)."""
+"""A document before it is parsed, or the reason why it could not be read (P 3.1)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from w3lib.encoding import html_to_unicode
 
 from tres_scrapy.page.file import printable
 
-# with `html` or `text`, `place` where it was read, and `title`, `url` and `host` where known
+# `html` or `text`; `place`: file and position; `title`, `url` and `host` if known
 Record: TypeAlias = dict[str, Any]
 
 
 MAX_BYTES: Final = 8 * 1024 * 1024  # of a page, as in the crawl
-# what a cut or broken compressed file raises
+# errors of truncated or damaged compressed files
 BROKEN: Final = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A document that could not be read: where it lies, and why not."""
+    """A document that could not be read: its file and position, and the reason."""
 
     place: str
     reason: str
@@ -36,13 +36,13 @@ def decode(data: bytes, content_type: str | None = None) -> str:
     """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
     try:
         return html_to_unicode(content_type, data, auto_detect_fun=_guess)[1]
-    except (LookupError, UnicodeError):  # not a codec of text, such as hex or punycode
+    except (LookupError, UnicodeError):  # not a text codec, such as hex or punycode
         return data.decode(_guess(data), "replace")
 
 
 def _guess(data: bytes) -> str:
     try:
-        # the end of a page of MAX_BYTES may lie within a character
+        # a page cut at MAX_BYTES may end within a character
         getincrementaldecoder("utf-8")().decode(data, final=len(data) < MAX_BYTES)
     except UnicodeDecodeError:
         return "cp1252"

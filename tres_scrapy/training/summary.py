@@ -1,4 +1,4 @@
-"""What a validation found, in figures and sentences (P 3.3)."""
+"""The results of a validation as tables and sentences (P 3.3)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("precision", "recall", "F-macro", "MCC", "PR-AUC")
 NAME_WIDTH: Final = 34
-FEW: Final = 50  # relevant documents: a fifth of them are the test of a fold
+FEW: Final = 50  # relevant documents; each fold tests a fifth of them
 EXCERPT: Final = 12  # words of a text without title
 
 
 class FigureRow(NamedTuple):
-    """A line of the table: figures of one fold, or the mean of all with its deviation."""
+    """A row of the table: the figures of one fold, or the mean of all and its deviation."""
 
     name: str
     figures: Score
@@ -39,7 +39,7 @@ class Mistake(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Say which document it was, without what a terminal would obey."""
+        """Name the document, without control characters."""
         words = self.document.title.split() or self.document.text.split(maxsplit=EXCERPT)
         return printable(" ".join(words[:EXCERPT]))
 
@@ -50,7 +50,7 @@ class Mistake(NamedTuple):
 
 
 class SourceFigures(NamedTuple):
-    """What the chosen model made of one source; a share is None where there is nothing to judge."""
+    """Results of the chosen model on one source; a share is None without documents."""
 
     source: str
     relevant: int
@@ -61,7 +61,7 @@ class SourceFigures(NamedTuple):
 
 
 def table(validations: Sequence[Validation]) -> str:
-    """Return the figures of the chosen model, the first, and of the others as lines to print."""
+    """Return a text table of the chosen model, which is the first, and of the others."""
     lines = [" " * NAME_WIDTH + "".join(f"{column:>13}" for column in COLUMNS)]
     for row in rows(validations):
         if row.deviation is None:
@@ -74,7 +74,7 @@ def table(validations: Sequence[Validation]) -> str:
 
 
 def rows(validations: Sequence[Validation]) -> list[FigureRow]:
-    """Return every fold of the first model, then the means of each on texts and on titles."""
+    """Return all folds of the first model, then means of all models on texts and titles."""
     chosen = validations[0]
     texts = _folds(chosen, chosen.texts)
     result = [FigureRow(f"{chosen.kind}, {name}", figures) for name, figures in texts.items()]
@@ -116,12 +116,12 @@ def mistakes(
 
 
 def verdict(validations: Sequence[Validation]) -> str:
-    """Say how well the chosen model does, next to the best of the others, and if that is chance."""
+    """Return a sentence on the chosen model and the best other; warn if documents are few."""
     figures = {v.kind: _mean("", list(_folds(v, v.texts).values())).figures for v in validations}
     chosen = figures.pop(validations[0].kind)
     precision, recall = round(100 * chosen.precision), round(100 * chosen.recall)
     text = (
-        f"The model kept is {validations[0].kind}: on hosts it was not trained on, {precision} % "
+        f"The chosen model is {validations[0].kind}: on hosts it was not trained on, {precision} % "
         f"of the documents it calls relevant are relevant, and it finds {recall} % of the relevant "
         f"ones (F-macro {chosen.f_macro:.3f}"
     )
@@ -129,12 +129,12 @@ def verdict(validations: Sequence[Validation]) -> str:
         best = max(figures, key=lambda kind: figures[kind].f_macro)
         text += f"; {best}, the best of the others, has {figures[best].f_macro:.3f}"
     relevant = int(validations[0].true.sum())
-    few = f" With {relevant} relevant documents in all, these figures are mostly chance."
+    few = f" With only {relevant} relevant documents, these figures are unreliable."
     return f"{text}).{few if relevant < FEW else ''}"
 
 
 def _folds(validation: Validation, answers: NDArray[np.float64]) -> dict[str, Score]:
-    """Return the figures of each fold that has answers, by a name that tells its size."""
+    """Return the figures of each fold with answers; its name contains its size."""
     result = {}
     for fold in np.unique(validation.fold).tolist():
         held = (validation.fold == fold) & ~np.isnan(answers)
@@ -151,9 +151,9 @@ def _mean(name: str, folds: Sequence[Score]) -> FigureRow:
 
 
 def sources(documents: Sequence[Document], chosen: Validation) -> Iterator[SourceFigures]:
-    """Yield the figures of each source; F-macro takes documents of both labels."""
+    """Yield the figures of each source; F-macro needs documents of both labels."""
     names = np.array([document.source for document in documents])
-    called = chosen.called.astype(np.float64)  # 1 and 0: each fold has a threshold of its own
+    called = chosen.called.astype(np.float64)  # 1 and 0, since thresholds differ by fold
     for source in dict.fromkeys(names.tolist()):
         here = names == source
         true = chosen.true[here]

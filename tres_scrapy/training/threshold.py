@@ -1,4 +1,4 @@
-"""Calibration and threshold of a classifier, from documents that it was not trained on (P 3.3)."""
+"""Calibration and threshold of a classifier, from held-out documents (P 3.3)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tres_scrapy.topic.calibration import Calibration
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PLATEAU: Final = 0.01  # thresholds whose MCC is less than this below the best are as good
+PLATEAU: Final = 0.01  # thresholds with an MCC this close to the best are equally good
 
 
 class Threshold(NamedTuple):
-    """A boundary and the MCC of the decision at it."""
+    """A threshold and its MCC."""
 
     value: float
     mcc: float
 
 
 def calibrate(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> Calibration:
-    """Fit slope and intercept to labels; P(relevant) then holds for a mix like these documents."""
+    """Fit slope and intercept to labels; P(relevant) assumes a similar share of relevant ones."""
     model = LogisticRegression(C=1.0).fit(logits[:, None], true)
     return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
 
@@ -32,8 +32,8 @@ def calibrate(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> Calibrati
 def best_threshold(true: NDArray[np.bool_], values: NDArray[np.float64]) -> Threshold:
     """Return the middle of the plateau of thresholds around the best MCC, and that MCC.
 
-    Values are logits or log odds; a document at the threshold is relevant. Without documents of
-    both labels the MCC is 0 and the threshold 0.
+    `values` [n] are logits or log odds; a document at the threshold is relevant. Without documents
+    of both labels, return 0 and 0.
     """
     tn, fp, fn, tp, falling = confusion_matrix_at_thresholds(true, values, pos_label=True)
     spread = np.sqrt((tp + fp) * (tn + fn) * (tp + fn) * (tn + fp))

@@ -1,4 +1,4 @@
-"""The report of a training: what its cross-validation found (P 3.3)."""
+"""The HTML report of a training: the results of its cross-validation (P 3.3)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_report(
     validations: Sequence[Validation],
     census: object,
 ) -> None:
-    """Write the page: one file that loads nothing from the network; same input, same bytes."""
+    """Write the page as one file without network requests; same input, same bytes."""
     chosen = validations[0]
     text = chart_page(
         TEMPLATE,

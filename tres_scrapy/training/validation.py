@@ -1,8 +1,8 @@
-"""What a classifier answers for documents it has not seen (P 3.3: stratified cross-validation).
+"""Stratified cross-validation of a classifier (P 3.3).
 
-The hosts are divided into ten stripes. The model of a fold is tested on two of them, stopped and
-calibrated by a third, and trained on the rest. Its threshold comes from the third stripes of those
-folds whose stripe it is not tested on.
+The hosts are divided into ten stripes. The model of a fold is tested on two of them and trained on
+seven; the last, the validation stripe, sets its epoch and calibration. Its threshold comes from the
+validation stripes of all folds, except the one that it is tested on.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.classifier import Classifier
     from tres_scrapy.training.sample import Example
 
-# Of epochs that differ by chance the later is kept: its steps were smaller, and what a few
-# validation hosts cannot show, how it does on other sources, goes on improving.
+# Among epochs of nearly equal MCC the last is kept: its steps were smaller, and results on other
+# sources, which a few validation hosts cannot show, still improve.
 TOLERANCE: Final = 0.02
 
 
@@ -38,16 +38,16 @@ class Epoch(NamedTuple):
 
 
 class Fit(Protocol):
-    """Makes a classifier of training and validation documents."""
+    """Fits a classifier to training documents, with the help of validation documents."""
 
     def __call__(
         self, training: Sequence[Example], validation: Sequence[Example]
     ) -> tuple[Classifier, tuple[Epoch, ...]]:
-        """Return the classifier of the best epoch and the figures of all, none without epochs."""
+        """Return the classifier of the best epoch, and all epochs if it has any."""
 
 
 class HeldOut(NamedTuple):
-    """Log odds that a calibrated model gives to held-out documents, and their labels."""
+    """The logits and labels of held-out documents, and the calibration fitted to them."""
 
     calibration: Calibration
     logits: NDArray[np.float64]
@@ -61,17 +61,17 @@ class HeldOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The answers of one kind of classifier, each document judged in the fold that held it out."""
+    """The answers of one kind of classifier; each document is judged by the fold that tests it."""
 
     kind: str
     fold: NDArray[np.int64]  # [n], the fold of each document
     true: NDArray[np.bool_]  # [n]
     texts: NDArray[np.float64]  # [n], calibrated P(relevant) of the whole document
-    titles: NDArray[np.float64]  # [n], of the title alone, NaN where there is none
-    thresholds: tuple[float, ...]  # of each fold, chosen without its documents
+    titles: NDArray[np.float64]  # [n], P(relevant) of the title alone, NaN without a title
+    thresholds: tuple[float, ...]  # of each fold, chosen without its test documents
     threshold: float  # of a model trained on every document
-    calibration: Calibration  # of the same
-    histories: tuple[tuple[Epoch, ...], ...] = ()  # of each fold, empty where nothing iterates
+    calibration: Calibration  # of that model
+    histories: tuple[tuple[Epoch, ...], ...] = ()  # epochs of each fold, empty for linear models
 
     @property
     def called(self) -> NDArray[np.bool_]:
@@ -81,13 +81,13 @@ class Validation:
 
     @property
     def epochs(self) -> int | None:
-        """How many epochs were best in most folds, None where nothing iterates."""
+        """The median of the best numbers of epochs of the folds, None for linear models."""
         best = [best_epoch(history) + 1 for history in self.histories if history]
         return round(float(np.median(best))) if best else None
 
 
 def best_epoch(history: Sequence[Epoch]) -> int:
-    """Return the place of the last epoch whose validation MCC is the best but for `TOLERANCE`."""
+    """Return the index of the last epoch with an MCC within `TOLERANCE` of the best."""
     best = max(epoch.mcc for epoch in history)
     return max(place for place, epoch in enumerate(history) if epoch.mcc >= best - TOLERANCE)
 
@@ -95,7 +95,7 @@ def best_epoch(history: Sequence[Epoch]) -> int:
 def cross_validate(
     kind: str, examples: Sequence[Example], stripe: NDArray[np.int64], fit: Fit
 ) -> Validation:
-    """Fit one classifier per fold and return what each says of its test documents."""
+    """Fit one classifier per fold and return their answers for the test documents."""
     true = np.array([e.relevant for e in examples], dtype=bool)
     titled = np.array([len(e.title.words) > 0 for e in examples])
     texts, titles = np.full(len(examples), np.nan), np.full(len(examples), np.nan)
@@ -110,7 +110,7 @@ def cross_validate(
         named = _chosen(examples, test & titled)
         titles[test & titled] = answer(model.logits([e.title for e in named]))
         histories.append(history)
-    # the documents that judged a fold are tested in the next one
+    # the validation stripe of a fold is tested in the next fold
     others = [[j for k, j in enumerate(judged) if k != (fold - 1) % FOLDS] for fold in range(FOLDS)]
     return Validation(
         kind,
@@ -126,9 +126,9 @@ def cross_validate(
 
 
 def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> HeldOut:
-    """Calibrate a model by documents that it was not trained on.
+    """Calibrate a model on held-out documents.
 
-    A page may be long or short: what was trained on both is judged on whole texts, leads, titles.
+    Networks, which are trained on long and short texts, are judged on texts, leads and titles.
     """
     views = [(e.text, e.relevant) for e in examples]
     if kind not in bag.KINDS:
@@ -140,7 +140,7 @@ def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> HeldOut:
 
 
 def choose_threshold(judged: Sequence[HeldOut]) -> float:
-    """Return the P(relevant) at which the decisions of several models have the best MCC."""
+    """Return the threshold on P(relevant) with the best MCC over several models."""
     true = np.concatenate([each.true for each in judged])
     found = best_threshold(true, np.concatenate([each.log_odds for each in judged]))
     return float(sigmoid(np.array(found.value)))

@@ -1,4 +1,4 @@
-"""Charts of what classifiers answered for documents they had not seen (P 3.3)."""
+"""Charts of the answers of classifiers for held-out documents (P 3.3)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")  # for readers who see no colours
 BINS: Final = np.linspace(0, 1, 11)
 EDGES: Final = np.linspace(0, 1, 26)
-LINEAR: Final = 10  # documents up to which an axis of counts is linear; above, it is logarithmic
+LINEAR: Final = 10  # a count axis is linear up to this, then logarithmic
 
 
 def draw(validations: Sequence[Validation]) -> list[Chart]:
-    """Return the charts; the first model is the chosen one, which most of them show."""
+    """Return the charts; the first model is the chosen one, most charts show only it."""
     chosen = validations[0]
     charts = [_curves(validations), _thresholds(chosen), _distribution(chosen)]
     charts.append(_calibration(chosen))
@@ -226,7 +226,7 @@ def _dots(x: Sequence[float], y: Sequence[float], colour: str) -> dict[str, Any]
 
 
 def _heights(counts: NDArray[np.int64]) -> list[float]:
-    """Return the heights of counts on the axis of documents: linear at first, then logarithmic."""
+    """Return the heights of counts on the document axis: linear to LINEAR, then logarithmic."""
     heights: NDArray[np.float64] = np.where(
         counts <= LINEAR, counts / LINEAR, 1 + np.log10(np.maximum(counts, LINEAR) / LINEAR)
     )
@@ -234,7 +234,7 @@ def _heights(counts: NDArray[np.int64]) -> list[float]:
 
 
 def _document_axis(highest: int) -> Layout:
-    """Return the axis that `_heights` are drawn on."""
+    """Return the axis for `_heights`."""
     counts = np.array([0, *(LINEAR**power for power in range(1, len(str(highest)) + 1))])
     heights = _heights(counts)
     top = max(1.0, _heights(np.array([highest]))[0])

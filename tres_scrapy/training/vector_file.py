@@ -1,4 +1,4 @@
-"""Word vectors that others made, read from their files: word2vec, GloVe, KeyedVectors (P 3.3)."""
+"""Readers of word vector files: word2vec, GloVe, KeyedVectors (P 3.3)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PICKLE_MAGIC: Final = b"\x80"
 LONGEST_LINE: Final = 1_000_000
 LONGEST_WORD: Final = 10_000  # in bytes
 NAME: Final = re.compile(r"[\w-]+")
-# what a pickled array is made of, by numpy 1 and numpy 2
+# the parts of a pickled array in numpy 1 and numpy 2
 ARRAY_PARTS: Final = frozenset(
     [
         ("numpy", "dtype"),
@@ -45,10 +45,10 @@ ARRAY_PARTS: Final = frozenset(
 
 
 def read_vectors(source: str, *, words: int) -> WordVectors:
-    """Read the first words of a file, or of a gensim-downloader name, that a text can hold.
+    """Read the first `words` words of a file, or of vectors that gensim's downloader knows.
 
-    Words are lower-cased and the first spelling counts; what `tokenise` never yields is left out.
-    A ValueError or OSError says why a source cannot be read.
+    Words are lower-cased, and the first spelling wins; words that `tokenise` never yields are left
+    out. Raise ValueError or OSError if the source cannot be read.
     """
     path = Path(source) if Path(source).is_file() else _download(source)
     kept: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
             msg = f"{path.name!r} is not a word2vec, GloVe or KeyedVectors file: {reason(error)}"
             raise ValueError(msg) from error
     if not kept or not np.isfinite(matrix).all():
-        msg = f"{path.name!r} has {len(kept)} words, it must have some, all with finite numbers"
+        msg = f"{path.name!r} has {len(kept)} words, must have some, all with finite numbers"
         raise ValueError(msg)
     return WordVectors(list(kept), matrix)
 
@@ -75,14 +75,14 @@ def _download(name: str) -> Path:
         msg = f"vectors {name!r} must be a file, or a name that gensim's downloader knows"
         raise ValueError(msg)
     require("train", "gensim's downloader")
-    from gensim import downloader  # noqa: PLC0415 - one second that no crawl should pay
+    from gensim import downloader  # noqa: PLC0415 - takes a second, only needed here
 
-    logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)  # it logs a trace offline
+    logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)  # offline it logs a traceback
     try:
-        # only the path: gensim would run a module that it downloads beside the vectors
+        # only the path: otherwise gensim runs a Python module that it downloads
         return Path(downloader.load(name, return_path=True))
-    except Exception as error:  # gensim raises Exception itself on a wrong checksum
-        msg = f"vectors {name!r} are no file, and gensim's downloader says: {error}"
+    except Exception as error:  # gensim raises plain Exception on a wrong checksum
+        msg = f"vectors {name!r} are not a file, and gensim's downloader failed: {error}"
         raise ValueError(msg) from error
 
 
@@ -93,7 +93,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
-    """Return words and rows by the kind of file that its first bytes tell."""
+    """Return words and rows; the first bytes decide the kind of file."""
     first = file.readline(LONGEST_LINE)
     header = first.split()
     if first.startswith(PICKLE_MAGIC):
@@ -101,7 +101,7 @@ def _rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
         return _keyed_rows(path, file)
     dimension = int(header[1]) if len(header) == 2 else len(header) - 1
     if header and not 0 < dimension <= MOST_DIMENSIONS:
-        msg = f"its first line is {first.strip()!r}"
+        msg = f"the first line is {first.strip()!r}, must give 1 to {MOST_DIMENSIONS} dimensions"
         raise ValueError(msg)
     if len(header) != 2:  # GloVe has no line of sizes
         file.seek(0)
@@ -125,7 +125,7 @@ def _text_rows(file: IO[bytes], dimension: int) -> Iterator[tuple[str, list[byte
         if len(line) == LONGEST_LINE:
             msg = f"line {number} has {LONGEST_LINE:,} bytes or more"
             raise ValueError(msg)
-        word, *row = line.rstrip().rsplit(b" ", dimension)  # some words of GloVe hold spaces
+        word, *row = line.rstrip().rsplit(b" ", dimension)  # some GloVe words contain spaces
         if not row or len(row) != dimension:
             msg = f"line {number} has {len(row)} numbers, not {dimension}"
             raise ValueError(msg)
@@ -151,36 +151,36 @@ def _keyed_rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
         state = _KeyedUnpickler(file).load().state
         words = [str(word) for word in state["index_to_key"]]
         matrix = _matrix(state["vectors"]) if "vectors" in state else None
-    except Exception as error:  # a damaged pickle raises anything
+    except Exception as error:  # a damaged pickle may raise any error
         msg = (
-            f"its pickle holds no KeyedVectors of gensim 4 ({reason(error)}); of a model, save "
-            "its `wv`"
+            f"the pickle has no KeyedVectors of gensim 4 ({reason(error)}); save the `wv` of a "
+            "model"
         )
         raise ValueError(msg) from error
-    if matrix is None:  # gensim keeps a large one in a file beside
+    if matrix is None:  # gensim stores a large matrix in a separate file
         matrix = npy.open_memmap(f"{path}.vectors.npy", mode="r")
     if matrix.ndim != 2 or matrix.shape[1] > MOST_DIMENSIONS:
-        msg = f"its vectors have shape {matrix.shape!r}, not [V, {MOST_DIMENSIONS}] or smaller"
+        msg = f"the vectors have shape {matrix.shape!r}, not [V, {MOST_DIMENSIONS}] or smaller"
         raise ValueError(msg)
     return zip(words, matrix, strict=True)
 
 
 def _matrix(array: _State) -> NDArray[np.floating[Any]]:
     """Return the numbers of a pickled array."""
-    if array.state is None:  # as protocol 5 has it
+    if array.state is None:  # pickle protocol 5
         data, kind, shape, order = array.arguments
     else:
         _, shape, kind, by_column, data = array.state
         order = "F" if by_column else "C"
     dtype = np.dtype(f"{kind.state[1]}{kind.arguments[0]}")
     if dtype.kind != "f":
-        msg = f"its vectors are {dtype}, they must be floating-point numbers"
+        msg = f"the vectors are {dtype}, must be floating-point numbers"
         raise ValueError(msg)
     return np.frombuffer(data, dtype).reshape(shape, order=order)
 
 
 class _State:
-    """Stands in for any class or function: holds what it was given and runs nothing."""
+    """Replaces any class or function: stores its arguments and state, runs no code."""
 
     arguments: tuple[Any, ...] = ()
     state: Any = None
@@ -193,9 +193,9 @@ class _State:
 
 
 class _KeyedUnpickler(pickle.Unpickler):
-    """Reads numbers, strings and lists, and arrays as their parts; what asks for more is refused.
+    """Reads numbers, strings, lists and the parts of arrays; rejects all other classes.
 
-    No class of numpy is let in: an ndarray of objects over bytes would be a pointer of its choice.
+    Numpy classes are not loaded either: an ndarray of objects over bytes is an arbitrary pointer.
     """
 
     def find_class(self, module: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Records of the HTML pages in a WARC file, what archives and many crawlers write (P 3.1)."""
+"""Reader of the HTML pages in WARC files, as archives and crawlers write them (P 3.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Unreadable]:
         for entry in ArchiveIterator(
             stream, record_types=WarcRecordType.response, parse_http=False
         ):
-            url = (entry.headers.get("WARC-Target-URI") or "").strip("<>")  # as wget writes
+            url = (entry.headers.get("WARC-Target-URI") or "").strip("<>")  # wget adds < and >
             block = entry.reader.read()
             if len(block) < entry.content_length:
                 yield Unreadable(f"{name}, {url}", "the file ends within the record")
@@ -33,8 +33,8 @@ def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Unreadable]:
 
 
 def _response(block: bytes, url: str, place: str) -> Record | Unreadable | None:
-    """Return the page of an HTTP response, None when it is not a page."""
-    # a copy, since the iterator stops at the first body that it cannot decode
+    """Return the page of an HTTP response, or None if it is not a page."""
+    # parsed here, because the iterator stops at the first body that it cannot decode
     response = WarcRecord()
     response.init_headers(WarcRecordType.response, content_length=len(block))
     response.set_bytes_content(block)

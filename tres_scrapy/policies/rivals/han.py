@@ -1,11 +1,11 @@
 """Async: linear SARSA over a queue of links valued once (Han, Wuillemin and Senellart, 2018).
 
-The asynchronous method: Q is computed for the outlinks of the page just fetched and not refreshed.
-Of the features, those that TRES has too come from the frontier: reward, closeness of relevance and
-share of relevant pages along the path. The relevance of an anchor is its cosine with the keywords.
-Departures: the values are not cut into intervals, and the page's reward, 0 or 1, stands for its
-graded relevance. Discount and step size are chosen here: as in TRES few steps ahead count, and one
-step moves Q(s, a), whose features are at most 1, by no more than a quarter of its error.
+The asynchronous method: Q is computed for the outlinks of the page just fetched and not updated.
+The features it shares with TRES come from the frontier: reward, closeness of relevance and share
+of relevant pages along the path. The relevance of an anchor is its cosine with the keywords.
+Departures: values are not cut into intervals, and the reward of the page, 0 or 1, replaces its
+graded relevance. Discount and step size are our choice: as in TRES, only a few steps ahead matter,
+and one step moves Q(s, a), whose features are at most 1, by at most a quarter of its error.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.policies.rivals.queue_policy import QueuePolicy
 
-FEATURES = 5  # a constant 1, three of the path, the cosine of the anchor
+FEATURES = 5  # a constant 1, three path features, the cosine of the anchor
 EPSILON = 0.1
 DISCOUNT = 0.5
 STEP_SIZE = 0.05
-DRAWS = 20  # of a row, until one is met that can be fetched: most are in the frontier
+DRAWS = 20  # tries to find a row that can be fetched; most rows can
 
 
 class _Step(NamedTuple):
-    """An experience that awaits the next choice for its update."""
+    """An experience whose update needs the next choice."""
 
     x: NDArray[np.float64]
     reward: float
 
 
 class AsyncPolicy(QueuePolicy):
-    """Fetches the link whose Q was highest when it was found, and now and then any link."""
+    """Fetches the link whose Q was highest when found, or a random link (EPSILON)."""
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         super().__init__(store)
         self.weights = np.zeros(FEATURES)
         if setup.similarity is None:
-            raise ValueError("similarity of anchors with the topic is a feature: give it")
+            raise ValueError("policy 'async' needs similarity of anchors: set Setup.similarity")
         self._similarity = setup.similarity
         self._random = np.random.default_rng(setup.seed)
         self._steps: list[_Step] = []
 
     def features(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the x(s, a) [n, 5] of this method."""
+        """Return the features x(s, a) [n, 5] of this method."""
         x = np.ones((len(rows), FEATURES))
         x[:, 1:4] = self.store.features(rows)[:, feature.STATE]
         x[:, 4] = self._similarity([self.store.anchors[row] for row in rows.tolist()])
@@ -61,12 +61,12 @@ class AsyncPolicy(QueuePolicy):
         return self.features(rows) @ self.weights
 
     def observe(self, experience: Experience) -> None:
-        """Keep the experience for its update."""
+        """Keep the experience until its update."""
         x = self.features(np.array([experience.row]))[0]
         self._steps.append(_Step(x, experience.reward))
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Take the best sample or, with probability epsilon, any; learn from what came before."""
+        """Return the best sample or, with probability EPSILON, any; update Q with this choice."""
         decision = self._any(busy_hosts) if self._random.random() < EPSILON else None
         decision = decision or super().select(busy_hosts)
         if decision is not None:
@@ -74,7 +74,7 @@ class AsyncPolicy(QueuePolicy):
         return decision
 
     def _any(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Draw a sample uniformly; seeds are not the policy's."""
+        """Draw a sample uniformly, except seeds, which the policy does not manage."""
         if not len(self.store):
             return None
         rows = self._random.integers(len(self.store), size=DRAWS)
@@ -84,7 +84,7 @@ class AsyncPolicy(QueuePolicy):
         return None
 
     def _update(self, next_row: int) -> None:
-        """Move Q of each experience towards its reward and the discounted Q of the next choice."""
+        """Move Q of each experience towards its reward plus the discounted Q of the next choice."""
         next_x = self.features(np.array([next_row]))[0]
         for x, reward in self._steps:
             target = reward + DISCOUNT * next_x @ self.weights

@@ -13,12 +13,12 @@ from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 
-MAX_FEATURES = (150, 150, 100)  # words in URLs, in anchors and around links that it may know
+MAX_FEATURES = (150, 150, 100)  # most words of URLs, of anchors and around links
 MIN_LETTERS = 3
-COMMON = 10  # a field with a more frequent word than this is one of which much is known:
-RARE, RARE_AT_FIRST = 5, 1  # a word that is not more frequent than this is no feature
+COMMON = 10  # if any word of a field occurs more often, its features
+RARE, RARE_AT_FIRST = 5, 1  # must occur more than RARE times, else RARE_AT_FIRST
 _LEFT_OUT = -1
-_AT_ONCE = 100_000  # links: what it takes to value them must not grow with the frontier
+_AT_ONCE = 100_000  # links in one step: limits the memory that valuing them takes
 
 Numbers = NDArray[np.int64]
 
@@ -32,20 +32,20 @@ class Neighbourhood(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of several links: their numbers, and which link, counted from 0, each is of."""
+    """The words of several links: the number of each word, and the index of its link."""
 
     numbers: Numbers
     links: Numbers
 
 
 class Neighbourhoods:
-    """The distinct words of each link's URL, of its anchor and around it, as numbers.
+    """The distinct words in each link's URL, in its anchor and around it, as numbers.
 
-    Of the URL, path and query are read. The same word in two fields has two numbers.
+    Only path and query of a URL are read. The same word in two fields has two numbers.
     """
 
     def __init__(self) -> None:
-        self._fields = bytearray()  # by number
+        self._fields = bytearray()  # field by word number
         self._vocabularies = [_Vocabulary(i, self._fields) for i in range(len(MAX_FEATURES))]
         self._words = Table(np.dtype([("number", "i4")]))
         self._links = Table(np.dtype([("start", "i8"), ("size", "i4"), ("known", "?")]))  # by row
@@ -59,7 +59,7 @@ class Neighbourhoods:
         return np.array(self._fields, dtype=np.uint8)
 
     def add(self, rows: Rows, links: Sequence[Neighbourhood]) -> None:
-        """Read the words of links."""
+        """Read and store the words of links."""
         numbers = [self._read(link) for link in links]
         sizes = [len(each) for each in numbers]
         where = self._words.extend(sum(sizes))
@@ -85,7 +85,7 @@ class Neighbourhoods:
 
 
 class _Vocabulary(dict[str, int]):
-    """Gives a new word of a field the next number, unless it says nothing."""
+    """Numbers the words of a field; short words and stop words get no number."""
 
     def __init__(self, field: int, fields: bytearray) -> None:
         super().__init__()
@@ -100,13 +100,13 @@ class _Vocabulary(dict[str, int]):
 
 
 class LinkClassifier(NamedTuple):
-    """A linear SVM over the presence of words: by their numbers, the weight of each."""
+    """A linear SVM over the presence of words; `weights` are indexed by word number."""
 
-    weights: NDArray[np.float64]  # the last, 0, is that of all words which came after the training
+    weights: NDArray[np.float64]  # the last one, 0, is for words added after training
     bias: float
 
     def decide(self, neighbourhoods: Neighbourhoods, rows: Rows) -> NDArray[np.floating]:
-        """Return the decision values [n] of links, rising with P(relevant)."""
+        """Return the decision values [n] of links; higher is more relevant."""
         values = np.full(len(rows), self.bias)
         for start in range(0, len(rows), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
@@ -119,8 +119,8 @@ class LinkClassifier(NamedTuple):
 def train(
     neighbourhoods: Neighbourhoods, rows: Rows, relevant: NDArray[np.bool_]
 ) -> LinkClassifier | None:
-    """Return a classifier of links; None if they are of one class or have no frequent word."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - no other crawl should pay for them
+    """Return a link classifier, or None if only one class or no frequent word is present."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - slow import, only needed here
     from sklearn.svm import LinearSVC  # noqa: PLC0415
 
     words, fields = neighbourhoods.words(rows), neighbourhoods.fields
@@ -140,7 +140,7 @@ def train(
 
 
 def frequent_words(fields: NDArray[np.uint8], numbers: Numbers) -> Numbers:
-    """Return of each field the words that occur most often among `numbers`."""
+    """Return the most frequent words of each field among `numbers`."""
     counts = np.bincount(numbers, minlength=len(fields))
     chosen = []
     for field, limit in enumerate(MAX_FEATURES):

@@ -1,4 +1,4 @@
-"""Orders that learn nothing: breadth first, best first and the oracle."""
+"""Policies that do not learn: breadth first, best first and the oracle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BreadthFirstPolicy(QueuePolicy):
         super().__init__(store)
 
     def values(self, rows: Rows, page: PageText) -> NDArray[np.float32]:
-        """Return the same for all: of equal samples the first that came is fetched."""
+        """Return 0 for all: among equal values the oldest is fetched first."""
         return np.zeros(len(rows), dtype=np.float32)
 
 
@@ -38,16 +38,16 @@ class BestFirstPolicy(QueuePolicy):
 
 
 class OraclePolicy(QueuePolicy):
-    """Fetches relevant pages while the frontier has one: it is told each link's true label.
+    """Fetches relevant pages while the frontier has one: it reads the true label of each link.
 
-    No crawler of the same frontier can know more of a link before it is fetched; what it does not
-    know is which links the page will have.
+    No crawler can know more about the page behind a link. The oracle does not know, however, which
+    links that page has.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         super().__init__(store)
         if setup.labels is None:
-            raise ValueError("labels are known of an offline web only: give them")
+            raise ValueError("policy 'oracle' needs the labels of an offline web: set Setup.labels")
         self._labels = setup.labels
 
     def values(self, rows: Rows, page: PageText) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Search queries that are built from the pages which the last ones found (Vieira et al., 2016)."""
+"""Search queries built from the pages that earlier queries found (Vieira et al., 2016)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tres_scrapy.page.text import STOP_WORDS, tokenise
 
 MIN_PRECISION = 0.5
 MIN_NEW = 0.5
-UNKNOWN_SCORE = 0.01  # of a query's term that is on no page read so far
+UNKNOWN_SCORE = 0.01  # of a query term that no page contained so far
 
 
 @dataclass
 class Results:
-    """What a query has found: its results, the new ones, and the relevance of those fetched."""
+    """Counts of a query's results and of the new ones, and the fetched pages with labels."""
 
     found: int = 0
     new: int = 0
@@ -24,25 +24,25 @@ class Results:
 
     @property
     def precision(self) -> float:
-        """The share of relevant pages among the new ones, 0 without any."""
+        """The share of relevant pages among the fetched ones, 0 without pages."""
         return sum(relevant for _, relevant in self.pages) / max(len(self.pages), 1)
 
     @property
     def share_new(self) -> float:
-        """The share of results that were not fetched before, 0 without any."""
+        """The share of results that were not fetched before, 0 without results."""
         return self.new / max(self.found, 1)
 
     def extend(self, more: Results) -> None:
-        """Add what a further page of results has brought."""
+        """Add the results of another page."""
         self.found += more.found
         self.new += more.new
         self.pages += more.pages
 
 
 class RelevanceFeedback:
-    """Scores the terms of pages, relevant ones for and irrelevant ones against, and asks for them.
+    """Scores terms, positive on relevant and negative on irrelevant pages, and builds queries.
 
-    A query is the terms with the best scores and the best of those that were in no query yet.
+    A query has the terms with the best scores, plus the best term that no query had before.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class RelevanceFeedback:
         self._used: set[str] = set()
 
     def next_query(self, query: Sequence[str], results: Results) -> list[str]:
-        """Learn from a query and return the one to ask next, empty when no unused term is left."""
+        """Learn from a query; return the next one, or an empty list if no unused term is left."""
         self._used.update(query)
         if results.precision > MIN_PRECISION:
             for text, relevant in results.pages:
@@ -71,7 +71,7 @@ class RelevanceFeedback:
 
 
 def _size(query: Sequence[str], results: Results) -> int:
-    """Return how many terms the next query has: more to be precise, fewer to find new pages."""
+    """Return the size of the next query: longer for precision, shorter for new pages."""
     if results.precision < MIN_PRECISION:
         return len(query) + 1
     return max(1, len(query) - (results.share_new < MIN_NEW))

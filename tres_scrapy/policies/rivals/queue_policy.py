@@ -1,4 +1,4 @@
-"""The policies that fetch the sample of the highest value."""
+"""The base class of policies that fetch the sample with the highest value."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tres_scrapy.frontier.store import SampleStore
 
 
 class QueuePolicy:
-    """Fetches the sample of the highest value; a subclass says what a sample is worth.
+    """Fetches the sample with the highest value; subclasses define `values`.
 
-    A value is given once, when the sample comes in.
+    The value of a sample is computed once, when the sample is added.
     """
 
     def __init__(self, store: SampleStore) -> None:
@@ -23,18 +23,18 @@ class QueuePolicy:
         self.queue = FrontierQueue(store)
 
     def values(self, rows: Rows, page: PageText) -> ArrayLike:
-        """Return the values [n] of new samples, outlinks of `page`."""
+        """Return the values [n] of new samples, which are outlinks of `page`."""
         raise NotImplementedError
 
     def observe(self, experience: Experience) -> None:
         """Learn nothing."""
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Put the outlinks into the queue."""
+        """Add the outlinks to the queue."""
         self.queue.push(outlinks, self.values(outlinks, page))
 
     def readmit(self, rows: Rows) -> None:
-        """Put samples into the queue, valued as on a page that says nothing."""
+        """Add samples to the queue, valued as on a page without text."""
         self.queue.push(rows, self.values(rows, NO_TEXT))
 
     def learn(self) -> float | None:
@@ -47,5 +47,5 @@ class QueuePolicy:
         return None if best is None else Decision(best[0], None, best[1])
 
     def figures(self) -> dict[str, float | str]:
-        """Report nothing of its own."""
+        """Return no figures."""
         return {}

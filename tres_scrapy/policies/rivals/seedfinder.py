@@ -1,15 +1,15 @@
-"""SeedFinder: queries to a search engine add seeds to a crawl of ACHE (Vieira et al., 2016).
+"""SeedFinder: search queries add seeds to a crawl by ACHE (Vieira et al., 2016).
 
-The settings are the defaults that ACHE documents: at most 100 queries, and of each two pages of
-results, the second only if half of the new results on the first are relevant. Departures:
+The settings are ACHE's documented defaults: at most 100 queries, and two pages of results for each.
+The second page is read only if half of the new results on the first are relevant. Departures:
 
-- The first query is the topic's name and not a user's; while queries bring no terms to ask for, the
+- The first query is the topic's name, not a user's query. While queries give no new terms, the
   keywords are tried one by one.
-- ACHE's tool runs before the crawl and downloads by itself. Here queries and results are fetched
-  through the crawl, before any link, and a result counts as the page that it is.
-- All results are crawled on, the irrelevant ones too, as it is with any page under soft focus.
-- A query has as many terms as the paper says; ACHE's code has one more, always thinks that a query
-  which was precise has found nothing new, and turns the page at a precision of a quarter.
+- ACHE's tool runs and downloads before the crawl. Here queries and results are fetched in the
+  crawl, before any link, and a result counts as a page of the crawl.
+- The crawl follows links of all results, irrelevant ones too, as for any page under soft focus.
+- A query has as many terms as in the paper. ACHE's code adds one more, treats every precise query
+  as one without new results, and reads the next page at a precision of a quarter.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tres_scrapy.policies.rivals.ache import AchePolicy
 from tres_scrapy.policies.rivals.query import MIN_PRECISION, RelevanceFeedback, Results
 
 MAX_QUERIES = 100
-MAX_PAGES = 2  # of results, for one query
+MAX_PAGES = 2  # result pages for one query
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
 @dataclass
 class _Search:
-    """A query: its terms, the page of results that was asked for last, what it has brought."""
+    """A query: its terms, the row of its latest page of results, and its results."""
 
     terms: list[str]
     row: int | None = None
@@ -46,18 +46,18 @@ class _Search:
 
 
 class SeedFinderPolicy(AchePolicy):
-    """Fetches what its queries find, and ACHE's links while none of that can be fetched.
+    """Fetches the results of its queries, and ACHE's links while no result can be fetched.
 
-    The first query is asked after the first seed. The next is in the store as soon as the results
-    of the last are read, so that the crawl does not run dry before. Links to the search engine are
-    not followed.
+    The first query is sent after the first seed. The next is in the store as soon as all results
+    are read, so that the frontier does not become empty before. Links to the search engine are not
+    followed.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         if setup.search is None or "{query}" not in setup.search:
             raise ValueError(
-                f"search_url: {setup.search!r} is not the URL of a search endpoint with {{query}} "
-                "where the query belongs; set TRES_SEARCH_URL to one"
+                f"search_url: {setup.search!r} must be a URL with {{query}} in place of the query: "
+                "set TRES_SEARCH_URL to one"
             )
         super().__init__(store, setup)
         self.queries = 0
@@ -65,20 +65,20 @@ class SeedFinderPolicy(AchePolicy):
         self._engine = urlsplit(setup.search).hostname
         self._keywords = iter(setup.keywords)
         self._feedback = RelevanceFeedback()
-        self._waiting: list[int] = []  # the page of results to fetch, or the results
-        self._leased: set[int] = set()  # those of them that are being fetched
-        # None when there is nothing more to ask
+        self._waiting: list[int] = []  # a page of results, or the results
+        self._leased: set[int] = set()  # those being fetched
+        # None if there is no further query
         self._search: _Search | None = _Search(self._next_keyword())
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Take the page of results or the result that comes next, else the best link.
+        """Return the next page of results or result, else the best link.
 
-        While one of them is being fetched no link is: a crawl with many requests at a time would
-        be ACHE's, for each query waits for the results of the one before.
+        While one of them is being fetched, links wait: otherwise a crawl with many requests at a
+        time would fetch mostly links, because each query needs the results of the one before.
         """
         row = self._first_ready(busy_hosts)
         if row is None:
-            self._proceed()  # the last results perhaps were none that can be fetched
+            self._proceed()  # maybe no result of the last query could be fetched
             row = self._first_ready(busy_hosts)
         if row is None:
             return None if self._leased else super().select(busy_hosts)
@@ -86,12 +86,12 @@ class SeedFinderPolicy(AchePolicy):
         return Decision(row, None, None, is_query=self._is_query(row))
 
     def observe(self, experience: Experience) -> None:
-        """Learn from a page as ACHE does; a page of results is none."""
+        """Learn from a page as ACHE does, but not from a page of results."""
         if not self._is_query(experience.row):
             super().observe(experience)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Take the results of a query, or put the outlinks of a page into the queue."""
+        """Keep the results of a query, or add the outlinks of a page to the queue."""
         hosts = [self.store.hosts[self.store.host(row)] for row in outlinks.tolist()]
         of_engine = np.array([host == self._engine for host in hosts], dtype=np.bool_)
         outlinks, own = outlinks[~of_engine], outlinks[of_engine]
@@ -107,13 +107,13 @@ class SeedFinderPolicy(AchePolicy):
         self._proceed()
 
     def readmit(self, rows: Rows) -> None:
-        """Put links into the queue; what a query found waits to be fetched again."""
+        """Add links to the queue and results of queries to the results that wait."""
         is_link = np.array([row in self._neighbourhoods for row in rows.tolist()], dtype=np.bool_)
         super().readmit(rows[is_link])
         self._waiting.extend(rows[~is_link].tolist())
 
     def figures(self) -> dict[str, float | str]:
-        """Report how many queries were asked, too."""
+        """Return ACHE's figures and the number of queries."""
         return super().figures() | {"queries": self.queries}
 
     def _is_query(self, row: int) -> bool:
@@ -131,7 +131,7 @@ class SeedFinderPolicy(AchePolicy):
         return None
 
     def _take_results(self, search: _Search, results: Rows, own: Rows, page: PageText) -> None:
-        """Let the results wait, and keep the link to the next page of them, if there is one."""
+        """Keep the results and the link to the next page of results, if there is one."""
         self._waiting.extend(results.tolist())
         search.page.new = len(results)
         search.page.found = sum(urlsplit(url).hostname != self._engine for url in page.contexts)
@@ -141,7 +141,7 @@ class SeedFinderPolicy(AchePolicy):
         self.store.drop(np.setdiff1d(own, search.next_page))
 
     def _proceed(self) -> None:
-        """Ask for the next page of results or the next query when all results are read."""
+        """When all results are read, request the next page of results or the next query."""
         search = self._search
         if search is None or self._waiting or self._leased:
             return
@@ -164,14 +164,14 @@ class SeedFinderPolicy(AchePolicy):
         return tokenise(next(self._keywords, ""))
 
     def _ask(self, search: _Search) -> None:
-        """Put a query into the store."""
+        """Add a query to the store."""
         self.queries += 1
         url = self._endpoint.replace("{query}", quote_plus(" ".join(search.terms)))
         action = np.zeros((1, 3), dtype=np.float32)
         self._ask_page(search, self.store.add(NO_PARENT, [url], [""], action))
 
     def _ask_page(self, search: _Search, rows: Rows) -> None:
-        """Let a page of results be fetched next; there is no row if its URL cannot be."""
+        """Fetch a page of results next; `rows` is empty if its URL cannot be fetched."""
         self._waiting = rows.tolist()
         search.row = int(rows[0]) if len(rows) else None
         search.pages += 1

@@ -1,6 +1,6 @@
-"""The synchronous and the asynchronous method, with the state-action vector of TRES (P 2.5, 3.6.1).
+"""The synchronous and the asynchronous method with the features of TRES (P 2.5, 3.6.1).
 
-The first is what the Tree-Frontier approximates, the second is TRES_Async.
+The Tree-Frontier approximates the synchronous method. The asynchronous method is TRES_Async.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tres_scrapy.frontier.store import SampleStore, Standing
 
 
 class WholeFrontierPolicy:
-    """Learns Q as TRES does, over a frontier without a tree; a subclass says whom to evaluate.
+    """Learns Q as TRES does, over a frontier without a tree; subclasses define `best`.
 
-    In the exploration phase the sample is drawn uniformly.
+    In the exploration phase it fetches a random sample.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
@@ -30,10 +30,10 @@ class WholeFrontierPolicy:
         self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
         self.pool = LeafPool()
         self.leaf = self.pool.add_leaf()
-        self._random = np.random.default_rng([setup.seed, 1])  # of the choices
+        self._random = np.random.default_rng([setup.seed, 1])  # for the choices
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what has been learned of the worth of any x [n, 8], as [n]."""
+        """Return Q of any x [n, 8] as [n]."""
         return self.learner.value(x)
 
     def observe(self, experience: Experience) -> None:
@@ -41,12 +41,12 @@ class WholeFrontierPolicy:
         self.learner.steps += 1
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Put the experience into the replay and the outlinks into the frontier."""
+        """Add the experience to the replay and the outlinks to the frontier."""
         self.learner.remember(experience, outlinks)
         self.pool.extend(self.leaf, outlinks)
 
     def readmit(self, rows: Rows) -> None:
-        """Put samples into the frontier."""
+        """Add samples to the frontier."""
         self.pool.extend(self.leaf, rows)
 
     def learn(self) -> float | None:
@@ -61,7 +61,7 @@ class WholeFrontierPolicy:
         return decision
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the best sample out of the frontier, if one can be requested now."""
+        """Remove and return the best ready sample, or None if no sample is ready."""
         raise NotImplementedError
 
     def figures(self) -> dict[str, float | str]:
@@ -80,7 +80,7 @@ class SynchronousPolicy(WholeFrontierPolicy):
     """Evaluates Q for every sample of the frontier at every step."""
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the best of all samples that can be requested now."""
+        """Remove and return the best of all ready samples."""
         rows = self.pool.rows(self.leaf)
         standing = self.store.standing(rows, busy_hosts)
         alive = standing != Standing.DEAD
@@ -97,9 +97,9 @@ class SynchronousPolicy(WholeFrontierPolicy):
 
 
 class AsynchronousPolicy(WholeFrontierPolicy):
-    """Evaluates Q for the outlinks of the page just fetched, once, and queues them by it.
+    """Evaluates Q once for the outlinks of the page just fetched, and queues them by Q.
 
-    What is left in the frontier when exploration ends is evaluated then.
+    Samples left in the frontier when exploration ends are evaluated then.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
@@ -107,10 +107,10 @@ class AsynchronousPolicy(WholeFrontierPolicy):
         self._queue = FrontierQueue(store)
 
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
-        """Take the sample whose Q was the highest when it came."""
+        """Remove and return the ready sample whose Q was highest when added."""
         rows = self.pool.rows(self.leaf)
         if len(rows):
             self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
-            self._queue.push(rows, self.learner.q_values(rows))  # no width: it would never shrink
+            self._queue.push(rows, self.learner.q_values(rows))  # no UCB: its width never shrinks
         best = self._queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])

@@ -15,7 +15,7 @@ from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-# The authors' code grows the tree of this baseline with more care.
+# The authors' code has stricter limits for splits of this baseline.
 MIN_SAMPLES, MIN_SHARE = 20, 0.2
 
 
@@ -29,23 +29,23 @@ class TreeRandomPolicy:
         self._random = np.random.default_rng(setup.seed)
 
     def observe(self, experience: Experience) -> None:
-        """Let the experience into the tree, where its leaf perhaps splits."""
+        """Add the experience to the tree, whose leaf may split."""
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Put the outlinks into the tree."""
+        """Add the outlinks to the tree."""
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
-        """Put samples into the leaves where their features belong now."""
+        """Insert samples into the leaves that match their current features."""
         self.tree.insert(rows)
 
     def learn(self) -> float | None:
-        """Learn nothing but the tree."""
+        """Learn nothing; only the tree grows."""
         return None
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Draw one sample of each leaf and one of those."""
+        """Draw one sample of each leaf and return one of those samples."""
         drawn = representatives(self.tree.pool, self._store, self._random, busy_hosts)
         if not len(drawn.rows):
             return None
@@ -66,7 +66,7 @@ class TreeRandomPolicy:
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
-        """Take over the past of another policy of this kind."""
+        """Load the past of a policy of this kind."""
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         restore_random(self._random, state["random"])

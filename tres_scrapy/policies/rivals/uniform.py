@@ -16,7 +16,7 @@ from tres_scrapy.frontier.tree import Rule
 
 
 class RandomPolicy:
-    """Fetches a uniformly drawn frontier sample: a frontier that is one leaf and never splits."""
+    """Fetches a uniformly drawn frontier sample: the frontier is one leaf."""
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         self._store = store
@@ -49,7 +49,7 @@ class RandomPolicy:
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """None: there is no tree."""
+        """An empty sequence: there is no tree."""
         return ()
 
     def state(self) -> dict[str, bytes]:
@@ -59,10 +59,10 @@ class RandomPolicy:
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
-        """Take over the frontier samples that are left."""
+        """Load the PENDING samples and the random state."""
         self._pool.extend(self._leaf, pending)
         restore_random(self._random, state["random"])
 
     def figures(self) -> dict[str, float | str]:
-        """Report nothing of its own."""
+        """Return no figures."""
         return {}
