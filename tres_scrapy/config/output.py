@@ -21,7 +21,7 @@ class OutputOptions:
         paths, (), "files of URLs or domains that are already known, separated by commas"
     )
     warc: str = setting(
-        one_of("none", "relevant", "all"), "none", "which fetched pages to archive as WARC"
+        one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )
     warc_file: Path | None = setting(
         packed_warc, None, "file of the archive; unset: beside the JSON lines file, with .warc.gz"
