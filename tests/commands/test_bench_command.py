@@ -224,6 +224,7 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     done = len(list(tmp_path.glob("runs/*.json")))
     assert 0 < done < len(seeds)
     assert err == (
-        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; repeat the command to continue\n"
+        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; "
+        "repeat the command to continue\n"
     )
     assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + done

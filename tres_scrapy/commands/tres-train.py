@@ -73,7 +73,7 @@ class Command(ScrapyCommand):
             metavar="DIR",
             type=Path,
             default=HERE,
-            help="folder for the pack and its word vectors (default: %(default)s)",
+            help="folder for the pack (default: %(default)s)",
         )
         parser.add_argument(
             "--vectors",

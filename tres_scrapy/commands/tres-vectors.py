@@ -58,10 +58,18 @@ class Command(ScrapyCommand):
         parser.add_argument("--words", metavar="N", type=int, default=MAX_WORDS, help=words)
         training = parser.add_argument_group("training")
         training.add_argument(
-            "--dimension", metavar="N", type=int, default=100, help="default: 100"
+            "--dimension",
+            metavar="N",
+            type=int,
+            default=100,
+            help="numbers per vector (default: 100)",
         )
-        training.add_argument("--epochs", metavar="N", type=int, default=5, help="default: 5")
-        training.add_argument("--seed", metavar="N", type=int, default=1, help="default: 1")
+        training.add_argument(
+            "--epochs", metavar="N", type=int, default=5, help="passes over the texts (default: 5)"
+        )
+        training.add_argument(
+            "--seed", metavar="N", type=int, default=1, help="random seed (default: 1)"
+        )
         workers = "threads (default: 1; with more, results differ from run to run)"
         training.add_argument("--workers", metavar="N", type=int, default=1, help=workers)
 
