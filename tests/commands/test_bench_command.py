@@ -144,7 +144,7 @@ def test_unknown_settings_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments)
     (tmp_path / "conditions.json").unlink()
-    with pytest.raises(SystemExit, match=r"conditions.json is not there, but results are"):
+    with pytest.raises(SystemExit, match=r"conditions.json is missing, but there are results"):
         bench(*arguments)
 
 
