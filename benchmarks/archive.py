@@ -1,9 +1,9 @@
-"""Time that the archive takes of a page: of the crawl's own thread and of the one that writes.
+"""Processor time of archiving a page, in the thread of the crawl and in the writing thread.
 
     python benchmarks/archive.py [--pages 2000] [--kilobytes 4 40]
 
-Prints and writes results/archive.md: microseconds of processor time, so that what else the machine
-does counts little. Bodies are words drawn at random, which pack less well than sentences.
+Prints and writes results/archive.md: microseconds of processor time, which
+depend little on other programs. Bodies are random words, which compress less than sentences.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WORDS = [f"{a}{b}{c}" for a in ("so", "pe", "li", "ka") for b in "aeiou" for c i
 
 
 def pages(count: int, kilobytes: int) -> list[tuple[Request, HtmlResponse]]:
-    """Return requests and their answers, no two of one body."""
+    """Return requests and their answers, each with a different body."""
     draw = random.Random(0)
     found = []
     for number in range(count):
@@ -48,7 +48,7 @@ def pages(count: int, kilobytes: int) -> list[tuple[Request, HtmlResponse]]:
 
 
 async def archived(path: Path, crawled: list[tuple[Request, HtmlResponse]]) -> tuple[float, float]:
-    """Archive pages with their verdicts; return seconds of this thread and of the writing one."""
+    """Archive pages with their verdicts; return seconds of this thread and the writing thread."""
     before = time.process_time()
     writer, own = ArchiveWriter(path), 0.0
     for request, response in crawled:

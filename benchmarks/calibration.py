@@ -1,4 +1,4 @@
-"""Measure the synthetic web against the paper: who harvests what, links, anchors, reward model.
+"""Compare the synthetic web with the paper: harvest rates, links, anchors, reward model.
 
     python benchmarks/calibration.py [--topics food,sports,hardware] [--seeds 3] [--pages 3000]
                                      [--long 20000]
@@ -59,7 +59,7 @@ class Visited:
 
 
 class Crawl:
-    """A crawl without Scrapy: fetches pages of a web and collects the links they hold."""
+    """A crawl without Scrapy, which fetches pages of a web and collects their links."""
 
     def __init__(self, web: SyntheticWeb, cap: int = 0) -> None:
         self.web, self.cap = web, cap
@@ -70,12 +70,12 @@ class Crawl:
         self.answer = lru_cache(1000)(self._follow)
 
     def open(self, url: str) -> bool:
-        """Tell whether a URL may still be fetched."""
+        """Return whether a URL may still be fetched."""
         spent = self.spent[domain(url)]
         return url not in self.closed and (not self.cap or spent < self.cap)
 
     def fetch(self, url: str) -> list[str]:
-        """Fetch a URL, follow its redirects, return the links of the page, repeated ones too."""
+        """Fetch a URL, follow redirects, and return all links of the page with repetitions."""
         self.closed.add(url)
         final, answer = self.answer(url)
         if answer.kind != "page" or (final != url and not self.open(final)):
@@ -127,7 +127,7 @@ def pop_random(frontier: list[str], rng: random.Random) -> str:
 
 
 def crawl_random(web: SyntheticWeb, pages: int, seed: int) -> Visited:
-    """Crawl uniformly over the frontier, one sample per link."""
+    """Choose a random link of the frontier each time."""
     crawl, frontier, rng = Crawl(web), list(web.seeds), random.Random(seed)
     while frontier and len(crawl.visited.labels) < pages:
         if crawl.open(url := pop_random(frontier, rng)):
@@ -136,7 +136,7 @@ def crawl_random(web: SyntheticWeb, pages: int, seed: int) -> Visited:
 
 
 def crawl_breadth(web: SyntheticWeb, pages: int) -> Visited:
-    """Crawl in the order of discovery."""
+    """Choose links in the order of discovery."""
     crawl, frontier = Crawl(web), deque(web.seeds)
     while frontier and len(crawl.visited.labels) < pages:
         if crawl.open(url := frontier.popleft()):
@@ -145,7 +145,7 @@ def crawl_breadth(web: SyntheticWeb, pages: int) -> Visited:
 
 
 def crawl_oracle(web: SyntheticWeb, pages: int, seed: int, cap: int = 0) -> Visited:
-    """Crawl a random relevant link as long as the frontier has one, knowing the true labels."""
+    """Choose a random relevant link, by the true labels, or any link if there is none."""
     crawl, rng = Crawl(web, cap), random.Random(seed)
     frontier, poor, rejected = list(web.seeds), list[str](), set[str]()
     while (frontier or poor) and len(crawl.visited.labels) < pages:
@@ -165,9 +165,9 @@ def crawl_oracle(web: SyntheticWeb, pages: int, seed: int, cap: int = 0) -> Visi
 def judge(
     topic: str, crawls: list[Visited], fair: list[Visited]
 ) -> tuple[float, float, float] | None:
-    """Return precision, recall and F-macro of the shipped pack, None where there is no pack.
+    """Return precision, recall and F-macro of the installed pack, None if there is no pack.
 
-    Relevant pages are those of all crawls; irrelevant ones only of fair crawls, as a focused crawl
+    Relevant pages come from all crawls, irrelevant pages only from fair crawls: a focused crawl
     meets the ambiguous ones more often.
     """
     if not (ROOT / "models" / topic / "topic.toml").exists():

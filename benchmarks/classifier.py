@@ -1,13 +1,12 @@
-"""Classifiers compared: the paper's Table 1 on our documents, and on sources not trained on.
+"""Compare classifiers: Table 1 of the paper on our documents, and on sources not trained on.
 
     python benchmarks/classifier.py --data FOLDER [--topics food,sports,hardware]
 
-The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Every model is fitted, stopped,
-calibrated and given its threshold as `scrapy tres-train` does it: in 5 folds with hosts whole, then
-with each source that has relevant documents left out and tested on. Rows go to
-results/classifier.csv as they come, and a run takes up where the last one ended (a process for
-each topic may run at a time); results/classifier.md is written from the rows. Ends with the time
-that a page takes.
+The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Every model is trained as by
+`scrapy tres-train`: in 5 folds that keep hosts whole, then with one source left out for testing,
+for each source with relevant documents. Rows are appended to results/classifier.csv; an interrupted
+run continues where it stopped (one process per topic may run at the same time).
+results/classifier.md is written from the rows, with the time per page.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ BATCH, TOKENS, ANCHORS, ROUNDS = 16, 300, 40, 30
 
 
 class Row(NamedTuple):
-    """Figures of one model: of a fold, or of the source it was not trained on."""
+    """Scores of one model on a fold, or on the source it was not trained on."""
 
     topic: str
     test: str  # "fold 1", ... or a source
@@ -65,7 +64,7 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What was judged: whole texts, their first 30 words or titles, of a fold or source."""
+    """The texts judged: whole texts, their first 30 words or titles, of a fold or source."""
 
     test: str
     name: str
@@ -94,7 +93,7 @@ def corpus(topic: str, data: Path, seed: int) -> Corpus:
 
 
 def folds(held: Corpus, kind: str, stripe: NDArray[np.int64]) -> Iterator[Row]:
-    """Yield the figures of each fold, and of each source within all folds."""
+    """Yield the scores of each fold, and of each source over all folds."""
     found = cross_validate(kind, held.examples, stripe, held.recipe(kind))
     for fold in range(FOLDS):
         for part, answers in (("texts", found.texts), ("titles", found.titles)):
@@ -104,7 +103,7 @@ def folds(held: Corpus, kind: str, stripe: NDArray[np.int64]) -> Iterator[Row]:
 
 
 def left_out(held: Corpus, kind: str, stripe: NDArray[np.int64], source: str) -> Iterator[Row]:
-    """Yield the figures on a source of a model that was trained on the others."""
+    """Yield the scores on each source of a model trained on the other sources."""
     test = held.source == source
     stop = _chosen(held, ~test & (stripe == 0))
     model, _ = held.recipe(kind)(_chosen(held, ~test & (stripe > 0)), stop)
@@ -135,7 +134,7 @@ def _row(held: Corpus, kind: str, part: Part, figures: Score) -> Row:
 
 
 def measure(topic: str, data: Path, seed: int, file: Path) -> None:
-    """Append the rows that a topic lacks."""
+    """Measure and append the missing rows of a topic."""
     done = {(row.kind, row.test) for row in read_rows(file) if row.topic == topic}
     held = corpus(topic, data, seed)
     stripe = stripes(held.documents, STRIPES, seed=seed)
@@ -171,7 +170,7 @@ def append(file: Path, rows: Iterator[Row]) -> None:
 
 
 def page_time() -> float:
-    """Return CPU milliseconds for a page with its anchors, one core, 16 pages a batch."""
+    """Return CPU milliseconds per page with its anchors, on one core, in batches of 16."""
     torch.set_num_threads(1)
     vectors = WordVectors.load(VECTORS)
     network = Network(vectors.matrix.shape[1], hidden=64, dense=64, vocabulary=len(vectors))

@@ -1,9 +1,9 @@
-"""Harvest rate with 16 requests at a time beside that with one, on the same webs.
+"""Compare the harvest rate with 16 requests at a time and with one, on the same webs.
 
     python benchmarks/concurrency.py [--pages 2000] [--seeds 1 2 3] [--topics food] [--output FILE]
 
-Each pair of crawls goes over HTTP through a synthetic web that counts; a row is written when it is
-known. With one request at a time a choice knows the outcome of all before it; with 16, not of 15.
+Each pair of crawls goes over HTTP to a synthetic web, which counts; rows are written as they come.
+With one request at a time, a choice knows all earlier outcomes; with 16, up to 15 are unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNT = re.compile(r"The web's own count: .*harvest rate ([\d.]+), (\d+) relevan
 
 
 def crawled(topic: str, seed: int, pages: int, concurrency: int) -> tuple[float, int]:
-    """Return harvest rate in % and relevant domains by the web's own count."""
+    """Return harvest rate in % and relevant domains, counted by the web."""
     with TemporaryDirectory() as directory:
         arguments = {
             "topic": topic,

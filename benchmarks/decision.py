@@ -1,12 +1,12 @@
-"""Time of a choice: TRES beside the synchronous method, on the same frontier.
+"""Compare the time of a choice by TRES and by the synchronous method, on the same frontier.
 
     python benchmarks/decision.py [--samples 10000 100000 800000] [--repeats 200]
 
 The tree has a leaf for each 320 samples, as in Figure 4 (800,000 samples, 2,500 leaves), and
 samples wait in all of them. Prints and writes results/decision.csv: processor time in
-milliseconds on one thread, by the default's representatives and by 1 of each leaf, by Q of every
-sample (P 2.5), and how many times as long the last takes. Each is the median of many choices in a
-row, as in a crawl: after one that reads the whole frontier the next is slow, whoever makes it.
+milliseconds on one thread, with the default representatives, with 1 per leaf, and with Q of every
+sample (P 2.5), and the ratio of the last to the others. Each is the median of many choices of one
+method in a row: after a choice that reads the whole frontier, the next choice is slow too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tres_scrapy.policies.tres import TresPolicy
 LINKS = 40
 DOMAINS = 5_000
 SAMPLES_OF_LEAF = 320
-WARM_UP = 20  # times that are not counted
+WARM_UP = 20  # repetitions that are not counted
 RESULTS = Path(__file__).parent / "results"
 FIELDS = (
     *("samples", "leaves", "tres_ms", "tres_1_ms", "synchronous_ms"),
@@ -43,10 +43,10 @@ FIELDS = (
 
 
 def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy, SynchronousPolicy]:
-    """Return three policies over one store of `samples` frontier samples, their trees grown.
+    """Return three policies with grown trees over one store of `samples` frontier samples.
 
-    In features 4 to 6 experiences and samples are spread alike; in the others, all are alike, so
-    that every leaf has its share of the samples.
+    Features 4 to 6 have the same distribution in experiences and samples, and the other features
+    are constant, so every leaf gets its share of the samples.
     """
     random = np.random.default_rng(seed)
     store = SampleStore(DomainLedger())
@@ -78,7 +78,7 @@ def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy,
 
 
 def milliseconds(do: Callable[[], object], repeats: int) -> float:
-    """Return the median processor time of doing something."""
+    """Return the median processor time of an action, in milliseconds."""
     times = np.zeros(WARM_UP + repeats)
     for turn in range(len(times)):
         start = process_time()

@@ -1,13 +1,13 @@
-"""What x(s, a) can tell of the links of a frontier, whoever learns from it.
+"""How well the features x(s, a) can separate relevant links in the frontier.
 
     python benchmarks/features.py [--pages 3000] [--topics hardware sports food] [--seeds 21 22]
                                   [--max 10] [--output FILE]
 
-After a crawl of TRES a classifier learns the true labels of the links that wait in half of the
-domains, and ranks those in the other half, then the other way round: what who sees the same
-features can learn of some domains for others. Prints how many of the links that it puts first are
-relevant, with feature 7 of domains never visited as in the paper (0.5) and by inlinks, and how many
-of those that Q puts first. A link that leads to no page is not relevant.
+After a crawl of TRES, a classifier learns the true labels of the waiting links in half of the
+domains and ranks the links in the other half, and vice versa. This is what any learner could get
+from these features. Prints the share of relevant links among those ranked first: by the classifier,
+with feature 7 of new domains as in the paper (0.5) and from inlinks, and by Q. A link that leads to
+no page is not relevant.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.store import Standing
 from tres_scrapy.policies.tres import TresPolicy
 
-MOST = 30_000  # links that are looked at
-FIRST = (50, 300)  # links that are put first
+MOST = 30_000  # most links that are ranked
+FIRST = (50, 300)  # numbers of links ranked first
 RATIO = FEATURES.index("domain_relevance")
 TITLE = f"""\
 # What x(s, a) can tell of the links that wait
@@ -40,7 +40,7 @@ HEAD = ("topic", "web", "links to", "waiting", "relevant", "the paper's x", "wit
 
 
 def crawled(topic: str, seed: int, cap: str, pages: int) -> tuple[World, Simulation]:
-    """Return a web and a crawl of TRES of so many of its pages."""
+    """Return a web and a TRES crawl of the given number of its pages."""
     settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": topic, "TRES_MAX_PER_DOMAIN": cap}
     settings |= dict.fromkeys(("TRES_WEB_SEED", "TRES_RANDOM_SEED"), str(seed))
     config = Config.from_settings(settings | {"TRES_PAGES": str(pages)})
@@ -53,7 +53,7 @@ def crawled(topic: str, seed: int, cap: str, pages: int) -> tuple[World, Simulat
 def ranked(
     x: NDArray[np.float32], labels: NDArray[np.bool_], half: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return P(relevant) of links [n] by classifiers that were taught by the other half of them."""
+    """Return P(relevant) of links [n], each from a classifier trained on the other half."""
     found = np.zeros(len(x))
     for taught, asked in ((half, ~half), (~half, half)):
         classifier = HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0)
@@ -63,13 +63,13 @@ def ranked(
 
 
 def precision(values: NDArray[np.floating], labels: NDArray[np.bool_]) -> str:
-    """Return the shares of relevant links among those of the highest values, in percent."""
+    """Return the shares of relevant links among the links with the highest values, in percent."""
     order = np.argsort(-values, kind="stable")
     return " / ".join(f"{100 * labels[order[:first]].mean():.0f}" for first in FIRST)
 
 
 def rows_of(topic: str, seed: int, cap: str, pages: int) -> Iterator[Sequence[str]]:
-    """Yield the lines of one crawl: of links to domains never visited, and to others."""
+    """Yield the table rows of one crawl: links to domains never visited, and other links."""
     world, simulation = crawled(topic, seed, cap, pages)
     random = np.random.default_rng(0)
     store, policy = simulation.crawl.store, simulation.crawl.policy

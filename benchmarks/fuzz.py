@@ -1,11 +1,11 @@
-"""Feed everything that strangers can write to the code that reads it.
+"""Fuzz all code that reads input written by strangers.
 
     python benchmarks/fuzz.py [--inputs 1000000] [--seed 1] [--target NAME]
 
-Each input is drawn from the seed, the target's name and its number, so that a run can be repeated.
-A finding is an exception that no caller expects, a broken promise, or an input that takes five
-seconds of processor time, a minute or 256 MiB; it is printed with the smallest input that still
-shows it, and the exit status is 1.
+The seed, the target's name and a number determine each input, so a run can be repeated. A finding
+is an unexpected exception, a failed check, or an input that takes five seconds of processor time,
+a minute or 256 MiB. Findings are printed with the smallest input that shows them; the exit status
+is then 1.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ SHRINKING = 20.0  # seconds of processor time in which smaller inputs are tried
 
 
 class EndlessError(BaseException):
-    """Says that an input takes too long; no reader catches it."""
+    """Raised if an input takes too long; a BaseException, so that no reader catches it."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with the reading of an input, told in text: an error keeps files open."""
+    """A failure as text; keeping the exception itself would keep files open."""
 
     place: str
     error: str
@@ -51,7 +51,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Finding:
-    """An input that has shown a fault first, and how often it was met."""
+    """The first input that showed a fault, and how often the fault occurred."""
 
     text: str
     fault: Fault
@@ -60,7 +60,7 @@ class Finding:
 
 @dataclass
 class Report:
-    """What became of the inputs of one target."""
+    """The results for the inputs of one target."""
 
     name: str
     inputs: int = 0
@@ -75,7 +75,7 @@ class Report:
 
 
 def main() -> int:
-    """Feed all targets and print what was found."""
+    """Feed all targets and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--inputs", type=int, default=1_000_000, help="of all targets together")
     parser.add_argument("--seed", type=int, default=1)
@@ -98,14 +98,14 @@ def main() -> int:
 
 
 def targets(directory: Path) -> Iterator[Target]:
-    """Yield the targets; their shares make up 1."""
+    """Yield the targets; their shares sum to 1."""
     yield from (Urls(), Hosts(), Pages(), Texts(), StoredRequests())
     yield DamagedPack(directory / "models")
     yield DamagedJob(directory / "jobs")
 
 
 def feed(target: Target, inputs: int, seed: int) -> Report:
-    """Let a target read its inputs; a fault that is met again is only counted."""
+    """Let a target read its inputs; count repeated faults."""
     report = Report(target.name, inputs)
     signal.signal(signal.SIGPROF, _interrupt)
     signal.signal(signal.SIGALRM, _interrupt)
@@ -119,7 +119,7 @@ def feed(target: Target, inputs: int, seed: int) -> Report:
 
 
 def fault(target: Target, text: str) -> Fault | None:
-    """Return what is wrong with the reading of an input, if anything is."""
+    """Return the fault that an input shows, or None."""
     before = _peak_memory()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.setitimer(signal.ITIMER_REAL, WAITING)
@@ -138,7 +138,7 @@ def fault(target: Target, text: str) -> Fault | None:
 
 
 def described(target: Target, report: Report) -> Iterable[str]:
-    """Yield lines that tell of each finding with a small input that shows it."""
+    """Yield lines that describe each finding, with a small input that shows it."""
     for place, finding in report.findings.items():
         yield f"{target.name}, {finding.count} times, {place}: {finding.fault.error}"
         yield f"    {ascii(shrunk(target, finding.text, place))[:2_000]}"
@@ -170,7 +170,7 @@ def _peak_memory() -> int:
 
 
 def _place(error: BaseException) -> str:
-    """Return the kind of an error and the last line of the project that it passed."""
+    """Return the type of an error and the last line of the project in its traceback."""
     root = str(Path(__file__).parents[1])
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(root)]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

@@ -1,12 +1,11 @@
-"""Measure what kills cost a crawl: the same webs with and without them, in process.
+"""Measure the cost of kills: the harvest rate on the same webs with and without kills.
 
     python benchmarks/interruption.py [--topics food] [--webs 10] [--pages 2000] [--kills 20]
 
-Each web is crawled twice with the same random seed and 16 samples under way at a time: once to
-its end, and once so that at random instants nothing is left but what the journal holds, from
-which a new crawl goes on. Prints and writes results/interruption.csv, a row a web, as they come:
-harvest rates in percent by the web's own count, and the difference. Rows that are there already
-are not made again; at the end it prints the mean difference and its standard error.
+Each web is crawled twice in one process, with the same random seed and 16 samples in progress at a
+time. The second crawl is killed at random instants and resumed from its journal. Prints and writes
+results/interruption.csv, one row per web: harvest rates in percent, counted by the web, and the
+difference. Existing rows are kept; the last lines are the mean difference and its standard error.
 """
 
 from __future__ import annotations
@@ -40,23 +39,23 @@ FIELDS = ("topic", "web", "pages", "kills", "whole", "killed", "difference")
 
 
 class Noted(Crawl):
-    """A crawl that remembers its last booking, for the journal."""
+    """A crawl that keeps its last booking for the journal."""
 
     booking: Booking
 
     def book_page(self, *arguments, **options) -> Booking:  # type: ignore[no-untyped-def]
-        """Book a page and remember how."""
+        """Book a page and keep the arguments."""
         self.booking = super().book_page(*arguments, **options)
         return self.booking
 
     def book_failure(self, *arguments, **options) -> Booking:  # type: ignore[no-untyped-def]
-        """Book a failure and remember how."""
+        """Book a failure and keep the arguments."""
         self.booking = super().book_failure(*arguments, **options)
         return self.booking
 
 
 class Interrupted(Simulation):
-    """A crawl that is killed when it has so many pages as `kills` says."""
+    """A crawl that is killed at the numbers of pages in `kills`."""
 
     def __init__(self, world: World, config: Config, directory: Path, kills: list[int]) -> None:
         super().__init__(world, config)
@@ -80,7 +79,7 @@ class Interrupted(Simulation):
         return 100 * self.count.relevant / self.count.pages
 
     def _begin(self) -> None:
-        """Start a crawl as a process does that knows what the journal holds, and no more."""
+        """Start a crawl as a new process would: from the journal only."""
         crawl = make_crawl(self._config, self._world.pack)
         self.crawl = self._noted = Noted(crawl.store, crawl.policy, crawl.limit)
         self._journal = Journal.open(self._directory, {})
@@ -90,7 +89,7 @@ class Interrupted(Simulation):
         self._under_way.clear()
 
     def _fill(self) -> bool:
-        """Lease what may be under way; say whether anything is."""
+        """Lease samples up to the limit; return whether any is in progress."""
         while len(self._under_way) < UNDER_WAY and (decision := self.crawl.next()) is not None:
             self._journal.lease(self.crawl, decision)
             self._under_way.append(decision.row)
@@ -107,7 +106,7 @@ class Interrupted(Simulation):
 
 
 def main() -> None:
-    """Crawl the webs that the results lack, and sum up all that they have."""
+    """Crawl the webs missing in the results, and summarise all results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--topics", nargs="+", default=["food"])
     parser.add_argument("--webs", type=int, default=10)
@@ -140,7 +139,7 @@ def compare(topic: str, web: int, pages: int, kills: int) -> tuple[float, float]
 
 
 def read_rows(pages: int, kills: int) -> Iterator[tuple[str, int, float, float]]:
-    """Yield topic, web and both rates of the results of crawls of this size."""
+    """Yield topic, web and both harvest rates of the results for this number of pages."""
     if RESULTS.exists():
         with RESULTS.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):

@@ -1,10 +1,11 @@
-"""Keyword expansion of three topics: the columns of the paper's Table 2, and the use of feature 5.
+"""Keyword expansion for three topics: the columns of Table 2, and the use of feature 5.
 
     python benchmarks/keywords.py --data FOLDER [--vectors FILE]
 
 The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Prints and writes results/keywords.md:
-for KS, for KS with the K' of Algorithm 1 and for KS with the K' of distinctive words, the number,
-the mean count in relevant (C) and other (C') documents and the share of titles that hold one.
+for the seed keywords KS, KS with the K' of Algorithm 1, and KS with the K' of distinctive words,
+the number of keywords, the mean count in relevant (C) and other documents (C'), and the share of
+titles that contain a keyword.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PAPER = {
 
 
 class Row(NamedTuple):
-    """A set of keywords and what it does in the relevant and in the other documents."""
+    """A set of keywords and its counts in relevant and other documents."""
 
     topic: str
     keywords: str
@@ -44,7 +45,7 @@ class Row(NamedTuple):
 
 
 def measure(topic: str, labelled: list[Document], vectors: WordVectors) -> tuple[list[Row], str]:
-    """Return the rows of a topic, and what its expansion found in words."""
+    """Return the rows of a topic, and the keywords that the expansion found."""
     given = starting_list(topic)
     relevant = [tokenise(d.text) for d in labelled if d.relevant]
     others = (tokenise(d.text) for d in labelled if not d.relevant)

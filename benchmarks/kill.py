@@ -2,9 +2,9 @@
 
     python benchmarks/kill.py [--pages 5000] [--kills 50] [--max 10] [--seed 1] [--output FILE]
 
-A synthetic web is served by a process of its own, which keeps the log. One crawl runs to its end;
-another, in a JOBDIR, is killed with SIGKILL at random instants and started again each time. Then
-log, JOBDIR and items are held against each other. The exit status is 1 if anything was lost.
+Another process serves a synthetic web and keeps the log. One crawl runs to its end; a second one,
+in a JOBDIR, is killed with SIGKILL at random instants and restarted each time. Then the log, the
+JOBDIR and the items are compared. The exit status is 1 if anything was lost.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TOPIC = "food"
 
 @dataclass
 class Findings:
-    """What log, JOBDIR and items say of the killed crawl; `losses` are to be 0."""
+    """The comparison of log, JOBDIR and items of the killed crawl; `losses` must be 0."""
 
     kills: int
     pages: int
@@ -67,9 +67,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=5000)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--max", type=int, default=10, help="pages of one domain at most")
-    parser.add_argument("--seed", type=int, default=1, help="of the web and of the kills")
-    parser.add_argument("--output", type=Path, help="write the findings there as well")
+    parser.add_argument("--max", type=int, default=10, help="most pages per domain")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the web and the kills")
+    parser.add_argument("--output", type=Path, help="also write the findings to this file")
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
         findings = examine(options, Path(directory))
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def examine(options: argparse.Namespace, directory: Path) -> Findings:
-    """Run one crawl whole and one with kills; hold what the second left against each other."""
+    """Run one crawl without and one with kills; compare log, JOBDIR and items of the second."""
     web = SyntheticWeb(TOPIC, seed=options.seed)
     seed, pages, most = ",".join(web.seeds), options.pages, options.max
     arguments = ["-a", f"pages={pages}", "-a", f"max_per_domain={most}", "-a", f"seed={seed}"]
@@ -124,10 +124,10 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
 def lost(
     store: SampleStore, web: SyntheticWeb, links: Iterable[str], booked: Iterable[str], most: int
 ) -> int:
-    """Count links that are neither fetched nor waiting though MAX allows it; print them.
+    """Count and print links that are neither fetched nor waiting although MAX allows it.
 
-    A link that is redirected is fetched with where it leads. What the crawl has `booked` counts
-    for MAX: a page that says "not found" with status 200, where the crawl does not see it, too.
+    A redirected link is fetched if its target is. All pages the crawl has `booked` count for MAX,
+    including "not found" pages with status 200 that the crawl did not recognise.
     """
     waiting = {store.url(row) for row in store.pending_rows().tolist()}
     pages = Counter(map(domain, booked))
@@ -145,7 +145,7 @@ def lost(
 
 
 def booked_pages(job: Path) -> list[str]:
-    """Return the URLs of the pages that a JOBDIR knows to be fetched."""
+    """Return the URLs of the pages that are fetched according to a JOBDIR."""
     with closing(sqlite3.connect(job / NAME)) as connection:
         urls = urls_of(connection)
         found = connection.execute("SELECT url FROM step WHERE kind = 'page'")
@@ -153,7 +153,7 @@ def booked_pages(job: Path) -> list[str]:
 
 
 def item_losses(job: Path, items: Path) -> dict[str, int]:
-    """Hold the JSON lines file against the relevant pages that the JOBDIR knows."""
+    """Compare the JSON lines file with the relevant pages in the JOBDIR."""
     exported = Counter(str(json.loads(line)["final_url"]) for line in items.open(encoding="utf-8"))
     with closing(sqlite3.connect(job / NAME)) as connection:
         urls = urls_of(connection)
@@ -175,7 +175,7 @@ def served(seed: int, log: Path) -> Iterator[int]:
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
     assert server.stdout is not None
     yield json.loads(server.stdout.readline())["port"]
-    server.communicate()  # the end of its standard input ends it
+    server.communicate()  # the server stops when its standard input closes
 
 
 def crawl(port: int, arguments: list[str]) -> subprocess.Popen[str]:
@@ -189,14 +189,14 @@ def crawl(port: int, arguments: list[str]) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> None:
-    """Wait for the end of a crawl; it must be a good one."""
+    """Wait for the end of a crawl, which must succeed."""
     _, said = process.communicate()
     if process.returncode or "Traceback" in said:
         sys.exit(f"the crawl ended with status {process.returncode}:\n{said[-3000:]}")
 
 
 def kill(process: subprocess.Popen[str], log: Path, when: int) -> None:
-    """Kill a crawl some time after the web has answered so often, or while it starts."""
+    """Kill a crawl soon after the web has given a number of answers, or while the crawl starts."""
     least = max(when, fetches(log))
     while fetches(log) < least and process.poll() is None:
         time.sleep(0.01)
@@ -211,7 +211,7 @@ def fetches(log: Path) -> int:
 
 
 def leased_urls(job: Path, web: SyntheticWeb) -> list[str]:
-    """Return the URLs that a killed crawl had leased, and those that they redirect to."""
+    """Return the URLs that a killed crawl had leased, and the targets of their redirects."""
     if not (job / NAME).exists():
         return []
     with closing(sqlite3.connect(job / NAME)) as connection:
@@ -223,13 +223,13 @@ def leased_urls(job: Path, web: SyntheticWeb) -> list[str]:
 
 
 def urls_of(connection: sqlite3.Connection) -> list[str]:
-    """Return the URLs that a JOBDIR knows, by number."""
+    """Return the URLs in a JOBDIR by number."""
     found = connection.execute("SELECT urls FROM batch ORDER BY number")
     return [url for (text,) in found for url in json.loads(text)]
 
 
 def chain(web: SyntheticWeb, url: str) -> Iterator[str]:
-    """Give a URL and those that it redirects to."""
+    """Yield a URL and the URLs that it redirects to."""
     for _ in range(10):
         yield url
         location = dict(web.answer(url).headers).get("Location")
@@ -249,13 +249,13 @@ def recovered_crawl(job: Path, most: int) -> Crawl:
 
 
 def pages_of(log: Path) -> list[dict[str, Any]]:
-    """Return the lines of a web's log that tell of a page."""
+    """Return the lines of a web's log about pages."""
     lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line["kind"] in PAGES]
 
 
 def harvest(log: Path) -> float:
-    """Return the share of relevant pages among those that a web has given, each counted once."""
+    """Return the share of relevant pages among the pages a web has served, each counted once."""
     relevant = {line["url"]: line["relevant"] and line["kind"] == "page" for line in pages_of(log)}
     return round(sum(map(bool, relevant.values())) / len(relevant), 4)
 
@@ -271,7 +271,7 @@ def links_of(web: SyntheticWeb, urls: Iterable[str]) -> set[str]:
 
 
 def given_up(store: SampleStore, url: str) -> bool:
-    """Say whether nothing more is fetched of the domain of a URL."""
+    """Return whether the crawl has given up the domain of a URL."""
     return bool(store.ledger.exhausted(np.array([store.domain_of(url)]))[0])
 
 

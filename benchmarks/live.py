@@ -1,11 +1,11 @@
-"""What the live page costs a crawl that somebody watches, beside the same crawl without it.
+"""Cost of the live page: a watched crawl compared with the same crawl without the page.
 
     python benchmarks/live.py [--pages 600] [--pairs 3]
 
-Both crawl the synthetic web, in turns, first one, then the other. Who watches asks as the page in a
-browser does, for the state every 1.2 seconds and for the figures every 3; the browser itself, which
-takes a core of its own to draw, is left out. Prints and writes results/live.md: the pages a second
-and the processor time of the crawl with the page as shares of those without.
+Both crawl the synthetic web, in turns. The watcher requests what a browser would request:
+the state every 1.2 seconds and the figures every 3. There is no browser, which would use a core to
+draw. Prints and writes results/live.md: pages per second and processor time of the watched crawl as
+shares of those of the other crawl.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import IO, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 RESULTS = Path(__file__).parent / "results" / "live.md"
-STATE, FIGURES = 1.2, 3.0  # seconds between two questions, as in page.js
+STATE, FIGURES = 1.2, 3.0  # seconds between requests, as in page.js
 
 
 class Run(NamedTuple):
-    """A crawl: pages a second, seconds of processor time, and how often its page was asked."""
+    """A crawl: pages per second, seconds of processor time, and requests to its live page."""
 
     rate: float
     seconds: float
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
 
 class Watcher:
-    """Asks the live page of a crawl until it ends."""
+    """Request the live page of a crawl until the crawl ends."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -53,7 +53,7 @@ class Watcher:
             thread.start()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop the requests."""
         self._ended.set()
         for thread in self._threads:
             thread.join()
@@ -75,7 +75,7 @@ class Watcher:
 
 
 def crawl(pages: int, *, watched: bool) -> Run:
-    """Crawl so many pages, watched or without a live page."""
+    """Crawl a number of pages, watched or without a live page."""
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "scrapy", "crawl", "tres", "-a", "topic=food"]
         command += ["-a", "web=synthetic", "-a", f"pages={pages}", "-a", "report=0"]
@@ -95,7 +95,7 @@ def crawl(pages: int, *, watched: bool) -> Run:
 
 
 def _watched(log: IO[str]) -> tuple[str, int]:
-    """Read a log to its end, and watch the page that it names; return it and how often."""
+    """Read a log to its end and watch the page that it names; return the log and the count."""
     lines, watcher = [], None
     for line in log:
         lines.append(line)

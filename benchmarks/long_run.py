@@ -1,9 +1,9 @@
-"""A long crawl over the synthetic web: memory, speed, leaves and frontier as it goes.
+"""A long crawl of the synthetic web: memory, speed, leaves and frontier over time.
 
     python benchmarks/long_run.py [--pages 100000] [--every 1000] [--output DIRECTORY]
 
-`crawl tres` through HTTP at full speed, 16 requests at a time. Each line stands for the pages since
-the line before; DIRECTORY gets long_run.csv, as lines come, and long_run.svg.
+Runs `scrapy crawl tres` over HTTP at full speed, 16 requests at a time. Each line covers the pages
+since the last line. DIRECTORY gets long_run.csv, line by line, and long_run.svg.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIELDS = (
 
 
 class Sampler:
-    """Writes a line whenever so many more pages are booked."""
+    """Write a line each time a number of pages has been booked."""
 
     def __init__(self, crawler: Crawler, every: int, path: Path) -> None:
         self._crawler = crawler
@@ -52,7 +52,7 @@ class Sampler:
         return sampler
 
     def response_received(self) -> None:
-        """Look whether a line is due."""
+        """Write a line if one is due."""
         learner = self._crawler.get_extension(Learner)
         assert learner is not None
         if learner.crawl.pages < self._due:
@@ -88,13 +88,13 @@ def resident(process: str) -> int:
 
 
 def children() -> list[str]:
-    """Return the processes that this one has started: the judge's and the web's."""
+    """Return the child processes: the judge and the web."""
     tasks = Path("/proc/self/task").glob("*/children")
     return [pid for task in tasks for pid in task.read_text(encoding="ascii").split()]
 
 
 def plot(path: Path) -> None:
-    """Draw a CSV file beside it."""
+    """Plot a CSV file and save the plot beside it."""
     mpl.use("svg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - it wants to know its backend first
 
@@ -126,10 +126,10 @@ def main() -> None:
     """Crawl, and draw what was written."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=100_000)
-    parser.add_argument("--every", type=int, default=1000, help="pages of a line")
-    parser.add_argument("--seed", type=int, default=1, help="of the web")
+    parser.add_argument("--every", type=int, default=1000, help="pages per line")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the web")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--plot", action="store_true", help="only draw the CSV that is there")
+    parser.add_argument("--plot", action="store_true", help="only plot the existing CSV")
     options = parser.parse_args()
     path = options.output / "long_run.csv"
     if not options.plot:

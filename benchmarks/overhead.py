@@ -1,15 +1,13 @@
-"""Pages per second of `crawl tres` against a plain breadth-first spider on the same served web.
+"""Pages per second of `crawl tres` and of a plain breadth-first spider on the same web.
 
     python benchmarks/overhead.py [--pages 3000] [--runs 3] [--concurrency 16] [--output FILE]
 
-Both crawl the same synthetic web through its proxy, one after the other, in turn, without a delay.
-The plain spider keeps Scrapy's defaults but what makes it breadth-first and memory-only: FIFO
-queues, and every link followed by a Request. The clock runs while pages come, from the first 100
-to the last; processor time is that of the crawler's whole process in the same interval.
+Both crawl the same synthetic web through its proxy, in turns, without a delay. The plain spider has
+Scrapy's defaults but FIFO queues in memory, and follows every link. The clock runs from page 100
+to the last page; processor time is that of the crawler's whole process in the same interval.
 
-A further crawl, all of it in one process, measures where the time of `tres` goes: the processor
-time of its thread inside each part. What is left of the process is Scrapy's, that of other
-threads, and that of what has no row.
+A further crawl, all in one process, measures where the time of `tres` goes: the processor time of
+its thread inside each part. The rest is Scrapy, other threads, and code without a row.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ from tres_scrapy.webs.synthetic import SyntheticWeb
 PROJECT = Path(__file__).parents[1]
 TOPIC = "food"
 WARM_UP = 100  # pages
-BEAT = 0.005  # seconds between two looks at how late the loop is
+BEAT = 0.005  # seconds between checks of the delay of the event loop
 COMMON = {
     "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -56,7 +54,7 @@ COMMON = {
     "TELNETCONSOLE_ENABLED": False,
     "COOKIES_ENABLED": False,
 }
-# by part, what is timed: methods and functions of the modules that call them
+# what is timed, by part: methods, and functions in the modules that call them
 PARTS = {
     "parse and text": ["tres_scrapy.topic.judge:read_page"],
     "inference": ["tres_scrapy.topic.pack:Pack.judge"],
@@ -75,7 +73,7 @@ PARTS = {
 
 
 class PlainSpider(Spider):
-    """Follows every link of every page."""
+    """Follow every link of every page."""
 
     name = "plain"
     custom_settings = {  # noqa: RUF012 - declared so by Scrapy
@@ -99,7 +97,7 @@ class PlainSpider(Spider):
 
 
 class Local:
-    """Judges pages in this process."""
+    """Judge pages in this process."""
 
     def __init__(self, task: Task) -> None:
         self._judge = task.load()
@@ -109,14 +107,14 @@ class Local:
         return self._judge(sources)
 
     def wait(self) -> None:
-        """Be ready at once."""
+        """Do nothing: the judge is always ready."""
 
     def close(self) -> None:
-        """Have nothing to end."""
+        """Do nothing: there is no process to end."""
 
 
 class Meter:
-    """Notes the clock and the processor time when the first and the last counted page come."""
+    """Record clock and processor time at the first and last counted page."""
 
     def __init__(self, crawler: Crawler, pages: int) -> None:
         self._crawler = crawler
@@ -127,7 +125,7 @@ class Meter:
         self._parts = Counter[str]()
         self._stalls: list[float] = []
         if crawler.settings.getbool("METER_PARTS"):
-            setattr(learner, "Worker", Local)  # noqa: B010 - so that its parts are timed as well
+            setattr(learner, "Worker", Local)  # noqa: B010 - to time its parts too
             for part, places in PARTS.items():
                 for place in places:
                     _time(place, part, self._parts)
@@ -159,7 +157,7 @@ class Meter:
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
 
     def _beat(self, due: float) -> None:
-        """Note how late the loop is, every few milliseconds."""
+        """Record how late the event loop is, every few milliseconds."""
         now = time.perf_counter()
         self._stalls.append(now - due)
         call_later(BEAT, self._beat, now + BEAT)
@@ -169,7 +167,7 @@ class Meter:
 
 
 def _time(place: str, part: str, parts: Counter[str]) -> None:
-    """Let a function add the processor time of its thread to its part."""
+    """Make a function add the processor time of its thread to its part."""
     module, _, path = place.partition(":")
     *owners, name = path.split(".")
     owner = reduce(getattr, owners, importlib.import_module(module))
@@ -210,7 +208,7 @@ def crawl(which: str, port: int, options: argparse.Namespace) -> None:
 
 
 def measured(which: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Run one crawl against a web of its own, each in a process of its own."""
+    """Run one crawl and its own web, each in a separate process."""
     web = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", TOPIC]
     web += ["--seed", str(options.seed)]
     server = subprocess.Popen(  # noqa: S603 - our own command
@@ -223,7 +221,7 @@ def measured(which: str, options: argparse.Namespace) -> dict[str, Any]:
     command += ["--concurrency", str(options.concurrency)]
     answer = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, check=True, text=True)  # noqa: S603
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    server.communicate()  # the end of its standard input ends it
+    server.communicate()  # the server stops when its standard input closes
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     result: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -259,9 +257,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=3000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1, help="of the web")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of the web")
     parser.add_argument("--concurrency", type=int, default=16)
-    parser.add_argument("--output", type=Path, help="write the figures there as well")
+    parser.add_argument("--output", type=Path, help="also write the figures to this file")
     parser.add_argument("--crawl", choices=("tres", "plain", "parts"), help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

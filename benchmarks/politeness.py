@@ -1,11 +1,11 @@
-"""How polite a crawl is, and what that costs, by the server's own clock.
+"""Politeness of a crawl and its cost, measured by the server.
 
     python benchmarks/politeness.py [--seconds 60] [--delay 1] [--output FILE]
 
 A proxy serves 100 hosts that link to one another without end. 30 are slow, 10 ask for twice the
-delay in robots.txt, 10 forbid half of their pages. `crawl tres` crawls them, one request at a time
-of a host; then with AutoThrottle; then four hosts only, to see what waiting costs. Lateness is the
-time from when a host may be fetched from to when it is.
+delay in robots.txt, 10 forbid half of their pages. `crawl tres` crawls them with one request per
+host at a time, then with AutoThrottle, then only four hosts, to measure the cost of waiting.
+Lateness is the time between the moment a request to a host is allowed and the request.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tres_scrapy.scheduler import TreeFrontierScheduler
 PROJECT = Path(__file__).parents[1]
 LINKS = 20
 PLACES = ("open", "closed")
-JITTER = 0.05  # seconds by which two requests may be nearer at the server than they were sent
-SETTLING = 20.0  # seconds; hosts are met and the learner warms up before the clock runs
+JITTER = 0.05  # seconds by which the gap between requests may shrink on the way
+SETTLING = 20.0  # seconds for finding hosts and warming up, before measuring
 TEXT = "a recipe of onions, butter and soup, chopped and baked with flour in the oven " * 8
 
 
 class Fetch(NamedTuple):
-    """A fetch as the server saw it."""
+    """A fetch as seen by the server."""
 
     host: int
     path: str
@@ -52,7 +52,7 @@ class Fetch(NamedTuple):
 
 @dataclass
 class Hosts:
-    """A web of hosts; notes when each fetch began and ended."""
+    """A web of hosts; it records when each fetch began and ended."""
 
     count: int
     delay: float
@@ -86,11 +86,11 @@ class Hosts:
         writer.close()
 
     def delay_of(self, host: int) -> float:
-        """Return the seconds between two fetches of a host that it asks for."""
+        """Return the seconds between two fetches that a host asks for."""
         return self.delay * (2 if self.slow <= host < self.slow + self.asking else 1)
 
     def forbids(self, host: int, path: str) -> bool:
-        """Say whether robots.txt of a host forbids a path."""
+        """Return whether robots.txt of a host forbids a path."""
         return host >= self.count - self.forbidding and path.startswith("/closed/")
 
     def _robots(self, host: int) -> str:
@@ -111,7 +111,7 @@ class Hosts:
 
 
 async def crawled(hosts: Hosts, seconds: float, *settings: str) -> dict[str, Any]:
-    """Crawl the hosts; return what the crawler says of its decisions and of its processor time."""
+    """Crawl the hosts; return the decisions and the processor time of the crawler."""
     server = await asyncio.start_server(hosts.answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     arguments = ["--crawl", "--seconds", str(seconds), "--delay", str(hosts.delay), *settings]
@@ -139,7 +139,7 @@ def crawl(options: argparse.Namespace) -> None:
             decided.setdefault(urlsplit(request.url).path, time.monotonic())
         return request
 
-    setattr(TreeFrontierScheduler, "next_request", next_request)  # noqa: B010 - to look on
+    setattr(TreeFrontierScheduler, "next_request", next_request)  # noqa: B010 - to observe it
     settings = get_project_settings()
     settings.setdict(
         {
@@ -166,7 +166,7 @@ def crawl(options: argparse.Namespace) -> None:
 
 
 def cpu() -> float:
-    """Return the processor seconds of this process and of those it has started."""
+    """Return the processor seconds of this process and its children."""
     seconds = time.process_time()
     for child in Path("/proc/self/task").glob("*/children"):
         for pid in child.read_text(encoding="ascii").split():
@@ -178,7 +178,7 @@ def cpu() -> float:
 
 
 def findings(hosts: Hosts, crawler: dict[str, Any], seconds: float) -> dict[str, float]:
-    """Hold the server's notes against the rules."""
+    """Compare the fetches that the server recorded with the rules."""
     by_host: dict[int, list[Fetch]] = defaultdict(list)
     for fetch in hosts.fetches:
         by_host[fetch.host].append(fetch)
@@ -220,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--delay", type=float, default=1)
-    parser.add_argument("--output", type=Path, help="write the findings there as well")
+    parser.add_argument("--output", type=Path, help="also write the findings to this file")
     parser.add_argument("--autothrottle", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--crawl", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""The experiments of the refresh paper, all figures and bands of them.
+"""Run all experiments of the refresh paper and check the figures against their bands.
 
     python benchmarks/refresh.py [--jobs 2] [--only single/fgdqn] [--results FOLDER]
 
-Writes results/refresh/runs.jsonl as the runs end, and goes on where it was stopped; of that
-simulation.md with the tables, single.svg and multiple.svg. Some 40 minutes of one core, nearly all
-for FG-DQN. Exits with status 1 where a figure is outside its band.
+Appends to results/refresh/runs.jsonl when a run ends; an interrupted benchmark continues where it
+stopped. Then writes simulation.md, single.svg and multiple.svg. Takes some 40 minutes on one core,
+nearly all for FG-DQN. The exit status is 1 if a figure is outside its band.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RESULTS = Path(__file__).parent / "results" / "refresh"
 
 
 def main() -> None:
-    """Do the runs that are missing and write the page."""
+    """Do the missing runs and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only", default="", help="only cases with this in their name")

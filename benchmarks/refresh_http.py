@@ -1,14 +1,14 @@
-"""A collection kept fresh over HTTP: each policy on the changing web, by the server's own truth.
+"""Compare refresh policies over HTTP on the changing web, whose server knows the truth.
 
     python benchmarks/refresh_http.py [--pages 2000] [--budget 4000] [--seconds 300] [--seeds 0 1 2]
         [--policies static adaptive round-robin uniform] [--jobs 3]
 
-Each run is `scrapy crawl refresh` as a user types it, through the proxy of a web whose pages have
-change rates from one in a year to a hundred a day; ten of its days pass while the budget is spent.
-Time goes by requests on both sides, so that a busy machine does not change what is found. From the
-web's log and its history come the time-averaged freshness, and which changes that were reported are
-none. Writes results/refresh/http.csv as the runs end, goes on where it was stopped, and makes
-results/refresh/http.md of it.
+Each run is `scrapy crawl refresh`, through the proxy of a web whose pages change once a year to a
+hundred times a day. Ten days of that web pass while the budget is spent. Time advances by requests
+on both sides, so the speed of the machine does not affect results. The log and the history of the
+web give the time-averaged freshness and the false reports of changes. Appends to
+results/refresh/http.csv when a run ends, continues there after an interrupt, and writes
+results/refresh/http.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FIELDS = (
 
 
 def main() -> None:
-    """Do the runs that are missing and write the table."""
+    """Do the missing runs and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pages", type=int, default=2_000)
     parser.add_argument("--budget", type=int, default=4_000)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def run(policy: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Run a policy in a directory of its own and return its figures."""
+    """Run a policy in its own directory and return its figures."""
     with tempfile.TemporaryDirectory() as folder:
         return _run(Path(folder), policy, seed, options)
 
@@ -132,9 +132,9 @@ def _figures(
 
 
 def _verdicts(fetches: Iterable[dict[str, Any]], items: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Return how many verdicts were wrong: changes that are none, and changes not seen.
+    """Return the numbers of wrong verdicts: false changes and missed changes.
 
-    Hidden ones are those that the server itself denied, by a 304.
+    Hidden changes are those for which the server answered 304.
     """
     answers: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in fetches:

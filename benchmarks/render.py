@@ -1,12 +1,11 @@
-"""Measure what rendering costs: memory over many pages, and the rate of never, auto and always.
+"""Measure the cost of rendering: memory over many pages, and speed of never, auto and always.
 
     python benchmarks/render.py [--pages 500] [--rate-pages 60] [--output FILE]
 
-A web of 20 hosts is served by a proxy of this machine: on half of them a page is there as it is
-fetched, on the others its script fetches text and links. One crawl renders every page, and the
-memory of the crawler, of the process that judges pages, of the browser's driver and of the browser
-is read as it goes: PSS, where what processes share counts once. Then the same pages are crawled
-in each mode, one crawl at a time, and again in the reverse order.
+A local proxy serves a web of 20 hosts. Half of them serve complete pages; on the others, a script
+loads text and links. One crawl renders every page, while the memory of the crawler, the judge
+process, the browser's driver and the browser is measured as PSS, which counts shared memory once.
+Then the same pages are crawled in each mode, one crawl at a time, and again in reverse order.
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ SCRIPT = """fetch("/api" + location.pathname).then(answer => answer.json()).then
   document.getElementById("app").innerHTML = data.html;
 });"""
 SHELL = '<title>Loading</title><div id="app"></div><script src="/app.js"></script>'
-INTERVAL = 1.0  # seconds between two readings of the memory
+INTERVAL = 1.0  # seconds between measurements of memory
 MODES = ("never", "auto", "always")
 PARTS = ("crawler", "judge", "driver", "browser")
 
 
 class Reading(NamedTuple):
-    """The memory of each part in megabytes, after so many renderings."""
+    """The memory of each part in megabytes after a number of rendered pages."""
 
     rendered: int
     megabytes: dict[str, float]
 
 
 class Web:
-    """Hosts of which every second one is an application; counts the pages it was asked for."""
+    """A web in which every second host needs scripts; it counts the pages requested."""
 
     def __init__(self, pages: int) -> None:
         self.pages = pages
         self.asked = 0
 
     def answer(self, url: str) -> tuple[str, str] | None:
-        """Return type and text of an answer; None if there is none."""
+        """Return content type and text of a page, or None for an unknown URL."""
         parts = urlsplit(url)
         number = int(re.sub(r"\D", "", parts.hostname or "") or 0)
         kind = parts.path.split("/")[1]
@@ -76,9 +75,9 @@ class Web:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--pages", type=int, default=500, help="0: no memory")
+    parser.add_argument("--pages", type=int, default=500, help="for the memory test; 0: skip it")
     parser.add_argument("--rate-pages", type=int, default=60)
-    parser.add_argument("--output", type=Path, help="write the figures there as well")
+    parser.add_argument("--output", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     lines: list[str] = []
     if options.pages:
@@ -86,14 +85,14 @@ def main() -> None:
         crawl("always", options.pages, readings)
         lines = _tell([*memory_table(readings), ""], options.output)
     seconds = dict.fromkeys(MODES, 0.0)
-    for mode in (*MODES, *reversed(MODES)):  # what else the machine does meets them alike
+    for mode in (*MODES, *reversed(MODES)):  # so that other load affects all modes alike
         seconds[mode] += crawl(mode, options.rate_pages)
     _tell([*lines, *rate_table(seconds, options.rate_pages)], options.output)
 
 
 def crawl(mode: str, pages: int, readings: list[Reading] | None = None) -> float:
-    """Crawl so many pages and the seed; return the seconds of the crawl, its start left out."""
-    web = Web(pages + pages // 5)  # some more, should one fail
+    """Crawl the seed and a number of pages; return the seconds without the start-up."""
+    web = Web(pages + pages // 5)  # spare pages, in case some fail
     server = _serve(web)
     with TemporaryDirectory() as directory:
         process = subprocess.Popen(  # noqa: S603 - our own crawl
@@ -118,7 +117,7 @@ def crawl(mode: str, pages: int, readings: list[Reading] | None = None) -> float
 
 
 def memory_table(readings: list[Reading]) -> list[str]:
-    """Return the memory by hundreds of renderings, and how the last compares with the first."""
+    """Return the memory per hundred rendered pages, and the last relative to the first."""
     last = max(reading.rendered for reading in readings)
     hundreds = [
         [reading for reading in readings if start < reading.rendered <= start + 100]
@@ -137,7 +136,7 @@ def memory_table(readings: list[Reading]) -> list[str]:
 
 
 def rate_table(seconds: dict[str, float], pages: int) -> list[str]:
-    """Return pages a second as shares of what `never` does."""
+    """Return pages per second relative to `never`."""
     lines = [
         f"| mode, {pages + 1} pages, half of them applications | rate / rate of never |",
         "|---|---|",
@@ -146,7 +145,7 @@ def rate_table(seconds: dict[str, float], pages: int) -> list[str]:
 
 
 def _tell(lines: list[str], output: Path | None) -> list[str]:
-    """Print what is known by now, and write it to a file if there is one."""
+    """Print the results so far, and write them to the file if one is given."""
     print("\n".join(lines), flush=True)
     if output is not None:
         output.write_text("\n".join([*lines, ""]), encoding="utf-8")
@@ -197,7 +196,7 @@ def _watch(process: subprocess.Popen[str], web: Web, readings: list[Reading] | N
 
 
 def _megabytes(crawler: int) -> dict[str, float]:
-    """Return the memory of the crawler and of what it has started, by part."""
+    """Return the memory of the crawler and its child processes, by part."""
     found = dict.fromkeys(PARTS, 0.0)
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and (part := _part(process, crawler)):
@@ -211,7 +210,7 @@ def _megabytes(crawler: int) -> dict[str, float]:
 
 
 def _part(process: Path, crawler: int) -> str:
-    """Return which part a process is; "" if the crawler has not started it."""
+    """Return the part that a process belongs to, "" if it is not part of the crawl."""
     number = int(process.name)
     try:
         command = (process / "cmdline").read_bytes().replace(b"\0", b" ")

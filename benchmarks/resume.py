@@ -1,9 +1,9 @@
-"""Measure how long a crawl takes to go on from its JOBDIR.
+"""Measure how long it takes to resume a crawl from its JOBDIR.
 
     python benchmarks/resume.py [--samples 1000000] [--output FILE]
 
-A crawl over generated links, 40 new ones a page on 80,000 hosts, is written down step by step and
-recovered by a process of its own. Beside it stands the time of reading the same file.
+A crawl over generated links (40 new links per page, 80,000 hosts) is journalled step by step and
+recovered in another process. For comparison: the time to read the same file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tres_scrapy.job.recovery import recover
 from tres_scrapy.policies.registry import make_policy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
-# Learning takes most of the time of a crawl and none of that of its recovery.
+# Learning takes most of the time of a crawl, but recovery does not repeat it.
 SETUP = Setup(learning=LearningOptions(warm_up_steps=0, update_period=1_000))
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--samples", type=int, default=1_000_000)
-    parser.add_argument("--output", type=Path, help="write the figures there as well")
+    parser.add_argument("--output", type=Path, help="also write the figures to this file")
     parser.add_argument("--recover", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.recover is not None:
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def write(directory: Path, pages: int) -> dict[str, float]:
-    """Write down a crawl of so many pages; return what that cost."""
+    """Journal a crawl of a number of pages; return the cost."""
     journal, crawl = Journal.open(directory, {}), new_crawl()
     random = np.random.default_rng(0)
     crawl.add_seeds(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32))
@@ -93,7 +93,7 @@ def write(directory: Path, pages: int) -> dict[str, float]:
 
 
 def recovered(directory: Path) -> dict[str, float]:
-    """Recover the crawl; return how long that took, and how long reading the file does."""
+    """Recover the crawl; return the times of recovery and of reading the file."""
     start = perf_counter()
     (directory / NAME).read_bytes()
     read = perf_counter()
@@ -104,7 +104,7 @@ def recovered(directory: Path) -> dict[str, float]:
 
 
 def new_crawl() -> Crawl:
-    """Return a crawl without a past."""
+    """Return a new crawl."""
     store = SampleStore(DomainLedger(inlinks=True))
     return Crawl(store, make_policy("tres", store, SETUP))
 

@@ -1,11 +1,11 @@
-"""Time of a step and memory of a sample, from a frontier of 10^4 samples to one of 10^7.
+"""Time per step and memory per sample, for frontiers from 10^4 to 10^7 samples.
 
     python benchmarks/scale.py [--samples 10000000] [--output FILE]
 
-One crawl of TRES without HTTP: it chooses a sample, learns that its page is relevant or not, and
-gets 40 links on hosts of heavy-tailed popularity. Each line is the mean of the pages since the line
-before, 500 at most. Memory is what the process has grown by since it began, URLs included; URLs are
-some 60 characters long and nine in ten are new.
+One TRES crawl without HTTP: it chooses a sample, learns whether the page is relevant, and gets 40
+links on hosts of heavy-tailed popularity. Each line is the mean of up to 500 pages since the last
+line. Memory is the growth of the process since its start, including URLs. URLs have some 60
+characters, and nine of ten are new.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.tres import TresPolicy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000
-WINDOW = 500  # pages that a line is the mean of
+WINDOW = 500  # pages averaged per line
 MARKS = sorted({*(10**n for n in range(4, 8)), *(4 * 10**n for n in range(4, 7)), 800_000})
 FIELDS = (
     *("samples", "pages", "leaves", "bytes_per_sample"),
@@ -41,7 +41,7 @@ FIELDS = (
 
 
 class Timer:
-    """Adds up the seconds of functions by name."""
+    """Sum the seconds of functions by name."""
 
     def __init__(self) -> None:
         self.seconds = Counter[str]()
@@ -60,7 +60,7 @@ class Timer:
 
 
 class Generator:
-    """Makes up the links of pages and says which pages are relevant."""
+    """Generate the links of pages, and decide which pages are relevant."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -78,12 +78,12 @@ class Generator:
         return urls, actions
 
     def reward(self, x: NDArray[np.float32]) -> float:
-        """Return what a sample x [8] earns: mostly what its anchor promises."""
+        """Return the reward of a sample x [8], which mostly agrees with its anchor."""
         return float((x[5] > 0.5) != (self._random.random() < 0.05))
 
 
 def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
-    """Yield the figures of each mark as the frontier grows."""
+    """Yield the figures at each mark while the frontier grows."""
     store = SampleStore(DomainLedger(inlinks=True))
     policy = TresPolicy(store, Setup(seed=seed))
     crawl = Crawl(store, policy)
@@ -131,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--samples", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, help="write the figures there as CSV")
+    parser.add_argument("--output", type=Path, help="write the figures to this CSV file")
     options = parser.parse_args()
     torch.set_num_threads(1)
     file = options.output.open("w", newline="", encoding="utf-8") if options.output else None

@@ -1,9 +1,9 @@
-"""Deep-web query selection on simulated databases: every selector, search and database.
+"""Query selection for the deep web: every selector, kind of search and simulated database.
 
     OMP_NUM_THREADS=1 python benchmarks/surface.py [--seeds 0 1 2 3 4] [--queries 120] [--only TEXT]
 
-Writes results/surface/simulation.csv, a row for each crawl as it ends, and from all its rows
-simulation.md and simulation.svg. What is in the CSV is not crawled again.
+Appends a row to results/surface/simulation.csv when a crawl ends, then writes simulation.md and
+simulation.svg from all rows. Crawls that are in the CSV are not repeated.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Rows = dict[tuple[str, str], dict[int, NDArray[np.int64]]]
 def selectors(
     database: SimulatedDatabase, search: Search, answers: Answers, seed: int
 ) -> dict[str, Callable[[], Selector]]:
-    """Return what makes each selector anew."""
+    """Return functions that create each selector."""
     size = len(database)
 
     def true_size(trials: Trials, acquired: int) -> float:
@@ -84,7 +84,7 @@ def selectors(
 
 
 def crawl(seed: int, queries: int, path: Path, only: str) -> None:
-    """Crawl the database of a seed by every selector and append what the file has not."""
+    """Crawl the database of a seed with every selector that is missing in the file."""
     done = {(row["setting"], row["selector"], row["seed"]) for row in read(path)}
     database = SimulatedDatabase(seed)
     for setting, search in SETTINGS.items():
@@ -110,7 +110,7 @@ def append(path: Path, row: tuple[object, ...]) -> None:
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a results file, none if there is no file."""
+    """Return the rows of a results file, [] if there is no file."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -118,7 +118,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def curves(rows: list[dict[str, str]]) -> Rows:
-    """Return the records after each query by setting and selector, and by seed."""
+    """Return the number of records after each query, by setting and selector, and by seed."""
     found: Rows = defaultdict(dict)
     for row in rows:
         curve = np.array(row["acquired"].split(), np.int64)
@@ -132,7 +132,7 @@ def at(found: Rows, setting: str, selector: str, query: int) -> float:
 
 
 def interval(values: list[float]) -> float:
-    """Return half the 95 % confidence interval of a mean, 0 of a single value."""
+    """Return half the 95 % confidence interval of a mean, 0 for a single value."""
     if len(values) < 2:
         return 0.0
     n = len(values)
@@ -140,7 +140,7 @@ def interval(values: list[float]) -> float:
 
 
 def bands(found: Rows) -> list[tuple[str, float, float]]:
-    """Return every acceptance figure: what it says, what was measured, what it must reach."""
+    """Return the acceptance figures: description, measured value and required value."""
 
     def records(setting: str, selector: str, query: int = 120) -> float:
         return at(found, setting, selector, query)
@@ -196,7 +196,7 @@ def table(rows: list[dict[str, str]], found: Rows) -> str:
 
 
 def plot(found: Rows, path: Path) -> None:
-    """Draw the records after each query, one panel for each kind of search."""
+    """Plot the number of records after each query, one panel per kind of search."""
     mpl.rcParams.update({"svg.hashsalt": "tres", "font.size": 9, "axes.grid": True,
                          "grid.alpha": 0.25, "axes.spines.top": False,
                          "axes.spines.right": False})  # fmt: skip
@@ -219,11 +219,11 @@ def plot(found: Rows, path: Path) -> None:
 
 
 def main() -> None:
-    """Crawl what is missing and write the tables."""
+    """Do the missing crawls and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2, 3, 4])
     parser.add_argument("--queries", type=int, default=120)
-    parser.add_argument("--only", default="", help="only where this is in `setting, selector`")
+    parser.add_argument("--only", default="", help="only if this is in `setting, selector`")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
-"""What the search box of a deep-web site brings: titles only, 100 a query, 10,000 records.
+"""Records found through a search box: it searches 10,000 titles and returns 100 per query.
 
     python benchmarks/surface_http.py [--seeds 0 1 2] [--selectors recapture gf] [--queries 120]
                                       [--in-process]
 
 Runs `scrapy crawl surface` on library.test of the offline web `deep` and counts, from the web's
 log, the records that its queries returned. With --in-process the same code reads the same pages
-without Scrapy and HTTP. Writes results/surface/http.csv (or in_process.csv) and a table; what is in
-the CSV is not crawled again.
+without Scrapy and HTTP. Writes results/surface/http.csv (or in_process.csv) and a table. Crawls
+in the CSV are not repeated.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "surface"
 FIELDS = ("seed", "selector", "queries", "empty", "records_30", "records_60", "records_120")
 HOME = "http://library.test/"
-PROBE = re.compile("[bcdfghjkmpqvwxz]{11}")  # what the spider asks first
+PROBE = re.compile("[bcdfghjkmpqvwxz]{11}")  # first query of the spider
 PROBES = ("qxzjvkbwtpf", "zvkqxjhgdww")
-FIRST, MIN_DF = 5, 2  # as the spider has it
-LEAST = 1.2  # times the records of Generic Frequency
+FIRST, MIN_DF = 5, 2  # as in the spider
+LEAST = 1.2  # required ratio to Generic Frequency
 
 
 def crawl_by_scrapy(seed: int, selector: str, queries: int) -> list[tuple[str, list[int]]]:
-    """Return each page of results of a crawl: the query and the numbers of its records."""
+    """Return each result page of a crawl: the query and the numbers of its records."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "web.jsonl")
         arguments = {
@@ -55,14 +55,14 @@ def crawl_by_scrapy(seed: int, selector: str, queries: int) -> list[tuple[str, l
         subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - our own program, no shell
         lines = map(json.loads, log.read_text(encoding="utf-8").splitlines())
         asked = [line for line in lines if line["kind"] == "search"]
-        # a probe that was retried stands there twice
+        # a retried probe is there twice
         return [(a["query"], a["returned"]) for a in asked if not PROBE.fullmatch(a["query"])]
 
 
 def crawl_in_process(
     web: DeepWeb, seed: int, selector: str, queries: int
 ) -> list[tuple[str, list[int]]]:
-    """Do the same without Scrapy and HTTP."""
+    """Return the same as `crawl_by_scrapy`, without Scrapy and HTTP."""
     interface = find_interface(web.answer(HOME).body.decode(), HOME)
     assert interface is not None
     reader, pages = ResultReader(interface.action), list[tuple[str, list[int]]]()
@@ -91,7 +91,7 @@ def crawl_in_process(
 
 
 def counts(pages: Iterable[tuple[str, list[int]]]) -> tuple[list[int], int]:
-    """Return the records known after each query, and the number of queries without any."""
+    """Return the records known after each query, and the number of queries without results."""
     known: set[int] = set()
     after: dict[str, int] = {}
     brought: dict[str, int] = defaultdict(int)
@@ -109,7 +109,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def table(rows: list[dict[str, str]], how: str) -> str:
-    """Return the results as Markdown, the ratio to Generic Frequency with them."""
+    """Return the results as Markdown, with the ratio to Generic Frequency."""
     last: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         last[row["selector"]].append(float(row["records_120"]))
@@ -127,7 +127,7 @@ def table(rows: list[dict[str, str]], how: str) -> str:
 
 
 def main() -> None:
-    """Run what was asked for and write down what it brought."""
+    """Run the crawls and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
     parser.add_argument(

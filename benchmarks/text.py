@@ -1,10 +1,10 @@
-"""Time and quality of reading a page: title, text, language and outlinks in one parse.
+"""Time and quality of parsing a page for title, text, language and links.
 
     python benchmarks/text.py --data FILE [--every 10]
 
 FILE holds JSON lines with html and url. Prints and writes results/text.md: CPU milliseconds a page
-beside a bare parse and beside trafilatura (`pip install trafilatura lxml_html_clean`), whose main
-text is the yardstick of quality on every tenth page, and the languages that were found.
+compared with a bare parse and with trafilatura (`pip install trafilatura lxml_html_clean`), and the
+languages found. Quality is measured against trafilatura's main text on every tenth page.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tres_scrapy.page.text import Page, read_page, tokenise
 from tres_scrapy.training.reader import read_records
 
 RESULTS = Path(__file__).parent / "results"
-MIN_WORDS = 30  # a shorter yardstick measures nothing
+MIN_WORDS = 30  # a shorter reference is not used
 T = TypeVar("T")
 
 
 def timed(action: Callable[[], T], times: list[float]) -> T:
-    """Return what `action` does and append the CPU milliseconds that it takes."""
+    """Return the result of `action` and append its CPU milliseconds."""
     start = process_time()
     result = action()
     times.append(1000 * (process_time() - start))
@@ -38,7 +38,7 @@ def timed(action: Callable[[], T], times: list[float]) -> T:
 
 
 def overlap(found: str, yardstick: str) -> tuple[float, float, float] | None:
-    """Return precision, recall and F1 of the words found, None for too short a yardstick."""
+    """Return precision, recall and F1 of the words found, None if the reference is too short."""
     ours, theirs = Counter(tokenise(found)), Counter(tokenise(yardstick))
     if theirs.total() < MIN_WORDS:
         return None
@@ -104,7 +104,7 @@ def report(pages: list[tuple[str, str]], every: int) -> Iterator[str]:
 
 
 def languages(pages: list[Page]) -> Iterator[str]:
-    """Yield what languages the pages are in."""
+    """Yield the lines on the languages of the pages."""
     found = Counter(page.language or "not told" for page in pages)
     foreign = found.total() - found["en"] - found["not told"]
     counts = ", ".join(f"{language} {count}" for language, count in found.most_common())

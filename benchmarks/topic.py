@@ -1,7 +1,7 @@
-"""The documents of the three topics that ship, as `scrapy tres-train` is told of them.
+"""The documents of the three included topics, as arguments of `scrapy tres-train`.
 
-What is not a recipe among the web pages is labelled as nothing else: some of it is about sports.
-So only the recipes are irrelevant for the other topics.
+The web pages are labelled only as recipes or not; some of the others are about sports. So only the
+recipes count as irrelevant for the other topics.
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ def documents(data: Path, topic: str) -> list[Document]:
 
 
 def keywords(topic: str) -> KeywordSet:
-    """Return the starting list of a topic."""
+    """Return the seed keywords of a topic."""
     return KeywordSet.read(ROOT / "models" / topic / "keywords.txt")

@@ -1,4 +1,4 @@
-"""Agreement of word vectors with people: Spearman's rank correlation on WordSim-353 and MEN.
+"""Agreement of word vectors with people: Spearman correlation on WordSim-353 and MEN.
 
     python benchmarks/vectors.py --data FOLDER [--vectors FILE]
 
@@ -22,7 +22,7 @@ MOST_MEGABYTES = 10
 
 
 def correlation(vectors: WordVectors, file: Path) -> tuple[float, int, int]:
-    """Return the rank correlation of cosines with people's scores, known pairs and all pairs."""
+    """Return the rank correlation with people's scores, and the numbers of known and all pairs."""
     lines = file.read_text(encoding="utf-8").lower().splitlines()
     pairs = [line.split("\t") for line in lines]
     known = [pair for pair in pairs if pair[0] in vectors and pair[1] in vectors]

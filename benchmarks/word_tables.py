@@ -20,7 +20,7 @@ OUTPUT = Path(__file__).parents[1] / "tres_scrapy" / "webs" / "words.json"
 TOPIC_WORDS = 1200
 BACKGROUND_WORDS = 3000
 MIN_DOCUMENTS = 12
-MOST_PER_DOCUMENT = 20  # one document about one person must not fill a table with the name
+MOST_PER_DOCUMENT = 20  # so that one document cannot fill a table with a name
 SMOOTHING = 20.0
 WORD = re.compile(r"[a-zà-öø-ÿ]{2,14}")
 # Every topic gathers the documents whose label contains one of these marks; the first match wins.
@@ -62,7 +62,7 @@ def visible_text(html: str) -> str:
 
 
 def topic_of(labels: str) -> str | None:
-    """Return the first topic one of whose marks stands in the labels."""
+    """Return the first topic with a mark in the labels."""
     for topic, marks in MARKS.items():
         if any(mark in f" {labels}" for mark in marks):
             return topic
@@ -70,7 +70,7 @@ def topic_of(labels: str) -> str | None:
 
 
 def count(data: Path) -> tuple[dict[str, Counter[str]], Counter[str], Counter[str]]:
-    """Return word counts by topic, of everything, and the number of documents of each word."""
+    """Return word counts by topic and in total, and the number of documents with each word."""
     topics: dict[str, Counter[str]] = {topic: Counter() for topic in MARKS}
     total: Counter[str] = Counter()
     spread: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def count(data: Path) -> tuple[dict[str, Counter[str]], Counter[str], Counter[st
 
 
 def characteristic(words: Counter[str], total: Counter[str], spread: Counter[str]) -> list[str]:
-    """Return the topic's words by count times log-odds against all text, the best first."""
+    """Return the topic's words, ranked by count times log-odds against all text."""
     size, everything = words.total(), total.total()
 
     def weight(word: str) -> float:

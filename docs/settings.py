@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the code: `python docs/settings.py`."""
+"""Write docs/settings.md from the code: `python docs/settings.py`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from tres_scrapy.surface.settings import SurfaceOptions
 
 HEAD = """# Settings
 
-`-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same; of a
-name that is misspelt or a value that breaks its rule, one line tells, and the exit status is 1.
+`-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same. A
+misspelt name or an invalid value stops the crawl with a one-line message and exit status 1.
 
-Settings of `surface` are called `TRES_SURFACE_NAME`, those of `refresh` `TRES_REFRESH_NAME`; only
-these spiders read and check them.
+The settings of `scrapy crawl surface` are called `TRES_SURFACE_NAME`, and those of `scrapy crawl
+refresh` `TRES_REFRESH_NAME`. Other spiders neither read nor check them.
+
+Where the default is empty, the setting is unset. 1 means yes and 0 means no.
 """
 GROUP = """
 ## {}
 
-| `-a` | default | rule | meaning |
+| `-a` | default | allowed values | meaning |
 |---|---|---|---|
 """
 SETTINGS = [
@@ -36,17 +38,17 @@ SETTINGS = [
 SCRAPYS = """
 ## Scrapy's own
 
-All of [Scrapy's settings](https://docs.scrapy.org/en/latest/topics/settings.html) work as they do
-elsewhere. The project sets these; `-s NAME=value` overrides them, and a project of your own that
-uses the add-on has its own.
+All of [Scrapy's settings](https://docs.scrapy.org/en/latest/topics/settings.html) work as usual.
+This project sets those below. Override them with `-s NAME=value`. If you use the add-on in your own
+project, the settings of your project apply instead.
 
-| setting | here |
+| setting | value here |
 |---|---|
 """
 
 
 def page() -> str:
-    """Return the page."""
+    """Return the text of docs/settings.md."""
     groups = "".join(_group(group) for group in Group)
     scrapys = [
         f"| `{name}` | {_code(value)} |"
@@ -78,13 +80,20 @@ def _default(default: object) -> str:
 
 
 def _rule(parse: Callable[[str], object]) -> str:
-    """Return what a parser says of a value that is none."""
+    """Return the rule that a parser names when it refuses a value."""
     try:
         parse("\0")
     except ValueError as error:
         said, _, _ = str(error).partition(r", '\x00'")
-        return said.removeprefix("must be ")
+        rule = said.removeprefix("must ").removeprefix("be ").removeprefix("hold ")
+        return _choice(rule.removeprefix("one of ")) if rule.startswith("one of ") else rule
     return ""
+
+
+def _choice(names: str) -> str:
+    """Return "a, b, c" as "`a`, `b` or `c`"."""
+    *others, last = map(_code, names.split(", "))
+    return f"{', '.join(others)} or {last}"
 
 
 def _code(value: object) -> str:

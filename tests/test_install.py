@@ -88,7 +88,7 @@ def test_installed_pack_is_trained(run, installed, tmp_path):
         *("--irrelevant", "bad.jsonl", "--classifier", "tfidf", "--beside"),
     )
     assert trained.returncode == 0, trained.stderr
-    assert "the word vectors that ship are copied to models/vectors/english.npz" in trained.stdout
+    assert "the installed word vectors are copied to models/vectors/english.npz" in trained.stdout
     assert (tmp_path / "models" / "cheese" / "topic.toml").is_file()
     (tmp_path / "page.txt").write_text(text(RELEVANT, 99))
     judged = run("tres-classify", "cheese", "page.txt", "--json")

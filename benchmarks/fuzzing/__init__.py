@@ -1,1 +1,1 @@
-"""Targets of the fuzzer, and what it feeds them."""
+"""Targets of the fuzzer, and their inputs."""

@@ -1,4 +1,4 @@
-"""The target that goes on with killed jobs whose file was changed."""
+"""The fuzzing target that resumes killed jobs with a damaged file."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ ODD_BYTES: Final = [
 
 
 class DamagedJob:
-    """A killed job whose file or its values are changed; it goes on, or JobError says why not.
+    """A killed job with a damaged file; it must resume or raise JobError.
 
-    An input is lines: SQL, or "FILE START END HEX", which puts bytes in the place of others, or
-    "FILE START END @PLACE", which copies them from elsewhere.
+    Each line of an input is SQL, "FILE START END HEX" (replace bytes), or "FILE START END @PLACE"
+    (copy bytes from another place).
     """
 
     name = "recover"
@@ -130,7 +130,7 @@ class DamagedJob:
 
     @staticmethod
     def _value(random: Random, table: str, column: str, old: Any) -> str:
-        """Return an SQL expression for what a column should not hold."""
+        """Return an SQL expression for a value that is wrong for a column."""
         kind = random.randrange(5)
         if kind == 0:
             return random.choice(ODD_VALUES)
@@ -155,7 +155,7 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
     job.keep({int(rows[0]): own_request(spider, "http://h0.test/0")})
     for number in range(STEPS):
         _step(crawl, job, spider, number)
-        if number == STEPS - 4:  # what follows is in the write-ahead log only
+        if number == STEPS - 4:  # later steps are in the write-ahead log only
             journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     decision = crawl.next()
     assert decision is not None
@@ -166,7 +166,7 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
 
 
 def _go_on(job: Job, spider: OwnSpider) -> None:
-    """Do what a crawl does that is started again."""
+    """Do what a resumed crawl does."""
     crawl = _new_crawl()
     requests = job.recover(crawl)
     Verdicts(0.5).remember(job.marks())
@@ -181,7 +181,7 @@ def _go_on(job: Job, spider: OwnSpider) -> None:
 
 
 def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
-    """Lease a sample and book it with its links, as the scheduler and the middlewares do."""
+    """Lease a sample and book it with its links, like the scheduler and the middlewares."""
     decision = crawl.next()
     if decision is None or not job.lease(crawl, decision):
         return

@@ -1,6 +1,6 @@
-"""What a fuzzer feeds: hostile URLs, hosts, pages and JSON, and changed copies of good data.
+"""Inputs of the fuzzer: hostile URLs, hosts, pages and JSON, and damaged copies of good data.
 
-Everything is drawn from one generator, so that a number names an input.
+One random generator draws everything, so a number identifies an input.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ REALS: Final = [0.5, -0.0, 1e300, -1e300, 5e-324, float("inf"), float("nan")]
 
 
 def url(random: Random) -> str:
-    """Return what may stand in a link."""
+    """Return a possible URL of a link."""
     if random.random() < 0.1:
         return changed(random, "https://shop.example.org/c/a%20b?b=2,3&a=1#part", URL_PARTS)
     host = random.choice(["", "//", "//", "//me:pw@"]) + random.choice(HOSTS)
@@ -110,7 +110,7 @@ def url(random: Random) -> str:
 
 
 def host(random: Random) -> str:
-    """Return what may stand where the name or the address of a host is expected."""
+    """Return a possible host name or address."""
     kind = random.randrange(4)
     if kind == 0:
         bases = ["{}", "0{:o}", "0x{:x}"]
@@ -127,7 +127,7 @@ def page(random: Random, pages: list[str]) -> str:
     if random.random() < 0.15:
         return changed(random, random.choice(pages), [*TEXTS, "<a href=/>", "<div>", "</div>"])
     pieces = [_piece(random) for _ in range(random.randrange(30))]
-    if random.random() < 0.01:  # one of them without end
+    if random.random() < 0.01:  # one page is endless
         pieces.append(_piece(random) * random.randrange(3_000))
     random.shuffle(pieces)
     return "".join(pieces)
@@ -185,7 +185,7 @@ def changed_json(random: Random, value: Any) -> Any:
 
 
 def json_text(random: Random, value: Any) -> str:
-    """Return a changed JSON value as text, which may be none."""
+    """Return a changed JSON value as text, which may be invalid JSON."""
     kind = random.randrange(12)
     if kind == 0:
         return changed(random, json.dumps(value), ["[", "{", '"', "\\ud800", "\0", "1e999", ","])

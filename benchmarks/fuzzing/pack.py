@@ -1,4 +1,4 @@
-"""The target that loads packs of which a file was changed and its hash made right."""
+"""The fuzzing target that loads packs with a damaged file but correct hashes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE: Final = read_page(ARTICLE, BASE)
 
 
 class DamagedPack:
-    """A pack whose hashes are right though a file of it is not; only PackError says so."""
+    """A pack with correct hashes but a damaged file; only PackError may be raised."""
 
     name = "Pack.load"
     share = 0.05
@@ -111,7 +111,7 @@ class _Files:
         (self.directory / name).write_bytes(content)
 
     def restore(self) -> None:
-        """Bring the good files back."""
+        """Restore the good files."""
         for name, content in self.contents.items():
             (self.directory / name).write_bytes(content)
 
@@ -152,7 +152,7 @@ def _changed_weights(random: Random, data: bytes) -> bytes:
 
 
 def _changed_zip(random: Random, data: bytes) -> bytes:
-    """Change an array in an .npz file, whose checksums are right again."""
+    """Change an array in an .npz file and correct the checksums."""
     with zipfile.ZipFile(BytesIO(data)) as file:
         members = {name: file.read(name) for name in file.namelist()}
     name = random.choice(list(members))

@@ -1,15 +1,15 @@
-"""What a target of the fuzzer is."""
+"""The interface of a fuzzing target."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Final, Protocol
 
-LONGEST: Final = 500  # characters of a line that says what is wrong
+LONGEST: Final = 500  # characters of an error message
 
 
 class Target(Protocol):
-    """A reader of what strangers write; `share` of all inputs are its own."""
+    """Code that reads input from strangers; it gets a `share` of all inputs."""
 
     name: str
     share: float
@@ -18,11 +18,11 @@ class Target(Protocol):
         """Return an input."""
 
     def check(self, text: str) -> None:
-        """Raise unless the input is read as it must be."""
+        """Raise an exception unless the input is read correctly."""
 
 
 def check_line(error: Exception) -> None:
-    """Make sure that an error tells a user what is wrong in one line."""
+    """Check that an error message is one short line."""
     said = str(error)
     assert said.isprintable(), said
     assert len(said) < LONGEST, len(said)

@@ -1,4 +1,4 @@
-"""Targets of the fuzzer that are read as text: URLs, hosts, pages, texts and stored requests."""
+"""Fuzzing targets that read text: URLs, hosts, pages, texts and stored requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ a slight greyish tinge under a rind of white mould.</p><table><tr><td><a href=1>
 
 
 class Urls:
-    """A link and the page it stands on; whatever is a URL of the crawl can be asked for."""
+    """A link and the URL of its page; every canonical URL must be usable in a request."""
 
     name = "canonicalise"
     share = 0.45
@@ -83,7 +83,7 @@ class Urls:
 
 
 class Hosts:
-    """A host; what the system's resolver takes for a private address is never let through."""
+    """A host; a host that the system resolves to a private address must be refused."""
 
     name = "may_be_public"
     share = 0.2
@@ -102,7 +102,7 @@ class Hosts:
 
 
 class Pages:
-    """A charset and the bytes of a page that may be in another."""
+    """A declared charset, and the bytes of a page that may be in another charset."""
 
     name = "read_page"
     share = 0.15
@@ -127,7 +127,7 @@ class Pages:
         response = HtmlResponse(BASE, headers=headers, body=body.encode("latin-1", "replace"))
         try:
             html = response.text
-        except (LookupError, UnicodeError):  # w3lib's, of charsets that are codecs but no charsets
+        except (LookupError, UnicodeError):  # raised by w3lib for codecs that are not charsets
             html = ""
         for each in (html, body.encode("latin-1", "replace").decode("utf-8", "surrogateescape")):
             self._check_page(read_page(each, BASE, limits=LIMITS, contexts=True))
@@ -136,7 +136,7 @@ class Pages:
     def _check_page(page: Page) -> None:
         written = [page.title, page.text, page.language, page.canonical, *page.contexts]
         written += [link.anchor for link in page.links]
-        "".join(written).encode()  # an item can be written
+        "".join(written).encode()  # the page must be writable as an item
         assert len(page.title) <= MAX_TITLE_LENGTH
         assert len(page.contexts) == len(page.links) <= LIMITS.links
         assert len({link.url for link in page.links}) == len(page.links)
@@ -150,7 +150,7 @@ class Pages:
 
 
 class Texts:
-    """Title and text of a page; it is a copy of itself and of nothing else."""
+    """Title and text of a page; a page must be a duplicate of itself and of no other."""
 
     name = "fingerprint"
     share = 0.08
@@ -171,7 +171,7 @@ class Texts:
 
 
 class OwnSpider(Spider):
-    """A spider whose requests are kept."""
+    """A spider whose requests are stored."""
 
     name = "own"
 
@@ -180,7 +180,7 @@ class OwnSpider(Spider):
 
 
 class StoredRequests:
-    """A request as a job keeps it; only a plain request of the web comes of it, or ValueError."""
+    """A stored request of a job; reading it must give a plain web request or raise ValueError."""
 
     name = "load_request"
     share = 0.05
@@ -206,7 +206,7 @@ class StoredRequests:
 
 
 def own_request(spider: OwnSpider, url: str) -> Request:
-    """Return a request of a spider's own with something in each of its fields."""
+    """Return a request of a spider with every field set."""
     return Request(
         url,
         callback=spider.parse_page,

@@ -1,4 +1,4 @@
-"""What must come out: the figures and bands that the paper's experiments are held to."""
+"""Expected results: the bands in which the figures of the paper's experiments must lie."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Band:
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
+        """Whether the figure lies in the range."""
         return self.low <= self.value <= self.high
 
 
@@ -56,7 +56,7 @@ FIGURES = {
 
 
 def bands(runs: Runs) -> Iterator[Band]:
-    """Yield every band whose figures are there."""
+    """Yield every band whose figures have been measured."""
     shares = allocate(SINGLE.chances, np.array(SINGLE.weights))
     wanted = np.array([0.9418, 0.0033, 0.0549, 0.0])
     yield Band("p*: largest distance from (0.9418, 0.0033, 0.0549, 0)",
@@ -79,7 +79,7 @@ def bands(runs: Runs) -> Iterator[Band]:
 
 
 def optima() -> Iterator[tuple[str, str, float]]:
-    """Yield what p* is in each reading of the paper: name, shares, sum of weighted freshness."""
+    """Yield p* for each interpretation of the paper: name, shares, sum of weighted freshness."""
     weights, counts = np.array(SINGLE.weights), np.array(MULTIPLE.counts, float)
     bernoulli = np.array(SINGLE.rates)
     for name, chances, shares in (
@@ -99,7 +99,7 @@ def optima() -> Iterator[tuple[str, str, float]]:
 
 
 def seconds_of_a_million() -> float:
-    """Return the seconds of CPU that the exact allocation of a million pages takes here."""
+    """Return the CPU seconds of the exact allocation of a million pages on this machine."""
     random = np.random.default_rng(0)
     chances, weights = random.uniform(1e-7, 0.5, 10**6), random.random(10**6) + 0.01
     started = process_time()

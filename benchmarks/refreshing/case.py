@@ -1,4 +1,4 @@
-"""What is simulated: an experiment of the paper under a policy, some seeds, some slots."""
+"""The simulated cases: an experiment of the paper with a policy, seeds and slots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Make = Callable[[PageTable, np.random.Generator], PagePolicy]
 GREEDY = 2_000  # slots after training in which FG-DQN chooses by Q alone
 RUNS, FEW = 10, 3
 SHORT = 6_000  # slots of a probe
-EARLY, MANY = 3_000, 25  # slots after which FG-DQN is said to pass TS, and runs that decide it
+EARLY, MANY = 3_000, 25  # slots after which FG-DQN should beat TS, and runs to test it
 SWITCH = 1_000  # slots of Thompson sampling before FG-DQN
 
 BERNOULLI = replace(SINGLE, name="bernoulli", bernoulli=True)
@@ -35,7 +35,7 @@ BERNOULLI = replace(SINGLE, name="bernoulli", bernoulli=True)
 
 @dataclass(frozen=True)
 class Case:
-    """A policy in an experiment; `greedy` slots are added in which it no longer explores."""
+    """A policy in an experiment; after training, `greedy` slots follow without exploration."""
 
     experiment: Experiment
     policy: str
@@ -46,12 +46,12 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Its name in the results."""
+        """The name of the case in the results."""
         return f"{self.experiment.name}/{self.policy}"
 
 
 class TrainedPolicy(BanditPolicy):
-    """FG-DQN that no longer explores or learns after some slots."""
+    """FG-DQN that stops exploring and learning after a number of slots."""
 
     def __init__(self, pages: PageTable, bandit: FgDqnBandit, slots: int) -> None:
         super().__init__(pages, bandit)
@@ -64,7 +64,7 @@ class TrainedPolicy(BanditPolicy):
 
 
 class ScaledFgDqnBandit(FgDqnBandit):
-    """FG-DQN that is shown the slots since the last choice in another scale than ln X."""
+    """FG-DQN whose state has the slots since the last choice in another scale than ln X."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ COLUMNS = ("at_500", "at_3000", "mean", "last", "fresh")
 
 
 def write(directory: Path, runs: Runs) -> bool:
-    """Write simulation.md and the plots; tell whether every band holds."""
+    """Write simulation.md and the plots; return whether every band holds."""
     found = list(bands(runs))
     lines = [
         "# The refresh paper's experiments",

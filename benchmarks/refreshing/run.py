@@ -1,4 +1,4 @@
-"""The runs of the cases, kept in a JSON lines file, so that an interrupted benchmark goes on."""
+"""The runs of the cases, kept in a JSON lines file so that a benchmark can be continued."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WINDOW = 200  # slots of the paper's moving average
 
 @dataclass(frozen=True)
 class Run:
-    """The figures of one run; curves are sampled at POINTS slots, the last of them the end."""
+    """The figures of one run; curves are sampled at POINTS slots, the last at the end."""
 
     case: str
     seed: int
@@ -40,7 +40,7 @@ class Run:
 
 
 def run_all(path: Path, jobs: int, only: str = "") -> dict[str, list[Run]]:
-    """Do the runs that the file does not have, and return all of it by case."""
+    """Do the runs missing in the file, and return all runs by case."""
     done = read(path)
     have = {(run.case, run.seed) for runs in done.values() for run in runs}
     todo = [

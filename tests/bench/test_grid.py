@@ -100,4 +100,4 @@ def test_result_under_wrong_name_is_damage(tmp_path: Path) -> None:
     (tmp_path / f"{first.name}.json").rename(tmp_path / f"{second.name}.json")
     found, (fault,) = read_results(tmp_path)
     assert found == []
-    assert f"it holds the run '{first.name}'" in fault
+    assert f"it contains the run '{first.name}'" in fault

@@ -107,8 +107,8 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--policies", "treerandom"], "--policies 'treerandom' .* did you mean tree_random"),
         (["--max", "2_5"], "--max '2_5' must be at least 1 and must not rise"),
         (["--seeds", "x"], "--seeds 'x' must be a whole number"),
-        (["--pages", "0"], "--pages '0' must be a whole number from 1 up"),
-        (["--jobs", "0"], "--jobs '0' must be a whole number from 1 up"),
+        (["--pages", "0"], "--pages '0' must be a whole number of 1 or more"),
+        (["--jobs", "0"], "--jobs '0' must be a whole number of 1 or more"),
         (["--topics", "fod"], "unknown topic 'fod'"),
         (["--topics", "food-svm", "--policies", "tres"], "'food-svm' has no synthetic web"),
         (["--web", "corpsu"], "--web 'corpsu' .* did you mean corpus"),
@@ -144,7 +144,7 @@ def test_unknown_settings_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="0"):
         bench(*arguments)
     (tmp_path / "conditions.json").unlink()
-    with pytest.raises(SystemExit, match=r"conditions.json is not there, but results are"):
+    with pytest.raises(SystemExit, match=r"conditions.json is missing, but there are results"):
         bench(*arguments)
 
 
@@ -224,6 +224,7 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
     done = len(list(tmp_path.glob("runs/*.json")))
     assert 0 < done < len(seeds)
     assert err == (
-        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; the same command goes on\n"
+        f"scrapy tres-bench: interrupted, {done} of 60 runs are done; "
+        "repeat the command to continue\n"
     )
     assert len((tmp_path / "results.csv").read_text().splitlines()) == 1 + done

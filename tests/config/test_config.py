@@ -49,7 +49,7 @@ def test_value_is_read(name, text, value):
 @pytest.mark.parametrize(
     ("name", "text", "rule"),
     [
-        ("pages", "0", "whole number from 1 up"),
+        ("pages", "0", "whole number of 1 or more"),
         ("pages", "1.5", "whole number"),
         ("max_pending_per_domain", "9" * 26, "from 1 to 1000000000"),
         ("replay_capacity", "9" * 26, "from 1 to 100000000"),

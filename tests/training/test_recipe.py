@@ -139,14 +139,14 @@ def test_command_writes_pack_and_report(
     assert 'data-figure="' in (models / "food" / "report.html").read_text()
     for expected in (
         "90 documents read: 30 relevant",
-        "1 keywords have no vector and expand nothing: durian",
+        "1 keywords have no vector and add no others: durian",
         "will be replaced",
         "MCC",
         "tfidf",
         "report.html",
     ):
         assert expected in printed
-    assert "name no host" not in printed
+    assert "have no host" not in printed
 
 
 @pytest.mark.parametrize(

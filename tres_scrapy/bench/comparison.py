@@ -1,4 +1,4 @@
-"""What a benchmark leaves to read: a table of all runs, and a page with tables and plots."""
+"""The report of a benchmark: a CSV file of all runs, and a page with tables and plots."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ FIELDS = (
 )
 
 COLUMNS = (
-    f"{CSV} has a line for each run: `pages` of `pages_asked` were fetched, `fetches` also counts "
-    "redirects, failures and, over HTTP, what was tried again, but not robots.txt; `exhausted` is "
-    "1 where links ran out; `seconds` are of the processor, over HTTP of the clock; `decision_ms` "
-    "is the median processor time of a choice in the last tenth, in one process. Tables and "
-    "figures have the numbers of the paper (Kontogiannis et al., Tree-based Focused Web Crawling "
-    "with Reinforcement Learning)."
+    f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
+    "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
+    "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
+    "`decision_ms` is the median processor time of a choice in the last tenth of the pages (not "
+    "measured over HTTP). Table and figure numbers are those of the paper (Kontogiannis et al., "
+    "Tree-based Focused Web Crawling with Reinforcement Learning)."
 )
 
 
 def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
     """Write results.csv, the plots and results.md, and return the path of the page.
 
-    Crawls of different length never meet in one table or plot.
+    Each table or plot shows crawls of one length only.
     """
     results = sorted(results, key=lambda result: result.run)
     rows = StringIO(newline="")
@@ -70,7 +70,7 @@ def _row(result: Result) -> list[object]:
 
 
 def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
-    """Yield the lines on the crawls of one length."""
+    """Yield the lines of the section on crawls of one length."""
     seeds = sorted({result.run.seed for result in results})
     yield from (f"## T = {pages:,} pages, seeds {', '.join(map(str, seeds))}", "")
     for title, text, lines in _tables(cells_of(results)):
@@ -81,33 +81,32 @@ def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture])
 
 
 def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the title of each table, how to read it, and its lines, none without data."""
+    """Yield title, explanation and lines of each table; no lines without data."""
     yield (
         "Harvest rate in % / relevant domains (Table 3)",
-        "Mean ± standard deviation over seeds, by the web's own count. The best of a MAX is bold, "
-        "the oracle aside; n: of how many seeds, where of fewer than others (never bold). †: links "
-        "ran out, after that many pages; what was asked for and not fetched then counts as "
-        "irrelevant for the best, the ratios and the Pareto order.",
+        "Mean ± standard deviation over seeds, counted by the web. The best crawler for each MAX "
+        "is bold (the oracle is excluded). n: the number of seeds, if other crawlers have more; "
+        "such rows are never bold. †: links ran out after that many pages. Pages asked for but "
+        "not fetched count as irrelevant for bold, ratios and Pareto order.",
         crawler_table(cells),
     )
     yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
     yield (
         "Relevant pages as a share of the oracle's",
-        "Mean ± standard deviation of the ratio on each seed. The oracle reads the labels of the "
-        "web and looks one link ahead.",
+        "Mean ± standard deviation over seeds. The oracle knows the labels of the web and looks "
+        "one link ahead.",
         ratio_table(cells),
     )
     yield (
         "Pareto",
-        "A crawler is dominated by TRES if TRES is behind it neither in mean harvest rate nor in "
-        "mean domains, and ahead in one, on the seeds that both have (Figure 3).",
+        "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
+        "domains, and better in one, on the seeds that both have (Figure 3).",
         pareto_table(cells),
     )
     yield (
         "Milliseconds of a choice",
-        "Processor time, the median of the last tenth of the pages; in brackets the size of the "
-        "frontier then, which still holds what can no longer be taken and was not met yet. What a "
-        "policy does when links come in or a page is learnt from is not in it: queues value links "
-        "then.",
+        "Median processor time over the last tenth of the pages. In brackets: the size of the "
+        "frontier, including samples that can no longer be taken. The time a policy takes to add "
+        "links or to learn is not included; policies with queues rate links when they add them.",
         pace_table(cells),
     )

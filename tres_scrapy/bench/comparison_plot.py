@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 Look = dict[str, Any]
 
 INK: Final = "#333333"
-# Okabe and Ito's colours, apart for colour-blind readers; with dashes and markers, which repeat at
-# other lengths, no two policies look the same.
+# Okabe and Ito's colours, distinct for colour-blind readers. The lists of dashes and markers have
+# other lengths, so no two policies look the same.
 COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c8c8c")
 DASHES: Final = ("-", "--", "-.", ":")
 MARKERS: Final = "osD^vPX*"
@@ -65,33 +65,33 @@ STYLE: Final[Any] = {
 NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 WIDTH, HEIGHT = 3.8, 2.9  # of a panel, inches
 MARKS: Final = 50  # points of a line
-NEAR: Final = 5.0  # points of the harvest rate, which a label is high
-BINS: Final = 4  # of frontier sizes, to a factor of ten
+NEAR: Final = 5.0  # height of a label, in points of the harvest rate
+BINS: Final = 4  # ranges of frontier sizes per factor of ten
 
 
 class Picture(NamedTuple):
-    """A plot in a file, and what it shows."""
+    """The file name of a plot, and its caption."""
 
     name: str
     caption: str
 
 
 def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Picture]:
-    """Draw what there are data for as SVG files, the same bytes for the same results."""
+    """Draw the plots that have data as SVG files; the same results give the same bytes."""
     cells = cells_of(results)
     painters: dict[str, tuple[str, Callable[[Cells], Figure | None]]] = {
         "harvest": (
-            "Harvest rate over pages: mean, lowest and highest of the seeds, as far as all came",
+            "Harvest rate over pages: mean, lowest and highest of seeds, up to the shortest crawl",
             _harvest,
         ),
         "pareto": (
-            "Harvest rate against relevant domains, by MAX (Figure 3); where links ran out, the "
-            "rate is of the pages asked for",
+            "Harvest rate against relevant domains, by MAX (Figure 3); if links ran out, pages "
+            "not fetched count as irrelevant",
             _pareto,
         ),
         "frontier": ("Frontier and leaves of TRES over pages (Figure 4)", _frontier),
         "decision": (
-            "Processor time of a choice over the size of the frontier: medians of ranges of sizes",
+            "Processor time of a choice by size of the frontier: medians over ranges of sizes",
             _decision,
         ),
     }
@@ -108,7 +108,7 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
 
 
 def look_of(policy: str) -> Look:
-    """Return how the lines of a policy look, the same in every plot; TRES stands out."""
+    """Return the line style of a policy, the same in every plot; TRES has a thicker line."""
     if policy == ORACLE:
         return {"label": name_of(policy), "color": "black", "linestyle": (0, (1, 1))}
     rank = rank_of(policy)
@@ -127,7 +127,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _harvest(cells: Cells) -> Figure | None:
-    """Draw a panel of each topic and MAX: the mean of the seeds, lowest and highest around it."""
+    """Draw a panel for each topic and MAX: mean, lowest and highest of the seeds."""
     drawn = {key: [each for each in cells[key].results if each.series.pages] for key in cells}
     cells = {key: Cell(tuple(results)) for key, results in drawn.items() if results}
     if not cells:
@@ -154,7 +154,7 @@ def _draw_course(axes: Axes, cell: Cell, look: Look) -> None:
 
 
 def _courses(cell: Cell, name: str) -> tuple[Floats, Floats]:
-    """Return marks [n], pages as far as every seed has come, and a column at them, [seeds, n]."""
+    """Return page numbers [n] that every seed reached, and the values of a column [seeds, n]."""
     series = [result.series for result in cell.results]
     last = min(each.pages[-1] for each in series)
     marks = np.unique(np.ceil(np.linspace(last / MARKS, last, MARKS)))
@@ -163,7 +163,7 @@ def _courses(cell: Cell, name: str) -> tuple[Floats, Floats]:
 
 
 def _pareto(cells: Cells) -> Figure | None:
-    """Draw a panel of each topic: a point of each policy and MAX, joined by policy."""
+    """Draw a panel for each topic: a point for each policy and MAX, joined by policy."""
     if not cells:
         return None
     topics = topics_of(cells)
@@ -189,7 +189,7 @@ def _pareto(cells: Cells) -> Figure | None:
 
 
 def _label_points(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None:
-    """Write each MAX above its point, or below where another point is close above."""
+    """Write each MAX above its point, or below if another point is just above."""
     for cap, (x, y) in points.items():
         below = any(
             y < top <= y + NEAR and max(x, other) < 1.2 * min(x, other)
@@ -205,7 +205,7 @@ def _label_points(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None
 
 
 def _frontier(cells: Cells) -> Figure | None:
-    """Draw a panel of each topic: the means of the seeds, a colour of each MAX."""
+    """Draw a panel for each topic: the means of the seeds, one colour per MAX."""
     measured = {
         key: cell
         for key, cell in cells.items()
@@ -233,7 +233,7 @@ def _frontier(cells: Cells) -> Figure | None:
 
 
 def _decision(cells: Cells) -> Figure | None:
-    """Draw the median of each range of frontier sizes, all topics, MAX and seeds together."""
+    """Draw the median of each range of frontier sizes over all topics, MAX and seeds."""
     found = {policy: _decisions(cells, policy) for policy in policies_of(cells)}
     found = {policy: medians for policy, medians in found.items() if medians}
     if not found:
@@ -249,11 +249,11 @@ def _decision(cells: Cells) -> Figure | None:
 
 
 def _decisions(cells: Cells, policy: str) -> list[tuple[float, float]]:
-    """Return frontier sizes and the milliseconds of a choice there, a median of each range."""
+    """Return the median frontier size and median milliseconds of a choice for each range."""
     ranges: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
     for key, cell in cells.items():
         for series in (result.series for result in cell.results if key.policy == policy):
-            # an in-process crawl measures both, a crawl over HTTP neither
+            # only a crawl in one process measures both
             for size, time in zip(series.frontier, series.decision_ms, strict=False):
                 if size > 0 and time > 0:
                     ranges[int(BINS * log10(size))].append((size, time))
@@ -264,12 +264,12 @@ def _decisions(cells: Cells, policy: str) -> list[tuple[float, float]]:
 
 
 def _marked(policy: str) -> Look:
-    """Return the look of a policy whose line has few points."""
+    """Return the style of a policy with markers, for lines of few points."""
     return look_of(policy) | {"marker": MARKERS[rank_of(policy) % len(MARKERS)]}
 
 
 def _panels(rows: int, columns: int) -> tuple[Figure, Any]:
-    """Return a figure and its axes, [rows, columns], of one scale."""
+    """Return a figure and its axes [rows, columns], which share the y axis."""
     size = (max(2, columns) * WIDTH, rows * HEIGHT + 1)
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False, sharey=True)

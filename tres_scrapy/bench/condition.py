@@ -20,7 +20,7 @@ from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic.pack import TOPIC_FILE
 
 FILE: Final = "conditions.json"
-# Where files lie changes no result; the content of those that are read is noted by its hash.
+# The place of a file does not affect results; input files are recorded by their hash.
 PLACES: Final = {"models", "output", "web_log", "web_data", "web_labels"}
 PACKS: Final = "packs"
 
@@ -31,7 +31,7 @@ Crawl = Callable[[Run, Callable[[int], None]], Result]
 class Conditions:
     """The web, the way it is crawled, and the Scrapy settings of every run, as text.
 
-    `data` are the documents of a corpus web; with `http` each run is `scrapy crawl` over HTTP.
+    `data` holds the documents of the web; with `http`, each run is `scrapy crawl` over HTTP.
     """
 
     web: str
@@ -41,7 +41,7 @@ class Conditions:
     user_agent: str
 
     def settings_of(self, run: Run) -> dict[str, str]:
-        """Return the settings that make a crawl this run."""
+        """Return the settings of the crawl that does this run."""
         own: dict[str, object] = {
             "web": run.web,
             "topic": run.topic,
@@ -60,7 +60,7 @@ class Conditions:
         return Config.from_settings(self.settings_of(run))
 
     def open(self, run: Run) -> Crawl:
-        """Return what crawls the world of a run, this run and all others on that world."""
+        """Return a function that does this run and all other runs on the same world."""
         if self.http:
             return lambda run, progress: crawl_served(run, self.settings_of(run), progress)
         return partial(self._simulate, World(self.config(run), user_agent=self.user_agent))
@@ -69,9 +69,9 @@ class Conditions:
         return world.crawl(self.config(run), progress)
 
     def note(self, directory: Path, runs: Iterable[Run], *, is_new: bool) -> None:
-        """Write the conditions of runs down beside the results, or compare them with what is there.
+        """Write the conditions beside the results, or compare them with the file that is there.
 
-        ValueError: they differ, or nothing tells under which ones old results came.
+        Raise ValueError if they differ, or if old results have no file of conditions.
         """
         path, facts, packs = directory / FILE, self._facts(), self._packs(runs)
         if path.exists():
@@ -83,12 +83,12 @@ class Conditions:
                 _compare(directory, f"pack {name}", known.get(name, value), value)
             packs = known | packs
         elif not is_new:
-            raise ValueError(f"{path} is not there, but results are: give another --output")
+            raise ValueError(f"{path} is missing, but there are results: give another --output")
         with whole_file(path) as file:
             file.write(json.dumps({**facts, PACKS: packs}, indent=2).encode())
 
     def _packs(self, runs: Iterable[Run]) -> dict[str, str]:
-        """Return the hashes of the packs that judge the pages of runs, by name."""
+        """Return the hashes of the packs that the runs use, by name."""
         places = {require_pack(self.config(run)) for run in runs}
         return {place.name: sha256(place / TOPIC_FILE) for place in sorted(places)}
 
@@ -118,11 +118,11 @@ class Conditions:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the conditions in a file; ValueError: it is damaged."""
+    """Return the conditions in a file; raise ValueError if it is damaged."""
     try:
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict) or not isinstance(found.get(PACKS, {}), dict):
-            raise TypeError("it holds no conditions")
+            raise TypeError("it contains no conditions")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}): give another --output") from None
     return found
@@ -144,7 +144,7 @@ def _argument(setting: str) -> str:
 
 
 def _hash(data: Path) -> str:
-    """Return the SHA-256 of a file, or of those of the files in a folder."""
+    """Return the SHA-256 of a file, or one of all files in a folder."""
     if data.is_file():
         return sha256(data)
     parts = [f"{path.name} {sha256(path)}" for path in sorted(data.glob("*")) if path.is_file()]

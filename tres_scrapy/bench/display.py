@@ -1,4 +1,4 @@
-"""What a benchmark says while it runs: a bar on a terminal, a line a run elsewhere."""
+"""The progress of a benchmark: a bar on a terminal, otherwise one line per run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tres_scrapy.bench.worker import RunFailure
 
 
 class Display:
-    """Shows pages fetched of all runs, the rate, and the runs as they end."""
+    """Show the number of pages fetched, the rate, and finished runs."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._left = Counter({run: run.pages for run in runs})
@@ -24,7 +24,7 @@ class Display:
         self._bar = tqdm(
             total=self._left.total(),
             unit=" pages",
-            smoothing=0.05,  # the rate of the last minutes, not of the last second
+            smoothing=0.05,  # average the rate over minutes, not over the last second
             dynamic_ncols=True,
             disable=not sys.stderr.isatty(),
         )
@@ -42,7 +42,7 @@ class Display:
         self._bar.update(pages)
 
     def finish(self, result: Result) -> None:
-        """Show what a run has brought."""
+        """Show the result of a finished run."""
         self._end(result.run)
         if self._bar.disable:
             print(_line(result), flush=True)
@@ -50,14 +50,14 @@ class Display:
             self._bar.set_postfix_str(_brief(result))
 
     def fail(self, failure: RunFailure, trace: Path) -> None:
-        """Show why a run broke off, and where to read more."""
+        """Show why a run failed, and the file with the traceback."""
         self._end(failure.run)
         with tqdm.external_write_mode(file=sys.stderr):
             said = f"{failure.run.name} failed: {failure.reason} (see {trace})"
             print(said, file=sys.stderr, flush=True)
 
     def _end(self, run: Run) -> None:
-        """Take the pages that a run will not fetch for done."""
+        """Count the pages that a run did not fetch as done."""
         self._ended += 1
         self._bar.update(self._left.pop(run, 0))
         self._count()

@@ -1,4 +1,4 @@
-"""Which runs there are, which are done, and how the others are dealt out to workers."""
+"""The grid of runs, the results so far, and the distribution of runs to workers."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def make_grid(
     caps: Iterable[str],
     seeds: Iterable[int],
 ) -> list[Run]:
-    """Return every run, each once; those of a topic and seed stand together."""
+    """Return every run once, grouped by topic and seed."""
     choices = product(topics, seeds, policies, caps)
     runs = (Run(web, topic, seed, policy, cap, pages) for topic, seed, policy, cap in choices)
     return list(dict.fromkeys(runs))
 
 
 def world_of(run: Run) -> World:
-    """Return what the runs that can share a web and its judged pages have in common."""
+    """Return a key that is the same for all runs that can share a web and its judged pages."""
     return run.web, run.topic, run.seed, POLICIES[run.policy].classifier
 
 
 def read_results(directory: Path) -> tuple[list[Result], list[str]]:
-    """Return the results in a directory, and a line on each file that is none."""
+    """Return the results in a directory, and one line about each damaged file."""
     results, faults = [], []
     for path in sorted(directory.glob("*.json")):
         try:
             result = Result.read(path)
             if result.run.name != path.stem:
-                raise ValueError(f"it holds the run {result.run.name!r}")
+                raise ValueError(f"it contains the run {result.run.name!r}")
             results.append(result)
         except (ValueError, KeyError, TypeError) as error:
             faults.append(f"{path} is damaged: {reason(error)}")
@@ -49,9 +49,9 @@ def read_results(directory: Path) -> tuple[list[Result], list[str]]:
 
 
 class Shares:
-    """Runs dealt out to workers: a world to each, then halves of what others have left.
+    """Deal runs to workers: first a whole world to each, then half of what another has left.
 
-    Who takes a share works it off from its front, so that every run is done once.
+    A worker removes runs from the front of its share, so every run is done once.
     """
 
     def __init__(self, runs: Iterable[Run]) -> None:
@@ -62,9 +62,9 @@ class Shares:
         self._dealt: list[list[Run]] = []
 
     def deal(self) -> list[Run]:
-        """Return the largest world nobody has taken, or half of the largest share; [] at the end.
+        """Return the largest waiting world, else half of the largest share, else [].
 
-        A share has policies in their order, so that a half is one of policies.
+        A share is ordered by policy, so each half has other policies.
         """
         if self._waiting:
             share = self._waiting.pop()

@@ -1,4 +1,4 @@
-"""A crawl over HTTP, by `scrapy crawl tres` in a process of its own, counted by the web's log."""
+"""A crawl over HTTP: `scrapy crawl tres` in another process, counted from the log of the web."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ FINISH: Final = re.compile(r"'finish_reason': '(\w+)'")
 
 
 class CrawlError(RuntimeError):
-    """Says in one line why a crawl did not end as it should."""
+    """Raised if a crawl breaks off; the message says why in one line."""
 
 
 def crawl_served(run: Run, settings: Mapping[str, str], progress: Callable[[int], None]) -> Result:
-    """Crawl by Scrapy and return the web's own count; raise CrawlError if the crawl broke off."""
+    """Run Scrapy and return the counts of the web; raise CrawlError if the crawl breaks off."""
     with TemporaryDirectory(prefix="tres-bench-") as folder:
         log, said = Path(folder, "web.jsonl"), Path(folder, "crawl.log")
         own = {"TRES_WEB_LOG": log, "TRES_OUTPUT": Path(folder, "pages.jsonl"), "LOG_LEVEL": "INFO"}
@@ -58,7 +58,7 @@ def _command(settings: Mapping[str, object]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what lets a crawl by TRES start in any folder, another's project included."""
+    """Return environment variables with which TRES starts in any folder or Scrapy project."""
     return {
         "PYTHONPATH": os.pathsep.join(sys.path),
         "SCRAPY_SETTINGS_MODULE": "tres_scrapy.settings",
@@ -66,7 +66,7 @@ def _environment() -> dict[str, str]:
 
 
 def _runs(process: subprocess.Popen[bytes]) -> bool:
-    """Wait a moment and tell whether a process still runs."""
+    """Wait a moment and return whether a process still runs."""
     try:
         process.wait(POLL)
     except subprocess.TimeoutExpired:
@@ -75,19 +75,19 @@ def _runs(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _finish(path: Path) -> str:
-    """Return why the crawl ended, by its log; raise CrawlError unless it went to its end."""
+    """Return the finish reason from the log; raise CrawlError if the crawl did not complete."""
     text = path.read_text(encoding="utf-8", errors="replace")
     found = FINISH.findall(text)
     if not found or found[-1] not in {PAGE_LIMIT, FRONTIER_EXHAUSTED}:
-        last = text.strip().splitlines() or ["it ended without a word"]
+        last = text.strip().splitlines() or ["it ended without a log"]
         error = CrawlError(f"finish reason {found[-1]}" if found else last[-1])
-        error.add_note(text)  # for who reads the traceback
+        error.add_note(text)  # the log, for the traceback
         raise error
     return str(found[-1])
 
 
 class Tally:
-    """The count of a crawl by the web's log, kept while the log grows."""
+    """Counts of a crawl, read from the log of the web while it grows."""
 
     def __init__(self, log: Path, every: int) -> None:
         self.count = Count()
@@ -104,7 +104,7 @@ class Tally:
             with self._log.open("rb") as file:
                 file.seek(self._offset)
                 for line in file:
-                    if line.endswith(b"\n"):  # else the web is at it still
+                    if line.endswith(b"\n"):  # else the line is incomplete
                         self._offset += len(line)
                         self._add(json.loads(line))
         return self.count.pages - before
@@ -124,7 +124,7 @@ class Tally:
         self.series.domains.append(len(self.count.domains))
 
     def result(self, run: Run, *, exhausted: bool) -> Result:
-        """Return the count of a crawl that is over as the result of a run."""
+        """Return the counts of a finished crawl as the result of a run."""
         if self.count.pages % self._every:
             self._mark()
         first, last = self._times or (0.0, 0.0)

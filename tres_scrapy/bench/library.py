@@ -1,4 +1,4 @@
-"""What the URLs of an offline web bring, read and judged once."""
+"""A cache of the pages of an offline web, each read and judged once."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MOST_KEPT = 150_000  # pages, some 10 KB each
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch of a URL brings, whoever asks for it.
+    """The outcome of fetching a URL, the same for every crawl.
 
-    `location` is where it redirects to; `failure` says why it is not a page. `answer` has no body.
-    `judged` is false until P(relevant) is asked for, `told` until the text is; `is_missing` says
-    that the page speaks of a missing page.
+    `location` is the target of a redirect; `failure` is set if there is no page. `answer` has no
+    body. `judged` and `told` are whether P(relevant) and the text have been computed;
+    `is_missing` is whether the page says "not found" (soft 404).
     """
 
     answer: Answer
@@ -52,7 +52,7 @@ class Fetched:
 
 
 class Library:
-    """Fetches URLs of a web and keeps what they bring; it forgets all when it is full."""
+    """Fetch URLs of a web and keep the outcomes; when full, forget all of them."""
 
     def __init__(self, web: Web, pack: Pack, limits: ReadingLimits) -> None:
         self._web = web
@@ -61,7 +61,7 @@ class Library:
         self._kept: dict[str, Fetched] = {}
 
     def fetch(self, url: str, kind: Kind) -> Fetched:
-        """Return what a URL brings, with all that the kind of policy asks for."""
+        """Return the outcome of a URL, with everything that this kind of policy needs."""
         kept = self._kept.get(url)
         if kept is not None and kept.judged >= kind.rewarded and kept.told >= kind.reads_text:
             return kept
@@ -113,5 +113,5 @@ class Library:
 
 
 def _kept_once(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return texts of which many pages share a copy."""
+    """Return interned texts: equal texts on many pages share one copy."""
     return tuple(map(intern, texts))

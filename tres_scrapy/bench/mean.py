@@ -1,4 +1,4 @@
-"""What the runs of one policy over several seeds say together (Tables 3 and 4)."""
+"""Means over the seeds of one policy, topic and MAX (Tables 3 and 4)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tres_scrapy.policies.registry import POLICIES
 TRES: Final = "tres"
 ORACLE: Final = "oracle"
 VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
-LAST: Final = 0.9  # of the pages: what comes after is the last tenth
+LAST: Final = 0.9  # share of the pages after which the last tenth begins
 
 
 class Spread(NamedTuple):
-    """A mean and the standard deviation of the sample, None of a single value."""
+    """A mean and the sample standard deviation, which is None for a single value."""
 
     mean: float
     deviation: float | None
@@ -32,14 +32,14 @@ class Spread(NamedTuple):
 
 
 class DecisionPace(NamedTuple):
-    """How long a choice took in the last tenth of a crawl, and among how many samples."""
+    """Time of a choice in the last tenth of a crawl, and the size of the frontier then."""
 
     milliseconds: float
     frontier: float
 
 
 class Key(NamedTuple):
-    """What the runs of a cell have in common."""
+    """Topic, policy and MAX: what the runs of a cell have in common."""
 
     topic: str
     policy: str
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """The results of one policy, topic and MAX, a seed each."""
+    """The results of one policy, topic and MAX, one for each seed."""
 
     results: tuple[Result, ...]
 
@@ -64,38 +64,38 @@ class Cell:
 
     @property
     def reach(self) -> float:
-        """The mean share of relevant pages among the pages asked for, fetched or not.
+        """The mean share of relevant pages among the pages asked for, in per cent.
 
-        It is the harvest rate unless links ran out: a crawl that ends early wins nothing.
+        It is lower than the harvest rate if links ran out, so ending early is no advantage.
         """
         return statistics.fmean(100 * each.relevant / each.run.pages for each in self.results)
 
     @property
     def seeds(self) -> set[int]:
-        """The seeds there are results of."""
+        """The seeds that have results."""
         return {result.run.seed for result in self.results}
 
     @property
     def ran_out(self) -> list[int]:
-        """The numbers of pages after which links ran out, of the crawls in which they did."""
+        """The numbers of pages of the crawls in which links ran out."""
         return [result.pages for result in self.results if result.exhausted]
 
     def dominates(self, other: Cell) -> bool:
-        """Say whether neither mean is below the other's, and one is above (Pareto).
+        """Return whether both means are at least the other's, and one is higher (Pareto).
 
-        The means are of the seeds that both have.
+        The means are over the seeds that both have.
         """
         cell, other = self.beside(other), other.beside(self)
         mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
 
     def beside(self, other: Cell) -> Cell:
-        """Return the results of the seeds that the other has, too; all, if there are none."""
+        """Return the results of the seeds that both have; if there are no such seeds, all."""
         seeds = other.seeds
         return Cell(tuple(each for each in self.results if each.run.seed in seeds) or self.results)
 
     def shares(self, other: Cell) -> list[float]:
-        """Return the relevant pages as shares of the other's, of each seed that both have."""
+        """Return the relevant pages as a share of the other's, for each seed that both have."""
         others = {result.run.seed: result.relevant for result in other.results}
         return [
             result.relevant / others[result.run.seed]
@@ -116,28 +116,28 @@ def cells_of(results: Iterable[Result]) -> Cells:
 
 
 def rank_of(policy: str) -> int:
-    """Return the place of a policy in the registry; one that is there no more comes last."""
+    """Return the place of a policy in the registry; removed policies come last."""
     names = list(POLICIES)
     return names.index(policy) if policy in names else len(names)
 
 
 def policies_of(cells: Cells) -> list[str]:
-    """Return the policies there are results of, in the order of the registry."""
+    """Return the policies that have results, in the order of the registry."""
     return sorted({key.policy for key in cells}, key=rank_of)
 
 
 def caps_of(cells: Cells) -> list[str]:
-    """Return the settings of MAX there are results of, the loosest first."""
+    """Return the values of MAX that have results, the loosest first."""
     return sorted({key.cap for key in cells}, key=_tightness)
 
 
 def topics_of(cells: Cells) -> list[str]:
-    """Return the topics there are results of."""
+    """Return the topics that have results."""
     return sorted({key.topic for key in cells})
 
 
 def pace_of(results: Iterable[Result]) -> DecisionPace | None:
-    """Return the median pace of the last tenth of crawls, None where nobody measured."""
+    """Return the median pace in the last tenth of the crawls, or None if not measured."""
     found = []
     for result in results:
         series = result.series

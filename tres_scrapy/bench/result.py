@@ -1,4 +1,4 @@
-"""One crawl of the benchmark and what came of it."""
+"""One crawl of the benchmark and its result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final, Self
 
 from tres_scrapy.page.file import check_numbers, whole_file
 
-_LARGEST: Final = 1e15  # of a count that somebody can have counted
+_LARGEST: Final = 1e15  # upper limit of any count
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """What is crawled and by which policy; `seed` is the synthetic web's and the crawler's."""
+    """One crawl of the benchmark; the synthetic web and the crawler both use `seed`."""
 
     web: str
     topic: str
@@ -32,10 +32,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Series:
-    """How a crawl went: one value of each kind at every mark, by the web's own count.
+    """The course of a crawl, counted by the web: one value in each list at every mark.
 
-    `frontier` and `leaves` are the crawler's; `decision_ms` is the mean processor time of a
-    choice since the mark before. A list is empty where nobody measured.
+    `frontier` and `leaves` come from the crawler. `decision_ms` is the mean processor time of a
+    choice since the last mark. A list is empty if it was not measured.
     """
 
     pages: list[int] = field(default_factory=list)
@@ -48,10 +48,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Result:
-    """The web's own count of a crawl; `exhausted` if links ran out before the last page.
+    """The result of a crawl, counted by the web; `exhausted` is whether links ran out.
 
-    `fetches` are all but those of robots.txt; `seconds` are of the processor in one process and of
-    the clock over HTTP; `code` is the version of the code that crawled, "" if nobody noted it.
+    `fetches` excludes robots.txt. `seconds` is processor time in one process, clock time over
+    HTTP. `code` is the version of the code that crawled, "" if unknown.
     """
 
     run: Run
@@ -66,11 +66,11 @@ class Result:
 
     @property
     def harvest(self) -> float:
-        """HR: the share of relevant pages, 0 without pages."""
+        """The harvest rate: the share of relevant pages, 0 without pages."""
         return self.relevant / self.pages if self.pages else 0.0
 
     def write(self, directory: Path) -> None:
-        """Write the result as a JSON file, whole or not at all."""
+        """Write the result as a JSON file, atomically."""
         with whole_file(directory / f"{self.run.name}.json") as file:
             file.write(json.dumps(asdict(self)).encode())
 

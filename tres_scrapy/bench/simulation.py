@@ -1,9 +1,8 @@
 """A crawl of an offline web in one process, without HTTP.
 
-It makes the choices of `scrapy crawl tres` with CONCURRENT_REQUESTS=1 in the same order: what
-Scrapy and the adapters do to a fetch, robots rules and redirects included, is done here to the
-web's answers. A test compares the two for every policy. Retries and delays, which change no
-choice, are left out.
+It makes the same choices in the same order as `scrapy crawl tres` with CONCURRENT_REQUESTS=1.
+Rules of robots.txt and redirects are applied as Scrapy and the adapters do. A test compares the two
+for every policy. Retries and delays are not simulated: they do not affect choices.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ MARKS = 200  # points of a series
 
 
 class World:
-    """A web and the pack that judges its pages, read and judged once for all crawls of it."""
+    """A web and a topic pack; pages are read and judged once for all crawls."""
 
     def __init__(self, config: Config, *, user_agent: str) -> None:
         web = config.web
@@ -49,11 +48,11 @@ class World:
         self._robots: dict[str, ProtegoRobotParser] = {}
 
     def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
-        """Crawl by the policy of `config`, telling `progress` of pages as they come."""
+        """Crawl with the policy of `config`; call `progress` with the number of new pages."""
         return Simulation(self, config).run(progress)
 
     def allows(self, url: str, longest_delay: float) -> bool:
-        """Say whether robots.txt lets the URL be fetched, without too long a delay."""
+        """Return whether robots.txt allows the URL, with a delay of `longest_delay` at most."""
         parts = urlsplit(url)
         if parts.netloc not in self._robots:
             answer = self.web.answer(f"{parts.scheme}://{parts.netloc}/robots.txt")
@@ -109,7 +108,7 @@ class Simulation:
         return decision.row
 
     def _fetch(self, row: int) -> None:
-        """Fetch what a leased row stands for, through its redirects, and book it."""
+        """Fetch the URL of a leased row, follow redirects, and book the outcome."""
         url = self.crawl.store.url(row)
         for hops in range(REDIRECT_MAX_TIMES + 1):
             if not self._world.allows(url, self._config.download.max_crawl_delay):
@@ -131,7 +130,7 @@ class Simulation:
         self.crawl.book_failure(row, REDIRECT_LIMIT)
 
     def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
-        """Let a row stand for the target of a redirect; return why not, None if it does."""
+        """Make a row stand for the target of a redirect; return a Failure if it cannot."""
         if target is None:
             return REDIRECT_NOT_HTTP
         current = self.crawl.store.url(row)

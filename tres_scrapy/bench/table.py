@@ -1,4 +1,4 @@
-"""The results as Markdown tables in the shape of the paper's (Tables 3 and 4)."""
+"""Markdown tables of the results, in the form of Tables 3 and 4 of the paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES: Final = {
 
 
 def name_of(policy: str, cap: str = "none") -> str:
-    """Return the name of a crawler with its MAX, as in TRES_10."""
+    """Return the name of a crawler with its MAX, such as TRES_10."""
     name = NAMES.get(policy, policy)
     return name if cap == "none" else f"{name}_{cap}"
 
@@ -50,13 +50,13 @@ def crawler_table(cells: Cells) -> list[str]:
 
 
 def variant_table(cells: Cells) -> list[str]:
-    """Return Table 4: the variants beside TRES; nothing without variants."""
+    """Return Table 4: TRES and its variants; [] without variants."""
     variants = [name for name in policies_of(cells) if name in VARIANTS]
     return _score_table(cells, [TRES, *variants]) if variants else []
 
 
 def ratio_table(cells: Cells) -> list[str]:
-    """Return the harvest of each crawler as a share of the oracle's; nothing without an oracle."""
+    """Return the relevant pages as a share of the oracle's; [] without an oracle."""
 
     def text(key: Key) -> str:
         oracle = cells.get(key._replace(policy=ORACLE))
@@ -70,7 +70,7 @@ def ratio_table(cells: Cells) -> list[str]:
 
 
 def pareto_table(cells: Cells) -> list[str]:
-    """Return which crawlers TRES dominates in harvest rate and domains, and why not the others."""
+    """Return the crawlers that TRES dominates, and where the others are better."""
     rows = []
     for topic, cap in product(topics_of(cells), caps_of(cells)):
         tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
@@ -87,7 +87,7 @@ def pareto_table(cells: Cells) -> list[str]:
 
 
 def pace_table(cells: Cells) -> list[str]:
-    """Return the milliseconds of a choice; nothing where nobody measured them."""
+    """Return the milliseconds of a choice; [] if not measured."""
     caps, rows = caps_of(cells), []
     for policy in policies_of(cells):
         row = []
@@ -114,7 +114,7 @@ def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
 
 
 def _score(cell: Cell, rivals: Sequence[Cell], seeds: set[int]) -> str:
-    """Return harvest rate / domains, each bold if it is the best of the rivals that it is among."""
+    """Return "harvest rate / domains", each bold if the cell is one of `rivals` and the best."""
     harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
     if cell in rivals and cell.reach == max(rival.reach for rival in rivals):
         harvest = f"**{harvest}**"
@@ -124,7 +124,7 @@ def _score(cell: Cell, rivals: Sequence[Cell], seeds: set[int]) -> str:
 
 
 def _end(cell: Cell) -> str:
-    """Say after how many pages links ran out, and of how many seeds where not of all."""
+    """Return after how many pages links ran out, and for how many seeds if not for all."""
     if not cell.ran_out:
         return ""
     all_did = len(cell.ran_out) == len(cell.results)
@@ -133,24 +133,24 @@ def _end(cell: Cell) -> str:
 
 
 def _seeds(cells: Cells, key: Key) -> set[int]:
-    """Return the seeds that any crawler has at a topic and MAX."""
+    """Return the seeds of all crawlers for a topic and MAX."""
     alike = (cell for other, cell in cells.items() if other._replace(policy=key.policy) == key)
     return set().union(*(cell.seeds for cell in alike))
 
 
 def _few(values: Sequence[object], seeds: set[int]) -> str:
-    """Say of how many seeds there are values, where other crawlers have more."""
+    """Return the number of seeds, or "" if no other crawler has more."""
     return "" if len(values) == len(seeds) else f" (n = {len(values)})"
 
 
 def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
-    """Return what TRES is compared with, by name."""
+    """Return the crawlers that TRES is compared with, by name."""
     keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, ORACLE})
     return {name_of(key.policy): cells[key] for key in keys if key in cells}
 
 
 def _advantage(cell: Cell, tres: Cell) -> str:
-    """Say in what a crawler is ahead of TRES on the seeds that both have."""
+    """Return where a crawler is better than TRES on the seeds that both have."""
     cell, tres = cell.beside(tres), tres.beside(cell)
     pairs = {
         "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
@@ -161,7 +161,7 @@ def _advantage(cell: Cell, tres: Cell) -> str:
 
 
 def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:
-    """Yield a row of each MAX and policy, a cell of each topic; an empty row is left out."""
+    """Yield a row for each MAX and policy, with a cell for each topic; skip empty rows."""
     for cap in caps_of(cells):
         for policy in policies:
             row = [text(Key(topic, policy, cap)) for topic in topics_of(cells)]

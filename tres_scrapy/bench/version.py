@@ -1,4 +1,4 @@
-"""By which code a result came about."""
+"""The version of the code that produced a result."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-DECIDING: Final = ("agent", "frontier", "policies", "topic", "webs")  # what a crawl fetches
+DECIDING: Final = (
+    "agent",
+    "frontier",
+    "policies",
+    "topic",
+    "webs",
+)  # folders whose code affects what a crawl fetches
 
 
 @cache
 def code_version() -> str:
-    """Return digits that change with the code of webs, policies and what they build upon."""
+    """Return a hash of the code that affects results: webs, policies and what they use."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for name in DECIDING:
         for path in sorted((package / name).rglob("*.py")):

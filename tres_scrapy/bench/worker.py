@@ -1,4 +1,4 @@
-"""Processes that crawl: each keeps one world for all its runs on it."""
+"""Worker processes: each keeps one world in memory for all its runs on that world."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from tres_scrapy.page.file import reason
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-_context = get_context("spawn")  # a fork would copy locks that the threads of torch and tqdm hold
-# There is a process for each core; they and what they start inherit this.
+_context = get_context("spawn")  # a fork would copy locks held by threads of torch and tqdm
+# One process per core; child processes inherit these variables.
 ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Opener(Protocol):
-    """Opens worlds; it is sent to the workers, as `Conditions` can be."""
+    """Open worlds; it is pickled and sent to the workers (see `Conditions`)."""
 
     def open(self, run: Run) -> Crawl:
-        """Return what crawls the world of a run."""
+        """Return a function that does the runs on the world of `run`."""
 
 
 class Advance(NamedTuple):
-    """Pages that a run has fetched since it last said so."""
+    """Pages that a run has fetched since the last event."""
 
     run: Run
     pages: int
 
 
 class RunFailure(NamedTuple):
-    """A run that broke off: the reason in one line, and where in the code it was."""
+    """A failed run: the reason in one line, and the traceback."""
 
     run: Run
     reason: str
@@ -56,9 +56,9 @@ Event = Advance | RunFailure | Result
 def work(
     runs: Sequence[Run], jobs: int, opener: Opener, directory: Path
 ) -> Generator[Event, None, None]:
-    """Do the runs in `jobs` processes and yield what happens; a result is in a file by then.
+    """Do the runs in `jobs` processes and yield events; each result is in a file before its event.
 
-    The processes end with the iterator.
+    The processes end when the generator is closed.
     """
     os.environ.update(ONE_THREAD)
     shares = Shares(runs)
@@ -80,7 +80,7 @@ def work(
 
 
 class _Worker:
-    """A process, and the run that it is at."""
+    """A process and its current run."""
 
     run: Run | None = None
     connection: Connection
@@ -92,7 +92,7 @@ class _Worker:
         self._process: SpawnProcess | None = None
 
     def begin(self) -> None:
-        """Begin the next run if there is one, in a new process if there is none."""
+        """Begin the next run, if any; start the process if it is not running."""
         self._share = self._share or self._shares.deal()
         self.run = self._share.pop(0) if self._share else None
         if self.run is not None:
@@ -101,7 +101,7 @@ class _Worker:
             self.connection.send(self.run)
 
     def receive(self) -> Event:
-        """Return what the process says, a RunFailure if it is no more."""
+        """Return the next event of the process, or a RunFailure if the process has ended."""
         assert self.run is not None
         try:
             event: Event = self.connection.recv()
@@ -123,7 +123,7 @@ class _Worker:
     def _start(self) -> None:
         self.connection, theirs = _context.Pipe()
         process = _context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
-        resource_tracker.ensure_running()  # to start it would let interrupts through again
+        resource_tracker.ensure_running()  # starting it later would unblock interrupts
         with _interrupts_held():
             process.start()
         theirs.close()
@@ -132,7 +132,7 @@ class _Worker:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is started meanwhile: its parent will end it."""
+    """Block Ctrl-C in a process started meanwhile: its parent ends it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -141,7 +141,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _serve(connection: Connection, opener: Opener, directory: Path) -> None:
-    """Do the runs that come until the other end is closed."""
+    """Do the runs received until the other end of the connection is closed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     crawler = _Crawler(connection, opener, directory)
     with suppress(EOFError, ConnectionError):
@@ -150,18 +150,18 @@ def _serve(connection: Connection, opener: Opener, directory: Path) -> None:
 
 
 class _Crawler:
-    """Does runs in a process, and keeps the world of the last one for the next."""
+    """Do runs in a process; keep the world of the last run for the next."""
 
     def __init__(self, connection: Connection, opener: Opener, directory: Path) -> None:
         self._connection = connection
         self._opener = opener
         self._directory = directory
-        self._code = code_version()  # now: files may change while it works
+        self._code = code_version()  # now, because files may change during the runs
         self._world: World | None = None
         self._crawl: Crawl | None = None
 
     def do(self, run: Run) -> None:
-        """Do a run, write its result, and tell the other end of it; a run that raises fails."""
+        """Do a run, write its result, and send the event; an exception becomes a RunFailure."""
 
         def advance(pages: int) -> None:
             self._connection.send(Advance(run, pages))
@@ -179,6 +179,6 @@ class _Crawler:
 
     def _open(self, run: Run) -> Crawl:
         if self._crawl is None or self._world != world_of(run):
-            self._crawl = None  # before the new one takes its place in memory
+            self._crawl = None  # free the memory before the new one is opened
             self._crawl, self._world = self._opener.open(run), world_of(run)
         return self._crawl

@@ -1,4 +1,4 @@
-"""`scrapy crawl`, which says in one line what is wrong and ends with a status that tells."""
+"""`scrapy crawl` with errors in one line and an exit status of 1 if the crawl failed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAID_IN_ONE_LINE = (
 
 
 class Command(crawl.Command):
-    """Run a spider; a crawl that cannot start or brings no page is a failure."""
+    """Run a spider; a crawl that cannot start or fetches no page has exit status 1."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -45,7 +45,7 @@ class Command(crawl.Command):
             raise UsageError(str(unknown.args[0]), print_help=False) from None
         crawling = self.crawler_process.crawl(crawler, **opts.spargs)
         self.crawler_process.start()
-        # Asked for its exception, the task does not print it with a traceback at exit.
+        # After exception() is called, asyncio does not print the traceback at exit.
         error = None
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             error = crawling.exception()

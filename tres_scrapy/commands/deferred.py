@@ -1,4 +1,4 @@
-"""The commands as Scrapy finds them in any folder or project, once the package is installed."""
+"""Entry points of the commands: Scrapy finds them in any folder once the package is installed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 
 class Deferred:
-    """Stands for a command until something of it is asked for.
+    """A proxy that imports its command at the first use.
 
-    Scrapy makes one of each class whatever it is asked to do, and PyTorch takes two seconds to
-    import, which no other command of anyone's project should pay.
+    Scrapy creates every command on every call, and importing PyTorch takes two seconds.
     """
 
     module: ClassVar[str]

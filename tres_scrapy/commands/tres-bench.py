@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-bench`: every policy on the same webs."""
+"""`scrapy tres-bench`: compare policies on the same offline webs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 RUNS: Final = "runs"  # the folder of results in --output
 ALL: Final = "all"
-WEBS: Final = ("synthetic", "corpus", "recorded")  # those that a crawl without search forms reads
+WEBS: Final = ("synthetic", "corpus", "recorded")  # webs that can be crawled without search forms
 TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
     "TRES_WEB": "--web",
     "TRES_WEB_DATA": "--data",
@@ -54,7 +54,7 @@ TAKEN: Final = {  # settings that differ between the runs, and the option that l
 }
 EXAMPLES: Final = """\
 Examples:
-  scrapy tres-bench                               a first try, some minutes
+  scrapy tres-bench                               a first try, takes minutes
   scrapy tres-bench --policies tres ache oracle --max none 10 --pages 5000
   scrapy tres-bench --policies all --topics food sports hardware --max none 100 10 5 5_2
   scrapy tres-bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
@@ -66,7 +66,7 @@ Value = TypeVar("Value")
 
 
 class Command(ScrapyCommand):
-    """Run a grid of crawls and write what came of it."""
+    """Run one crawl for each policy, MAX, topic and seed, and write the results."""
 
     requires_crawler_process = False
 
@@ -74,18 +74,18 @@ class Command(ScrapyCommand):
         return "[--policies NAME...] [--topics NAME...] [--max MAX...] [--seeds N...] [options]"
 
     def short_desc(self) -> str:
-        return "Compare crawlers: every policy on the same webs"
+        return "Compare crawlers: run every policy on the same webs"
 
     def long_desc(self) -> str:
         return fill(
-            "Crawl an offline web by every policy, MAX, topic and seed, in parallel, and write "
-            "results.csv, tables in the shape of the paper's and plots: results.md in --output "
-            "shows them. Every count is the web's own. A run that is done is kept in --output and "
-            "never done again: after Ctrl-C the same command goes on, and commands of the same "
-            "web, mode and settings add to one another. Without --http a run is computed in one "
-            "process, and makes the choices of the crawl with CONCURRENT_REQUESTS=1 in the same "
-            "order. Each -s TRES_NAME=VALUE holds for every run. Lists have spaces or commas. The "
-            "status is 1 if a run failed."
+            "Crawl an offline web once for each policy, MAX (most pages per domain), topic and "
+            "seed. Runs are done in parallel. The folder --output gets results.csv, plots, and "
+            "results.md with tables as in the paper. All counts come from the web, not from the "
+            "crawler. Finished runs are kept and not repeated: after Ctrl-C, repeat the command to "
+            "continue. Commands with the same web, mode and settings can share one --output. "
+            "Without --http, a run is simulated in one process and makes the same choices as a "
+            "crawl with CONCURRENT_REQUESTS=1. Each -s TRES_NAME=VALUE applies to every run. "
+            "Separate lists by spaces or commas. The exit status is 1 if a run failed."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -96,21 +96,23 @@ class Command(ScrapyCommand):
         web = f"{' or '.join(WEBS)} (default: %(default)s)"
         grid.add_argument("--web", metavar="WEB", default=WEBS[0], help=web)
         grid.add_argument("--data", metavar="FILE", type=Path, help=DATA)
-        topics = "topic packs (default: food)"
+        topics = "names of topic packs (default: food)"
         grid.add_argument("--topics", metavar="NAME", nargs="+", default=["food"], help=topics)
         standard = [name for name in POLICIES if name not in VARIANTS]
         policies = f"{', '.join(POLICIES)}, or {ALL} (default: all but {', '.join(VARIANTS)})"
         grid.add_argument("--policies", metavar="NAME", nargs="+", default=standard, help=policies)
-        caps = "pages of a domain: none, a number, or two like 5_2 (default: none 10)"
+        caps = "most pages per domain: none, a number, or two like 5_2 (default: none 10)"
         grid.add_argument("--max", metavar="MAX", nargs="+", default=["none", "10"], help=caps)
-        seeds = "of the synthetic web and of the crawler (default: 1 2 3)"
+        seeds = "random seeds of the synthetic web and the crawler (default: 1 2 3)"
         grid.add_argument("--seeds", metavar="N", nargs="+", default=["1", "2", "3"], help=seeds)
-        grid.add_argument("--pages", metavar="N", default="1000", help="T (default: %(default)s)")
-        http = "crawl by `scrapy crawl tres` over HTTP, 16 requests at a time unless -s says other"
+        grid.add_argument(
+            "--pages", metavar="N", default="1000", help="pages per run (default: %(default)s)"
+        )
+        http = "run `scrapy crawl tres` over HTTP, 16 requests at a time unless -s sets it"
         parser.add_argument("--http", action="store_true", help=http)
-        jobs = "processes (default: the number of cores, %(default)s)"
+        jobs = "parallel processes (default: number of cores, %(default)s)"
         parser.add_argument("--jobs", metavar="N", default=str(os.cpu_count() or 1), help=jobs)
-        output = "folder of the results (default: %(default)s)"
+        output = "folder for the results (default: %(default)s)"
         parser.add_argument(
             "--output", metavar="DIR", type=Path, default=Path("bench"), help=output
         )
@@ -130,17 +132,19 @@ class Command(ScrapyCommand):
             sys.exit(f"scrapy tres-bench: {error}")
         except KeyboardInterrupt:
             done = sum((opts.output / RUNS / f"{run.name}.json").exists() for run in runs)
-            said = f"interrupted, {done} of {len(runs)} runs are done; the same command goes on"
+            said = (
+                f"interrupted, {done} of {len(runs)} runs are done; repeat the command to continue"
+            )
             print(f"scrapy tres-bench: {said}", file=sys.stderr)
             self.exitcode = INTERRUPTED
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Keeps the lines of the description and of the examples."""
+    """Keep line breaks in the description and the examples."""
 
 
 def _grid(opts: argparse.Namespace) -> list[Run]:
-    """Return the runs that the options ask for; raise ValueError if one makes no sense."""
+    """Return the runs that the options ask for; raise ValueError if an option is not valid."""
     policies = _each(opts.policies)
     if ALL in policies:
         policies = list(POLICIES)
@@ -156,7 +160,7 @@ def _grid(opts: argparse.Namespace) -> list[Run]:
 
 
 def _each(texts: Sequence[str]) -> list[str]:
-    """Return the values of an option that takes several, with spaces or commas between."""
+    """Return the values of a list option, separated by spaces or commas."""
     return [part for text in texts for part in text.split(",")]
 
 
@@ -168,15 +172,17 @@ def _value(option: str, text: str, parse: Callable[[str], Value]) -> Value:
 
 
 def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
-    """Return what holds for every run; raise ValueError for what cannot."""
+    """Return the conditions of all runs; raise ValueError if options contradict each other."""
     if (opts.web in {"corpus", "recorded"}) != (opts.data is not None):
-        raise ValueError("--web corpus or recorded and --data FILE, what it serves, go together")
+        raise ValueError(
+            "--web corpus and --web recorded need --data FILE; other webs do not take it"
+        )
     given = arglist_to_dict(opts.set)
     for name in given:
         if name in TAKEN:
             raise ValueError(f"-s {name} is not for a benchmark: use {TAKEN[name]}")
         if not opts.http and not name.startswith(PREFIX) and name != "USER_AGENT":
-            raise ValueError(f"-s {name} changes nothing without --http: leave it out")
+            raise ValueError(f"-s {name} changes nothing without --http: remove it or add --http")
     names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
     if opts.http:
         names.add("CONCURRENT_REQUESTS")
@@ -185,10 +191,7 @@ def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
 
 
 def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
-    """Say what there is to be said of the web.
-
-    Raise ValueError or OSError if a setting is wrong, or a pack or the web is not there.
-    """
+    """Print the notes of the web; raise ValueError or OSError if a run cannot start."""
     for run in runs:
         require_pack(conditions.config(run))
     notes = dict[str, None]()
@@ -201,22 +204,22 @@ def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
 
 
 def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
-    """Do the runs that are not done, write the report, and return the exit status.
+    """Do the missing runs, write the report, and return the exit status.
 
-    An interrupt leaves a report of what is done by then.
+    After an interrupt, the report shows the finished runs.
     """
     directory = output / RUNS
     directory.mkdir(parents=True, exist_ok=True)
     results, faults = read_results(directory)
     conditions.note(output, runs, is_new=not results)
     for fault in faults:
-        print(f"scrapy tres-bench: {fault}; it counts as not done", file=sys.stderr)
+        print(f"scrapy tres-bench: {fault}; the run will be repeated", file=sys.stderr)
     done = {result.run: result.code for result in results}
     left = [run for run in runs if run not in done]
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
     if other := sum(done.get(run) not in {code_version(), None} for run in runs):
-        said = f"{other} of them by other code; delete their files in {directory} to do them again"
+        said = f"{other} of them by other code; delete their files in {directory} to repeat them"
         print(f"scrapy tres-bench: {said}", file=sys.stderr)
     try:
         failures = _work(left, jobs, conditions, directory) if left else 0
@@ -226,8 +229,8 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
 
 
 def _report(output: Path, conditions: Conditions) -> None:
-    """Write the report of all runs there are, those of another command beside this one, too."""
-    # matplotlib takes a second that no other command should pay
+    """Write the report of all results in the folder, from other commands too."""
+    # importing matplotlib takes a second
     from tres_scrapy.bench.comparison import write_report  # noqa: PLC0415
 
     results, _ = read_results(output / RUNS)
@@ -241,7 +244,7 @@ def _report(output: Path, conditions: Conditions) -> None:
 
 
 def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:
-    """Do the runs, show how it goes, and return how many failed."""
+    """Do the runs, show the progress, and return how many failed."""
     failures = 0
     with Display(runs) as display, closing(work(runs, jobs, conditions, directory)) as events:
         for event in events:

@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-classify`: what a topic pack says of documents, and why."""
+"""`scrapy tres-classify`: how relevant documents are to a topic, and why."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tres_scrapy.page.text import Page
 
 BATCH: Final = 64  # documents in one call of the model, printed together
-MANY: Final = 20  # more than these are printed in a line each
+MANY: Final = 20  # above this number of documents, each is printed in one line
 NAMED_FAULTS: Final = 20
 INTERRUPTED: Final = 130
 EXAMPLES: Final = """\
@@ -58,15 +58,16 @@ class Command(ScrapyCommand):
         return "TOPIC [URL|FILE|FOLDER|-]... [--json | --brief] [--words N]"
 
     def short_desc(self) -> str:
-        return "Say how relevant pages or texts are to a topic, and why"
+        return "Show how relevant pages or texts are to a topic, and why"
 
     def long_desc(self) -> str:
         return fill(
-            "Judge documents by the topic pack TOPIC: P(relevant) and the pack's threshold, the "
-            "language, the keywords found, and the words that moved the log odds most. A FILE is "
-            ".html, .txt, JSON lines with html or text (each also .xz or .gz) or a WARC; nothing "
-            "or - is the standard input: a page, a text or JSON lines. URLs are fetched politely, "
-            "after the files. The status is 1 when anything could not be read."
+            "Judge documents with the topic pack TOPIC. Print the probability that each is "
+            "relevant, the threshold of the pack, the language, the keywords found, and the words "
+            "with the strongest effect. A FILE is .html, .txt, JSON lines with html or text (all "
+            "also as .xz or .gz), or a WARC file. Without arguments, or for -, read a page, a text "
+            "or JSON lines from standard input. URLs are fetched politely, after the files. The "
+            "exit status is 1 if anything could not be read."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -74,18 +75,20 @@ class Command(ScrapyCommand):
         parser.formatter_class = _HelpFormatter
         parser.epilog = EXAMPLES
         form = parser.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help="print a JSON object a line")
-        brief = f"print a line a document, as is done for more than {MANY}"
+        form.add_argument("--json", action="store_true", help="print one JSON object per line")
+        brief = f"print one line per document; the default for more than {MANY}"
         form.add_argument("--brief", action="store_true", help=brief)
-        words = "explain by N words (default: %(default)s); 0 is several times as fast"
+        words = "explain with N words (default: %(default)s); 0 is several times faster"
         parser.add_argument("--words", metavar="N", type=int, default=8, help=words)
-        models = "directory of the packs (default: models/ here, and the packs that ship)"
+        models = "folder of topic packs (default: ./models and the installed packs)"
         parser.add_argument("--models", metavar="DIR", type=Path, help=models)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         unknown = [each for each in args if each.startswith("-") and each != "-"]
         if unknown or not args:
-            raise UsageError(f"takes a topic and what to judge, not {unknown or args!r}")
+            raise UsageError(
+                f"tres-classify takes a topic and documents to judge, not {unknown or args!r}"
+            )
         if opts.words < 0:
             raise UsageError(f"--words {opts.words} must be 0 or more")
         topic, *sources = args
@@ -98,13 +101,13 @@ class Command(ScrapyCommand):
             sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
         try:
             self.exitcode = classification.run(_read(sources or ["-"], self.settings))
-        except BrokenPipeError:  # the reader, such as head, has seen enough
+        except BrokenPipeError:  # the reader of the pipe, such as head, has stopped
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 1
 
 
 class Classification:
-    """Judges documents in batches and prints what comes out, each batch at once."""
+    """Judge documents in batches and print the result of each batch."""
 
     def __init__(self, pack: Pack, *, words: int, json: bool, brief: bool) -> None:
         self._pack = pack
@@ -116,7 +119,7 @@ class Classification:
 
     @classmethod
     def of(cls, topic: str, settings: Settings, opts: argparse.Namespace) -> Self:
-        """Load the pack that the options name; raise ConfigError or PackError without one."""
+        """Load the pack that the options name; raise ConfigError or PackError if that fails."""
         settings.set("TRES_TOPIC", topic, priority="cmdline")
         if opts.models is not None:
             settings.set("TRES_MODELS", str(opts.models.resolve()), priority="cmdline")
@@ -127,7 +130,7 @@ class Classification:
         return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
 
     def run(self, found: Iterable[Page | Unreadable]) -> int:
-        """Judge all that is found and return the exit status; Ctrl-C ends the reading only."""
+        """Judge all documents and return the exit status; Ctrl-C ends only the reading."""
         status = 0
         try:
             for each in found:
@@ -169,7 +172,7 @@ class Classification:
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Keeps the lines of the description and of the examples."""
+    """Keep line breaks in the description and the examples."""
 
 
 def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreadable]:
@@ -178,7 +181,7 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreada
     for source in sources:
         if source == "-":
             if sys.stdin.isatty():
-                print("reading standard input, Ctrl-D ends it", file=sys.stderr)
+                print("reading standard input; press Ctrl-D to end it", file=sys.stderr)
             yield from read_pages(sys.stdin.buffer.read())
         elif not source.lower().startswith(("http://", "https://")):
             try:
@@ -191,7 +194,7 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreada
         elif url := canonicalise(source):
             urls.append(url)
         else:
-            yield Unreadable(source, "is not a URL that can be fetched")
+            yield Unreadable(source, "is not a valid URL")
     if urls:
         yield from _fetch(urls, settings)
 
@@ -212,11 +215,11 @@ def _read_path(path: Path) -> Iterator[Page | Unreadable]:
         yield Unreadable(str(path), reason(error))
     else:
         if empty:
-            yield Unreadable(str(path), "holds no documents")
+            yield Unreadable(str(path), "contains no documents")
 
 
 def _located(place: str, path: Path) -> str:
-    """Return the path of a document read at a path, or its URL."""
+    """Return the full path of a document found at `path`, or its URL."""
     if path.is_dir():
         return str(path / place)
     return f"{path}{place.removeprefix(path.name)}" if place.startswith(path.name) else place

@@ -21,7 +21,7 @@ from tres_scrapy.url.canonical import canonicalise
 
 
 class Command(ScrapyCommand):
-    """Say why a page was fetched."""
+    """Explain why a page was fetched."""
 
     requires_crawler_process = False
 
@@ -29,22 +29,23 @@ class Command(ScrapyCommand):
         return "RUN URL [--json]"
 
     def short_desc(self) -> str:
-        return "Say why a crawl fetched a page"
+        return "Explain why a crawl fetched a page"
 
     def long_desc(self) -> str:
         return fill(
-            "Say why the crawl RUN fetched URL: the path from the seed, the rule of its leaf, its "
-            "features, its Q, and the rivals that it was preferred to. RUN is the record of the "
-            "crawl (food-TIME.run), its JOBDIR or its JSON lines file."
+            "Explain why the crawl RUN fetched URL: the path from the seed, the rule of its leaf "
+            "in the tree, its features, its Q value, and the links it was preferred to. RUN is the "
+            "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="print a JSON object")
+        parser.epilog = "Example: scrapy tres-explain food.jsonl https://example.org/soup"
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
-            raise UsageError(f"takes a RUN and a URL, not {args!r}")
+            raise UsageError(f"tres-explain takes a RUN and a URL, not {args!r}")
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
         run, url = args
@@ -55,6 +56,6 @@ class Command(ScrapyCommand):
             sys.exit(f"scrapy tres-explain: {error}")
         try:
             print(explanation.as_json() if opts.json else explanation, flush=True)
-        except BrokenPipeError:  # the reader, such as head, has seen enough
+        except BrokenPipeError:  # the reader of the pipe, such as head, has stopped
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 1

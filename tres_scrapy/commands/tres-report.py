@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-report`: the page that tells how a crawl went."""
+"""`scrapy tres-report`: write the report of a crawl."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return fill(
-            "Write the report of the crawl RUN, which is its record (food-TIME.run), its JOBDIR or "
-            "its JSON lines file. The crawl may be running still. The file needs no network; its "
-            "name is that of the record, with .html, unless -o says another."
+            "Write the report of a crawl as one HTML file, which needs no network. RUN is the "
+            "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may "
+            "still be running. The report is written beside the record unless -o names a file."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.epilog = "Example: scrapy tres-report food.jsonl -o report.html"
         name = "file to write (default: beside the record)"
         parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=name)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"takes one RUN, not {args!r}")
+            raise UsageError(f"tres-report takes one RUN, not {args!r}")
         try:
             require("dashboard", "the report")
             path = find_record(Path(args[0]))

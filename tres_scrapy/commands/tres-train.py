@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-train`: a topic pack from keywords and labelled documents."""
+"""`scrapy tres-train`: train a topic pack from keywords and labelled documents."""
 
 from __future__ import annotations
 
@@ -42,27 +42,30 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "Train a topic pack: the words and the classifier that tell a topic. Documents are "
-            "JSON lines (html or text; title, url and host where known), folders of .html and .txt "
-            "files, WARC files, or a .txt list of URLs, which are fetched politely and kept beside "
-            "it; .gz and .xz are read as they are. FILE:FIELD=VALUE[,VALUE...] takes only the "
-            "lines whose field has one of the values; what both sides take is relevant. Give "
-            "irrelevant documents of many kinds, near misses too: whatever the crawl will meet. "
-            "The pack is tested on hosts it was not trained on; report.html in its folder shows "
-            "how well it does and where it errs."
+            "Train a topic pack: the keywords and the classifier that recognise a topic. A PATH is "
+            "a JSON lines file (html or text, and title, url and host if known), a folder of .html "
+            "and .txt files, a WARC file, or a .txt list of URLs. The URLs are fetched politely, "
+            "and the pages are saved beside the list. Files may be .gz or .xz. "
+            "FILE:FIELD=VALUE[,VALUE...] selects the lines whose field has one of the values; a "
+            "document selected by both sides is relevant. Give irrelevant documents of all kinds "
+            "that the crawl may meet, near misses included. The pack is tested on hosts that it "
+            "was not trained on. report.html in its folder shows the scores and the mistakes."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.epilog = (
+            "Example: scrapy tres-train tea --keywords k.txt --relevant a/ --irrelevant b/"
+        )
         parser.add_argument("topic", metavar="TOPIC", help="name of the pack")
         parser.add_argument(
             "--keywords",
             metavar="FILE",
             type=Path,
             required=True,
-            help="a word or phrase of the topic per line",
+            help="text file with one word or phrase of the topic per line",
         )
-        hosts = f"documents of {STRIPES} hosts or more"
+        hosts = f"documents from at least {STRIPES} hosts"
         parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True, help=hosts)
         parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True, help=hosts)
         parser.add_argument(
@@ -70,20 +73,20 @@ class Command(ScrapyCommand):
             metavar="DIR",
             type=Path,
             default=HERE,
-            help="holds packs and, in a folder beside them, vectors, default: %(default)s",
+            help="folder for the pack (default: %(default)s)",
         )
         parser.add_argument(
             "--vectors",
             metavar="FILE",
             type=Path,
-            help=f"made by tres-vectors, in a folder of --output, default: {VECTORS} there, which "
-            "is copied from those that ship if it is missing",
+            help=f"word vectors from tres-vectors, in a folder of --output (default: {VECTORS} "
+            "there; the installed vectors are copied if it is missing)",
         )
         parser.add_argument(
             "--classifier",
             choices=KINDS,
             default=KINDS[0],
-            help=f"default: {KINDS[0]}; tfidf takes seconds",
+            help=f"kind of model (default: {KINDS[0]}); tfidf takes seconds to train",
         )
         parser.add_argument(
             "--beside",
@@ -91,17 +94,17 @@ class Command(ScrapyCommand):
             nargs="*",
             choices=KINDS,
             default=["svm", "tfidf"],
-            help="models to compare it with, default: svm tfidf",
+            help="models to compare it with (default: svm tfidf)",
         )
         parser.add_argument(
             "--language",
             metavar="CODE",
             default="en",
-            help='documents in others are left out, "" keeps all, default: en',
+            help='skip documents in other languages; "" keeps all (default: en)',
         )
-        seed = "of folds and weights: the same seed makes the same pack, default: %(default)s"
+        seed = "random seed; the same seed makes the same pack (default: %(default)s)"
         parser.add_argument("--seed", metavar="N", type=int, default=0, help=seed)
-        parser.add_argument("--date", default="", help="recorded in the pack")
+        parser.add_argument("--date", default="", help="date to record in the pack")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
@@ -113,7 +116,7 @@ class Command(ScrapyCommand):
 
     def _train(self, opts: argparse.Namespace) -> None:
         require("train", "training")
-        # two seconds of scikit-learn that no other command should pay
+        # importing scikit-learn takes two seconds
         from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
         from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
@@ -147,38 +150,38 @@ class Command(ScrapyCommand):
         report = directory / "report.html"
         write_report(report, trained.facts, documents, trained.validations, census)
         _print_summary(trained, documents)
-        print(f"written to {directory}; open {report} to see how well it does and where it errs")
+        print(f"written to {directory}; open {report} to see scores and mistakes")
 
 
 def _notes(
     directory: Path, documents: list[Document], keywords: KeywordSet, vectors: WordVectors
 ) -> Iterator[str]:
-    """Yield what a user should know before minutes of training."""
+    """Yield warnings for the user before minutes of training."""
     if unknown := sorted(word for word in keywords.words if word not in vectors):
-        yield f"{len(unknown)} keywords have no vector and expand nothing: {', '.join(unknown)}"
+        yield f"{len(unknown)} keywords have no vector and add no others: {', '.join(unknown)}"
     if alone := sum("#" in document.host for document in documents):
         yield (
-            f"{alone} documents name no host and stand for themselves: if some are of one site, "
-            "the figures will be better than the pack"
+            f"{alone} documents have no host, so each counts as its own host: if some are from "
+            "one site, the scores will be too good"
         )
     if (directory / TOPIC_FILE).exists():
         yield f"the pack in {directory} will be replaced"
 
 
 def _copy_vectors(place: Path) -> None:
-    """Copy the vectors that ship to where the packs of a folder can name them."""
+    """Copy the installed vectors to the folder of the pack."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(place) as file:
         file.write((shipped_models() / VECTORS).read_bytes())
-    print(f"the word vectors that ship are copied to {place}", flush=True)
+    print(f"the installed word vectors are copied to {place}", flush=True)
 
 
 def _checked(topic: str, language: str) -> str:
-    """Return the name of a topic; raise ValueError for one, or a language, that cannot be."""
+    """Return the topic; raise ValueError if the topic or the language is not valid."""
     if not re.fullmatch(r"[\w-]+", topic) or topic == "vectors":
         raise ValueError(f"topic {topic!r} must be letters, digits, - and _ only, not 'vectors'")
     if not re.fullmatch(r"([a-z]{2})?", language):
-        raise ValueError(f"--language {language!r} must be a code of two small letters, or empty")
+        raise ValueError(f"--language {language!r} must be two lower-case letters or empty")
     return topic
 
 
@@ -187,10 +190,10 @@ def _print_summary(trained: Trained, documents: list[Document]) -> None:
 
     keywords = trained.facts["keywords"]
     print(
-        f"{len(keywords['expanded'])} keywords found at b = {keywords['b']}; a relevant document "
-        f"holds {keywords['per_relevant']}, another {keywords['per_irrelevant']} of them\n"
+        f"{len(keywords['expanded'])} keywords found at b = {keywords['b']}. Mean per document: "
+        f"{keywords['per_relevant']} if relevant, {keywords['per_irrelevant']} if irrelevant\n"
     )
-    print("a fold: its relevant documents, of how many; ± is the deviation between folds")
+    print("fold: relevant documents of all documents; ±: standard deviation between folds")
     print(table(trained.validations))
     if wrong := mistakes(documents, trained.validations[0]):
         print("\nmost confident mistakes: P(relevant), kind, place, title")

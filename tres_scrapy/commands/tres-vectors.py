@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-vectors`: word vectors trained on texts, or converted from another maker's."""
+"""`scrapy tres-vectors`: train word vectors on texts, or convert existing ones."""
 
 from __future__ import annotations
 
@@ -38,30 +38,44 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "Write word vectors for topic packs, lower-case and one byte a number. Either train "
-            "them by skip-gram on the texts of the files, or take --from a word2vec file (text or "
-            "binary), a GloVe file, any of them gzipped, a KeyedVectors file of gensim, or a name "
-            "of gensim's downloader such as glove-wiki-gigaword-100, kept in ~/gensim-data. Of a "
-            "KeyedVectors file, which is a pickle, only lists and arrays are read, no code is run."
+            "Write word vectors for topic packs: lower-case words, one byte per number. Train them "
+            "by skip-gram on text files, or convert existing vectors with --from. --from takes a "
+            "word2vec file (text or binary) or a GloVe file, both also as .gz, a KeyedVectors file "
+            "of gensim, or a name of gensim's downloader such as glove-wiki-gigaword-100, which is "
+            "saved in ~/gensim-data. A KeyedVectors file is a pickle: only lists and arrays are "
+            "read from it, and no code is run."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
-        parser.add_argument("--from", dest="source", metavar="FILE|NAME", help="convert these")
-        parser.add_argument("--output", metavar="FILE", type=Path, required=True)
+        parser.epilog = "Example: scrapy tres-vectors pages.jsonl --output models/vectors/my.npz"
+        parser.add_argument("files", metavar="FILE", nargs="*", type=Path, help="texts to train on")
+        parser.add_argument("--from", dest="source", metavar="FILE|NAME", help="vectors to convert")
+        parser.add_argument(
+            "--output", metavar="FILE", type=Path, required=True, help="file to write"
+        )
         words = "keep the N most frequent words (default: %(default)s, 5 MB at 100 dimensions)"
         parser.add_argument("--words", metavar="N", type=int, default=MAX_WORDS, help=words)
         training = parser.add_argument_group("training")
-        training.add_argument("--dimension", metavar="N", type=int, default=100)
-        training.add_argument("--epochs", metavar="N", type=int, default=5)
-        training.add_argument("--seed", metavar="N", type=int, default=1)
-        workers = "threads (default: 1; with more, the same seed gives other vectors each time)"
+        training.add_argument(
+            "--dimension",
+            metavar="N",
+            type=int,
+            default=100,
+            help="numbers per vector (default: 100)",
+        )
+        training.add_argument(
+            "--epochs", metavar="N", type=int, default=5, help="passes over the texts (default: 5)"
+        )
+        training.add_argument(
+            "--seed", metavar="N", type=int, default=1, help="random seed (default: 1)"
+        )
+        workers = "threads (default: 1; with more, results differ from run to run)"
         training.add_argument("--workers", metavar="N", type=int, default=1, help=workers)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args or bool(opts.files) == bool(opts.source):
-            msg = f"takes text files, or --from one file or name, not {[*opts.files, *args]!r}"
+            msg = f"tres-vectors takes texts, or --from FILE|NAME, not {[*opts.files, *args]!r}"
             raise UsageError(msg)
         try:
             _check(opts)
@@ -82,7 +96,7 @@ def _check(opts: argparse.Namespace) -> None:
             msg = f"--{name} {getattr(opts, name)} must be 1 or more, {most} at most"
             raise ValueError(msg)
     if opts.output.is_dir():
-        msg = f"--output {str(opts.output)!r} is a folder, it must be a file"
+        msg = f"--output {str(opts.output)!r} is a folder: name a file"
         raise ValueError(msg)
 
 
@@ -98,7 +112,7 @@ def _train(opts: argparse.Namespace) -> WordVectors:
 
 
 class _Passes:
-    """Sentences read again and again: once for the vocabulary, then once for each epoch."""
+    """Sentences that can be read repeatedly: for the vocabulary, then for each epoch."""
 
     def __init__(self, sentences: Sentences, epochs: int) -> None:
         self._sentences = sentences

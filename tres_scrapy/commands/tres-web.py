@@ -1,5 +1,5 @@
 # ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-web synthetic|corpus|recorded`: serve an offline web to any crawler."""
+"""`scrapy tres-web`: serve an offline web to any crawler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tres_scrapy.webs.web import Web
 
 
 class Command(ScrapyCommand):
-    """Serves an offline web until it is interrupted, then prints what the crawlers got."""
+    """Serve an offline web until Ctrl-C, then print the counts of what was fetched."""
 
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - declared so by Scrapy
@@ -34,23 +34,32 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
-        parser.add_argument("--topic", default="food", help="what is relevant, default: food")
-        parser.add_argument("--seed", type=int, default=0, help="which synthetic web, default: 0")
+        parser.epilog = "Example: scrapy tres-web synthetic --port 8080 --topic food"
+        parser.add_argument("--port", type=int, default=0, help="default: any free port")
+        parser.add_argument(
+            "--topic", default="food", help="topic of the relevant pages (default: food)"
+        )
+        parser.add_argument(
+            "--seed", type=int, default=0, help="seed of the synthetic web (default: 0)"
+        )
         parser.add_argument("--data", type=Path, help=DATA)
         parser.add_argument("--labels", type=Path, help=LABELS)
-        parser.add_argument("--pages", type=int, default=2_000, help="of the changing web: 2000")
         parser.add_argument(
-            "--day", type=float, default=DAY, help="seconds that a day of the changing web lasts"
+            "--pages", type=int, default=2_000, help="pages of the changing web (default: 2000)"
         )
         parser.add_argument(
-            "--collection", type=Path, help="write the pages of the changing web, as a crawl would"
+            "--day", type=float, default=DAY, help="seconds per day of the changing web"
         )
-        parser.add_argument("--log", type=Path, help="write one JSON line per fetch")
+        parser.add_argument(
+            "--collection",
+            type=Path,
+            help="file to write the pages of the changing web to, then exit",
+        )
+        parser.add_argument("--log", type=Path, help="file to write one JSON line per fetch to")
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"tres-web takes one web, {' or '.join(KINDS)}, not {args!r}")
+            raise UsageError(f"tres-web takes one web ({', '.join(KINDS)}), not {args!r}")
         try:
             web = open_web(
                 *(args[0], opts.topic, opts.seed, opts.data, opts.labels),
@@ -66,15 +75,15 @@ class Command(ScrapyCommand):
 
 
 def _write_collection(web: Web, path: Path) -> str | None:
-    """Write the pages as they are at first to a JSON lines file; return what is wrong."""
+    """Write the initial pages to a JSON lines file; return an error message or None."""
     if not isinstance(web, ChangingWeb):
-        return "scrapy tres-web: --collection needs the changing web"
+        return "scrapy tres-web: --collection needs the web `changing`"
     with path.open("w", encoding="utf-8") as file:
         for number, url in enumerate(web.shelf.urls):
             page = read_page(web.html(number, 0, number), url, language=False)
             row = {"url": url, "title": page.title, "text": page.text}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    print(f"{len(web.shelf.urls)} pages are in {path}")
+    print(f"{len(web.shelf.urls)} pages written to {path}")
     return None
 
 
@@ -82,7 +91,7 @@ def _explain(web: Web, topic: str, port: int) -> None:
     proxy = f"http_proxy=http://127.0.0.1:{port}"
     for note in web.notes:
         print(note)
-    print(f"{web.name} is served at port {port}; Ctrl-C stops it and prints the count. Try")
+    print(f"{web.name} is served on port {port}; Ctrl-C stops it and prints the counts. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
     if isinstance(web, ChangingWeb):
         print(f"    {proxy} scrapy crawl refresh -a collection=FILE", flush=True)

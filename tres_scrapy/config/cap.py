@@ -1,4 +1,4 @@
-"""MAX, the cap of pages per domain (P 2.2)."""
+"""MAX, the most pages fetched from one domain (P 2.2)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """MAX, the pages fetched of one domain at most; the adaptive form falls from `first` to `last`.
+    """MAX, the most pages fetched from one domain; an adaptive MAX falls from `first` to `last`.
 
-    As in the authors' code, the adaptive cap is halved after each third of the crawl.
+    As in the authors' code, an adaptive MAX is halved after each third of the crawl.
     """
 
     first: int
@@ -26,7 +26,7 @@ class Cap:
             raise ValueError("must be a number, two like 5_2, or none")
         cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
         if not cap.first >= cap.last >= 1:
-            raise ValueError("must be at least 1 and must not rise; none is no limit")
+            raise ValueError("must be at least 1 and must not rise; write none for no limit")
         return cap
 
     def __str__(self) -> str:

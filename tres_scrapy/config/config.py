@@ -1,4 +1,4 @@
-"""The options of a crawl, nested by what they are for."""
+"""The options of a crawl, in nested groups."""
 
 from __future__ import annotations
 
@@ -20,44 +20,48 @@ from tres_scrapy.config.watching import WatchOptions
 
 @dataclass(frozen=True)
 class Config(Options):
-    """Everything a crawl is told, each as the setting TRES_NAME or the argument `-a name=`."""
+    """All options of a crawl; each is the setting TRES_NAME or the argument `-a name=`."""
 
-    topic: str | None = setting(identifier, None, "topic pack that says what is relevant")
-    seed: tuple[str, ...] = setting(
-        seeds, (), "URLs to start from, comma between two, or @FILE with one a line"
+    topic: str | None = setting(
+        identifier, None, "name of the topic pack, which decides what is relevant"
     )
-    pages: int | None = setting(whole(1), None, "pages to fetch, T; unset: until links run out")
+    seed: tuple[str, ...] = setting(
+        seeds, (), "URLs to start from, separated by commas, or @FILE with one URL per line"
+    )
+    pages: int | None = setting(
+        whole(1), None, "number of pages to fetch (T); unset: crawl until no links are left"
+    )
     max_per_domain: Cap | None = setting(
-        Cap.parse, None, "pages fetched of one domain at most, MAX: 10, 5_2 (adaptive) or none"
+        Cap.parse, None, "most pages from one domain (MAX): 10, 5_2 (falls from 5 to 2) or none"
     )
     models: Path | None = setting(
-        Path, None, "directory of the topic packs; unset: models/ here, and those that ship"
+        Path, None, "folder of topic packs; unset: ./models and the packs that are installed"
     )
-    # Its rule stands where the policies are: policies/registry.py
-    policy: str = setting(str, "tres", "who chooses the next URL", group=Group.RESEARCH)
+    # policies/registry.py has the list of policies and checks the name
+    policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)
     search_url: str | None = setting(
         query_url,
         None,
-        "search endpoint with {query} in it, for policies that ask one",
+        "URL of a search engine, for policies that send queries to one",
         group=Group.RESEARCH,
     )
     random_seed: int = setting(
-        whole(0, 2**31 - 1), 0, "seed of every random choice", group=Group.RESEARCH
+        whole(0, 2**31 - 1), 0, "seed of all random choices", group=Group.RESEARCH
     )
     domain_prior: float = setting(
         number(0, 1000),
         10.0,
-        "visits of ratio 0.5 that feature 7 starts from; 0: the paper's",
+        "weight, in visits, of the initial ratio 0.5 in feature 7; the paper has 0",
         group=Group.RESEARCH,
     )
     domain_inlinks: bool = setting(
         flag,
         True,
-        "whether feature 7 of a new domain tells who links to it; 0: the paper's 0.5",
+        "estimate feature 7 of a new domain from the pages that link to it; 0: use the paper's 0.5",
         group=Group.RESEARCH,
     )
     torch_threads: int = setting(
-        whole(1, 1024), 1, "threads PyTorch computes with", group=Group.RESEARCH
+        whole(1, 1024), 1, "number of threads for PyTorch", group=Group.RESEARCH
     )
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
@@ -71,18 +75,21 @@ class Config(Options):
     web: WebOptions = part(WebOptions, Group.WEB)
 
     def __post_init__(self) -> None:
-        """Refuse values that do not go together."""
+        """Raise ConfigError if two values contradict each other."""
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
-            raise ConfigError("an adaptive MAX falls with the share of pages done: add -a pages=N")
+            raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
 
     def require_seed(self) -> None:
-        """Raise ConfigError if there is nowhere to start."""
+        """Raise ConfigError if there is no URL to start from."""
         web = self.web
         if not self.seed and web.kind is None:
             raise ConfigError(
-                "no seed: add -a seed=URL, where to start, or -a web=synthetic, to try it offline"
+                "no seed: add -a seed=URL to start there, or -a web=synthetic to try TRES offline"
             )
-        what = {"corpus": "its file of documents", "recorded": "a WARC file or a folder of them"}
+        what = {
+            "corpus": "a file of documents",
+            "recorded": "a WARC file or a folder of WARC files",
+        }
         if web.kind in what and web.data is None:
-            raise ConfigError(f"TRES_WEB={web.kind} needs TRES_WEB_DATA, {what[web.kind]}")
+            raise ConfigError(f"TRES_WEB={web.kind} needs TRES_WEB_DATA: {what[web.kind]}")

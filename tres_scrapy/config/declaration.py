@@ -1,4 +1,4 @@
-"""What a setting is: a field of a class of options with its rule, default, meaning and group."""
+"""How a setting is declared: a dataclass field with a parser, default, meaning and group."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from enum import Enum
 from typing import Any, Final
 
 PREFIX: Final = "TRES_"
-# Programs with settings of their own, which no other program checks.
+# Prefixes of settings that only one spider reads and checks.
 PROGRAMS: Final = ("TRES_REFRESH_", "TRES_SURFACE_")
-Place = tuple[str, ...]  # names of fields, from the outer options to the inner ones
+Place = tuple[str, ...]  # field names, from the outer options to the inner ones
 
 
 class ConfigError(ValueError):
-    """Says in one line which setting is wrong, its value, the rule and what to do."""
+    """An error in one line: which setting is wrong, its value, the rule and what to do."""
 
 
 class Group(Enum):
-    """What settings are for, as headings of their documentation."""
+    """The groups of settings; the values are headings in docs/settings.md."""
 
     EVERYDAY = "Everyday"
     SCOPE = "Limits"
@@ -36,7 +36,7 @@ class Group(Enum):
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting by its name in a settings file."""
+    """One setting; `name` is its full name, as in a settings file."""
 
     name: str
     parse: Callable[[str], Any]
@@ -47,11 +47,11 @@ class Setting:
 
     @property
     def argument(self) -> str:
-        """What it is called after -a."""
+        """The name of the setting after -a."""
         return self.name.removeprefix("TRES_REFRESH_").removeprefix(PREFIX).lower()
 
     def read(self, text: str) -> Any:
-        """Return the value of a text; raise ConfigError if it breaks the rule."""
+        """Parse a text and return the value; raise ConfigError if the text is not valid."""
         try:
             return self.parse(text)
         except ValueError as error:
@@ -66,21 +66,21 @@ def setting(
     name: str = "",
     group: Group | None = None,
 ) -> Any:
-    """Return a field that is read from a setting: `name`, else that of the field.
+    """Return a dataclass field read from the setting `name` (default: the name of the field).
 
-    Without a `group` the setting is in the one of its class.
+    Without a `group`, the setting is in the group of its class.
     """
     about = {"parse": parse, "meaning": meaning, "name": name, "group": group}
     return field(default=default, metadata=about)
 
 
 def part(owner: type[Any], group: Group) -> Any:
-    """Return a field of options inside others."""
+    """Return a dataclass field that holds options of the class `owner`."""
     return field(default_factory=owner, metadata={"part": owner, "group": group})
 
 
 def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> Iterator[Setting]:
-    """Yield the settings that a class of options is read from."""
+    """Yield the settings of a class of options and of the options inside it."""
     for spec in fields(owner):
         about, inner = spec.metadata, (*place, spec.name)
         if "part" in about:
@@ -92,6 +92,6 @@ def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> 
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what a misspelt name may have meant, as the end of a sentence."""
+    """Return "; did you mean ...?" with the closest known name, or ""."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""

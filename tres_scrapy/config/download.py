@@ -1,4 +1,4 @@
-"""Which hosts are left alone while pages are downloaded."""
+"""Options of politeness and safety: which hosts the crawl does not fetch from."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from tres_scrapy.config.parser import flag, number, whole
 
 @dataclass(frozen=True)
 class DownloadOptions:
-    """What protects hosts from the crawl, and the crawl from what links lead to."""
+    """Options that protect hosts from the crawl, and this machine from dangerous links."""
 
     max_crawl_delay: float = setting(
-        number(0, 86400), 30.0, "seconds; a host whose robots.txt asks for more is left alone"
+        number(0, 86400),
+        30.0,
+        "seconds; hosts whose robots.txt asks for a longer delay are skipped",
     )
     max_unreachable: int = setting(
-        whole(0), 50, "hosts in a row that cannot be reached until the crawl stops; 0: any number"
+        whole(0), 50, "stop the crawl after this many unreachable hosts in a row; 0: never"
     )
     private_addresses: bool = setting(
-        flag, False, "whether links may lead to this machine, its network and files"
+        flag, False, "allow links to this machine, its private network and its files"
     )

@@ -1,4 +1,4 @@
-"""Extras: packages that a plain crawl does without."""
+"""Optional packages ("extras"), which a plain crawl does not need."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ EXTRAS: Final = {
 
 
 class ExtraError(ValueError):
-    """Says in one line which packages are missing and how to install them."""
+    """An error in one line: which packages are missing and how to install them."""
 
 
 def require(extra: str, what: str) -> None:
-    """Raise ExtraError if a package of the extra is missing; `what` is what needs it."""
+    """Raise ExtraError if a package of the extra is missing; `what` names the feature."""
     missing = [package for package in EXTRAS[extra] if find_spec(package) is None]
     if missing:
         raise ExtraError(f"{what} needs {', '.join(missing)}: pip install 'tres-scrapy[{extra}]'")

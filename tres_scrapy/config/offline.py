@@ -1,4 +1,4 @@
-"""Which offline web a crawl starts and crawls instead of the real one."""
+"""Options of the offline web that a crawl can start and use instead of the real one."""
 
 from __future__ import annotations
 
@@ -11,37 +11,44 @@ from tres_scrapy.config.parser import number, one_of, whole
 
 @dataclass(frozen=True)
 class WebOptions:
-    """The offline web; without a `kind` the crawl is of the real one."""
+    """The offline web; without a `kind`, the crawl uses the real web."""
 
     kind: str | None = setting(
         one_of("synthetic", "corpus", "recorded", "deep", "changing"),
         None,
-        "offline web to start and crawl",
+        "offline web to start and crawl; unset: the real web",
         name="web",
     )
-    seed: int = setting(whole(0, 2**31 - 1), 0, "which synthetic web", name="web_seed")
+    seed: int = setting(
+        whole(0, 2**31 - 1),
+        0,
+        "seed of the synthetic web: another seed, another web",
+        name="web_seed",
+    )
     data: Path | None = setting(
         Path,
         None,
-        "documents of the corpus web; WARC file or folder of the recorded web",
+        "file of documents (corpus web), WARC file or folder of WARC files (recorded web)",
         name="web_data",
     )
     labels: Path | None = setting(
         Path,
         None,
-        "relevant pages of the recorded web: URLs, or JSON lines of another crawl",
+        "file of the recorded web's relevant pages: URLs, or JSON lines of another crawl",
         name="web_labels",
     )
     port: int = setting(
-        whole(0, 65535), 0, "port of the offline web, 0: any that is free", name="web_port"
+        whole(0, 65535), 0, "port of the offline web; 0: any free port", name="web_port"
     )
-    pages: int = setting(whole(1, 10**6), 2_000, "pages of the changing web", name="web_pages")
+    pages: int = setting(
+        whole(1, 10**6), 2_000, "number of pages of the changing web", name="web_pages"
+    )
     day: float = setting(
         number(1e-3, 1e9),
         86_400.0,
-        "seconds that a day of the changing web lasts",
+        "length of a day of the changing web, in seconds",
         name="web_day",
     )
     log: Path | None = setting(
-        Path, None, "the offline web's log of fetches, JSON lines", name="web_log"
+        Path, None, "file for the offline web's log of fetches (JSON lines)", name="web_log"
     )

@@ -1,4 +1,4 @@
-"""How options are read from Scrapy's settings, once a crawl."""
+"""How options are read from Scrapy's settings, once per crawl."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Options:
 
     @classmethod
     def declared(cls) -> dict[str, Setting]:
-        """Return the settings that these options are read from, by name."""
+        """Return the settings of these options by name."""
         return {each.name: each for each in declared(cls, cls.prefix, cls.group)}
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
         """Return the options of a crawl: parsed at the first call, the same object later.
 
-        The first call is the spider's or the add-on's, before Scrapy freezes the settings: they
-        carry the result to all components. A component without the add-on parses for itself.
+        The spider or the add-on calls first, before Scrapy freezes the settings. The result is
+        kept in the settings for all components. Without the add-on, each component parses again.
         """
         key = f"TRES.{cls.__name__}"
         options: Self | None = settings.get(key)
@@ -50,7 +50,7 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
-        """Parse the settings; raise ConfigError at the first that is wrong or unknown."""
+        """Parse the settings; raise ConfigError at the first wrong or unknown setting."""
         known = cls.declared()
         for name in map(str, settings):
             longest = next((each for each in (*PROGRAMS, PREFIX) if name.startswith(each)), "")
@@ -77,9 +77,9 @@ class Options:
 def apply_arguments(
     settings: BaseSettings, arguments: Mapping[str, Any], known: Iterable[Setting]
 ) -> dict[str, Any]:
-    """Make each spider argument the setting it names; raise ConfigError if it names no setting.
+    """Copy each spider argument to its setting; raise ConfigError if there is no such setting.
 
-    Return the arguments that begin with _: Scrapyd names its job and the job's version in them.
+    Return the arguments that begin with _, in which Scrapyd passes its job and version.
     """
     names = {each.argument: each.name for each in known}
     scrapyds = {name: value for name, value in arguments.items() if name.startswith("_")}

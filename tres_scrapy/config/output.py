@@ -1,4 +1,4 @@
-"""What leaves a crawl: files, archives and metrics."""
+"""Options of the output of a crawl: files, archives and metrics."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, textfile
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Which files a crawl writes, and where its metrics can be asked for."""
+    """The files that a crawl writes, and where it publishes its metrics."""
 
-    file: Path | None = setting(Path, None, "JSON lines file of relevant pages", name="output")
+    file: Path | None = setting(Path, None, "JSON lines file for the relevant pages", name="output")
     csv: bool = setting(
-        flag, False, "write tables of relevant pages and of their domains beside the JSON lines"
+        flag, False, "also write tables of the relevant pages and their domains (CSV)"
     )
     known: tuple[Path, ...] = setting(
-        paths, (), "files, comma between two, of URLs or domains that are not new"
+        paths, (), "files of URLs or domains that are already known, separated by commas"
     )
     warc: str = setting(
-        one_of("none", "relevant", "all"), "none", "which fetches are archived as WARC"
+        one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )
     warc_file: Path | None = setting(
-        packed_warc, None, "that archive; unset: beside the JSON lines, as .warc.gz"
+        packed_warc, None, "file of the archive; unset: beside the JSON lines file, with .warc.gz"
     )
     metrics_port: int | None = setting(
-        whole(0, 65535), None, "where Prometheus may ask for metrics, 0: any that is free"
+        whole(0, 65535),
+        None,
+        "port where Prometheus can read metrics; 0: any free port; unset: off",
     )
-    metrics_host: str = setting(str, "127.0.0.1", "address of this machine that it may ask at")
+    metrics_host: str = setting(str, "127.0.0.1", "address on which `metrics_port` listens")
     metrics_file: Path | None = setting(
-        textfile, None, "the same metrics as a file for the textfile collector of node_exporter"
+        textfile, None, "file for the same metrics, for the textfile collector of node_exporter"
     )

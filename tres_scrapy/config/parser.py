@@ -1,4 +1,4 @@
-"""The rules of settings: each parser takes text and raises ValueError that ends "must ..."."""
+"""Parsers of settings: each takes a text and raises ValueError("must ...") if it is wrong."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
-    """Return a parser that accepts several of `choices`, comma between two, or none."""
+    """Return a parser of several `choices` separated by commas, or "none"."""
 
     def parse(text: str) -> tuple[str, ...]:
         chosen = [] if text == "none" else [each.strip() for each in text.split(",")]
         if not set(chosen) <= set(choices):
-            raise ValueError(f"must be some of {', '.join(choices)}, or none")
+            raise ValueError(f"must be none, or some of {', '.join(choices)} with commas between")
         return tuple(dict.fromkeys(chosen))
 
     return parse
 
 
 def options(text: str) -> tuple[str, ...]:
-    """Read options of a program as a shell does, each --NAME or --NAME=VALUE."""
+    """Split command line options as a shell does; each must be --NAME or --NAME=VALUE."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -66,7 +66,7 @@ def flag(text: str) -> bool:
 
 
 def port(text: str) -> int | None:
-    """Read where to listen: 0, nowhere; 1, any free port, which is 0 to the system; or a port."""
+    """Read a port to listen on: "0" returns None (off), "1" returns 0 (any free port)."""
     if not re.fullmatch(r"\d{1,5}", text) or int(text) not in {0, 1, *range(1024, 65536)}:
         raise ValueError("must be 1 (any free port), 0 (off) or a port from 1024 to 65535")
     return {0: None, 1: 0}.get(int(text), int(text))
@@ -74,7 +74,7 @@ def port(text: str) -> int | None:
 
 def whole(low: int, high: int | None = None) -> Callable[[str], int]:
     """Return a parser of whole numbers from `low` to `high`."""
-    limits = f"from {low} up" if high is None else f"from {low} to {high}"
+    limits = f"of {low} or more" if high is None else f"from {low} to {high}"
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d+", text) or not low <= int(text) <= (high or int(text)):
@@ -100,29 +100,29 @@ def number(low: float, high: float) -> Callable[[str], float]:
 
 
 def paths(text: str) -> tuple[Path, ...]:
-    """Read names of files, comma between two."""
+    """Read file names separated by commas."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
-        raise ValueError("must be names of files with one comma between two")
+        raise ValueError("must be file names separated by single commas")
     return tuple(map(Path, names))
 
 
 def packed_warc(text: str) -> Path:
-    """Accept the name of a WARC file of gzip members."""
+    """Accept the name of a compressed WARC file (.warc.gz)."""
     if not text.endswith(".warc.gz"):
-        raise ValueError("must end in .warc.gz")
+        raise ValueError("must be a name ending in .warc.gz")
     return Path(text)
 
 
 def textfile(text: str) -> Path:
-    """Accept the name of a file of metrics."""
+    """Accept the name of a metrics file (.prom)."""
     if not text.endswith(".prom"):
-        raise ValueError("must end in .prom")
+        raise ValueError("must be a name ending in .prom")
     return Path(text)
 
 
 def duration(text: str) -> float:
-    """Read a time such as 90, 90s, 15m, 6h, 1d or 2w; return seconds."""
+    """Read a duration such as 90, 90s, 15m, 6h, 1d or 2w; return seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
     if not match:
         raise ValueError("must be a time such as 90s, 15m, 6h, 1d or 2w")
@@ -132,12 +132,12 @@ def duration(text: str) -> float:
 def query_url(text: str) -> str:
     """Accept an http(s) URL with {query} in it."""
     if text.count("{query}") != 1 or canonicalise(text.replace("{query}", "a")) is None:
-        raise ValueError("must be an http(s) URL with {query} where the words go")
+        raise ValueError("must be an http(s) URL with {query} in place of the search words")
     return text
 
 
 def seeds(text: str) -> tuple[str, ...]:
-    """Read URLs, comma between two, or @FILE with one a line; return them canonical, each once."""
+    """Read URLs separated by commas, or @FILE with one per line; return each once, canonical."""
     if text.startswith("@"):
         try:
             lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()

@@ -1,4 +1,4 @@
-"""How pages are run in a browser."""
+"""Options of rendering: how pages are opened in a browser."""
 
 from __future__ import annotations
 
@@ -18,32 +18,36 @@ class RenderOptions:
     mode: str = setting(
         one_of(NEVER, AUTO, ALWAYS),
         NEVER,
-        "which pages are run in a browser; auto: empty ones",
+        "which pages to open in a browser; auto: those that are empty without scripts",
         name="render",
     )
-    browser: Path | None = setting(Path, None, "Chromium to render with; unset: it is looked for")
-    browser_options: tuple[str, ...] = setting(options, (), "options to start it with, --NAME=X")
+    browser: Path | None = setting(Path, None, "path of Chromium; unset: search for it")
+    browser_options: tuple[str, ...] = setting(
+        options, (), "command line options of Chromium, such as --NAME=VALUE"
+    )
     browser_sandbox: bool | None = setting(
         flag,
         None,
-        "whether Chromium's sandbox is on; unset: unless run as root, where it cannot be",
+        "use Chromium's sandbox; unset: yes, except as root, where it cannot run",
     )
     timeout: float = setting(
         number(1, 600),
         30.0,
-        "seconds in which a page must load; then what is there is read",
+        "seconds to wait for a page to load; after that, the page is read as it is",
         name="render_timeout",
     )
     idle: float = setting(
         number(0, 60),
         5.0,
-        "seconds more for its network to fall quiet; 0: it is read once loaded",
+        "further seconds to wait until the page stops making requests; 0: do not wait",
         name="render_idle",
     )
-    pages: int = setting(whole(1, 100), 4, "pages in the browser at once", name="render_pages")
+    pages: int = setting(
+        whole(1, 100), 4, "most pages open in the browser at once", name="render_pages"
+    )
     block: tuple[str, ...] = setting(
         some_of("image", "font", "media", "style"),
         ("image", "font", "media"),
-        "what is not loaded for a page, comma between two, or none",
+        "kinds of files not to load for a page, separated by commas, or none",
         name="render_block",
     )

@@ -1,4 +1,4 @@
-"""How a crawl is watched: its record, its report, its progress and its live page."""
+"""Options for watching a crawl: record, report, progress lines and live page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tres_scrapy.config.parser import flag, number, port
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What a crawl tells while it runs and after."""
+    """What a crawl shows while it runs and writes down for later."""
 
-    record: bool = setting(flag, True, "keep a record of the run: docs/report.md")
-    report: bool = setting(flag, True, "write the report of the record when the crawl ends")
+    record: bool = setting(flag, True, "record the run in a file (see report.md)")
+    report: bool = setting(flag, True, "write an HTML report when the crawl ends; needs the record")
     progress_interval: float = setting(number(0, 3600), 10.0, "seconds between progress lines")
     progress_line: bool = setting(
-        flag, True, "whether a terminal shows one live line instead of them"
+        flag, True, "in a terminal, show one live line instead of progress lines"
     )
     dashboard: int | None = setting(
-        port, None, "live page on this machine: 1, any free port, or a port; docs/live.md"
+        port, None, "port of the live page on this machine; 1: any free port (see live.md)"
     )
