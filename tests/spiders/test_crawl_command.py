@@ -14,8 +14,8 @@ from tres_scrapy.topic.pack import Pack
 
 
 def counted(process):
-    """The server's own count: pages, relevant, harvest rate, relevant domains."""
-    pattern = r"By the web's true labels: (\d+) pages, (\d+) relevant, harvest rate ([\d.]+), (\d+) relevant"
+    """Pages, relevant, harvest rate and relevant domains, by the web's true labels."""
+    pattern = r"true labels: (\d+) pages, (\d+) relevant, harvest rate ([\d.]+), (\d+) relevant"
     return [float(figure) for figure in re.search(pattern, process.stderr).groups()]
 
 

@@ -71,7 +71,8 @@ class OfflineWeb:
             self._stats.set_value("tres/web/unrecorded", unrecorded)
             logger.info("%d of the requested URLs are not in the recording", unrecorded)
         logger.info(
-            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
+            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
+            "%d relevant domains",
             count["pages"],
             count["relevant"],
             count["harvest"],
