@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).parents[1]
-COUNT = re.compile(r"The web's own count: .*harvest rate ([\d.]+), (\d+) relevant domains")
+COUNT = re.compile(r"By the web's true labels: .*harvest rate ([\d.]+), (\d+) relevant domains")
 
 
 def crawled(topic: str, seed: int, pages: int, concurrency: int) -> tuple[float, int]:

@@ -174,7 +174,7 @@ def test_scrapyd_runs_and_resumes(server, project):
     server.schedule("long", pages=pages + 10)  # the same job goes on
     server.wait(lambda: "'finish_reason': 'page_limit'" in server.log("long"))
     server.wait(lambda: not server.jobs("running"))
-    assert f"Going on after {pages} pages" in server.log("long")
+    assert f"Resuming after {pages} pages" in server.log("long")
     urls = [item["url"] for item in server.items("long")]
     assert urls[: len(kept)] == kept
     assert len(set(urls)) == len(urls) > len(kept)

@@ -38,8 +38,8 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
     "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
-        ArchiveMiddleware: 740,  # it sees bodies as they were received, URLs as they are told
-        CredentialMiddleware: 755,  # behind HttpProxy, which says who resolves names
+        ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
+        CredentialMiddleware: 755,  # after HttpProxy: a proxy resolves names itself
         PrivateAddressMiddleware: 760,
     },
     "ITEM_PIPELINES": {NewnessPipeline: 880, CsvPipeline: 890, JsonLinesPipeline: 900},
@@ -54,19 +54,19 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
-        SpiderState: None,  # it unpickles a file of JOBDIR: who wrote that could run code
+        SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
     },
 }
-# What protects a crawl whose links lead anywhere, and what a project may have set for itself.
+# Limits that protect a crawl of the open web; a project may set its own.
 LIMITS: dict[str, Any] = {
     name: getattr(ours, name)
     for name in ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE")
 }
-# Nothing listens for commands on the crawling machine, unless the project says so.
+# No open port for commands, unless the project sets it.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
-# A web on this machine needs no manners.
+# A web on this machine needs no politeness.
 OFFLINE: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
-# By its name: who renders nothing loads no browser's driver.
+# By name: a crawl without rendering does not import Playwright.
 BROWSER: dict[str, Any] = dict.fromkeys(
     ("http", "https"), "tres_scrapy.downloader.render_handler.RenderHandler"
 )
@@ -95,18 +95,18 @@ class TresAddon:
 
 
 def _set_scheduler(settings: BaseSettings) -> None:
-    """Put the frontier in charge; ConfigError: the project wants another scheduler."""
+    """Install the scheduler; raise ConfigError if the project sets another one."""
     own = (settings.getpriority("SCHEDULER") or 0) > SETTINGS_PRIORITIES["addon"]
     if own and load_object(settings["SCHEDULER"]) is not TreeFrontierScheduler:
         raise ConfigError(
-            f"SCHEDULER {settings['SCHEDULER']!r}: the frontier of TRES is a scheduler itself; "
-            "unset it, or set ADDONS in the custom_settings of the spiders that TRES is to lead"
+            f"SCHEDULER {settings['SCHEDULER']!r}: TRES has its own scheduler; unset it, or set "
+            "ADDONS only in the custom_settings of the spiders that use TRES"
         )
     settings.set("SCHEDULER", TreeFrontierScheduler, "addon")
 
 
 def _bound_headers(settings: BaseSettings) -> None:
-    """Let headers end for each scheme that the project has no handler of its own for."""
+    """Limit response headers for each scheme for which the project sets no handler."""
     for scheme, handler in ours.DOWNLOAD_HANDLERS.items():
         if scheme not in settings.getdict("DOWNLOAD_HANDLERS"):
             settings["DOWNLOAD_HANDLERS"].set(scheme, handler, "addon")

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 class RelevantPage:
     """A relevant page, and why and when it was fetched.
 
-    `url` was chosen, `final_url` answered after redirects; `language` is ISO 639-1, "" where it
-    cannot be told; `depth` counts links from the seed and `path` names the pages on the way, the
-    last hundred at most; `q_value` is None in the exploration phase and for seeds, `leaf`, the
-    leaf's number when the choice was made, for seeds; `fetched_at` is an ISO 8601 time in UTC;
-    `why` says in a sentence how `url` was chosen, "" in items of a job begun before there was one;
-    `domain` is the registrable domain of `final_url`; `new` and `new_domain` say that the files of
-    TRES_KNOWN have neither URL, not the domain;
-    `rendered` says whether the page was read after its scripts had run in a browser.
+    `url` was chosen, `final_url` answered after redirects. `language` is ISO 639-1, "" if unknown.
+    `depth` counts links from the seed; `path` holds the URLs on the way, the last hundred at most.
+    `q_value` is None in the exploration phase and for seeds. `leaf` is the leaf's number when the
+    choice was made, None for seeds. `fetched_at` is an ISO 8601 time in UTC. `why` is a sentence
+    that says why `url` was chosen, "" in items of jobs begun before this field existed. `domain` is
+    the registrable domain of `final_url`. `new` is whether neither URL is in the files of
+    TRES_KNOWN, `new_domain` whether the domain is not. `rendered` is whether a browser ran the
+    page's scripts.
     """
 
     url: str
@@ -41,9 +41,9 @@ class RelevantPage:
 
 @dataclass(slots=True)
 class FoundRecord:
-    """A record that a search box returned and nobody fetched: its URL, the text of its link.
+    """A record returned by a search box but not fetched: its URL and the text of its link.
 
-    `query` is the first that returned it, `site` the host of the search box.
+    `query` is the first query that returned it, `site` the host of the search box.
     """
 
     url: str

@@ -1,4 +1,4 @@
-"""The Scrapy scheduler over the frontier."""
+"""The Scrapy scheduler that takes requests from the frontier."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ logger = logging.getLogger(__name__)
 class TreeFrontierScheduler(BaseScheduler):
     """Builds a Request when the policy has chosen a sample that can be sent now.
 
-    Waiting is left to the frontier: no host is given more requests than its downloader slot can
-    send at once, and no more than CONCURRENT_REQUESTS samples are out and not yet booked. With
-    CONCURRENT_REQUESTS=1 the choice does not look at the hosts: the crawl is the paper's, step
-    by step, and waits in the downloader.
+    Samples wait in the frontier, not in the downloader: no host gets more requests than its slot
+    can send at once, and at most CONCURRENT_REQUESTS samples are leased. With
+    CONCURRENT_REQUESTS=1 the choice ignores busy hosts, as in the paper; requests then wait in the
+    downloader.
     """
 
     def __init__(self, crawler: Crawler, learner: Learner) -> None:
@@ -46,15 +46,15 @@ class TreeFrontierScheduler(BaseScheduler):
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
-        self._again: deque[Request] = deque()  # redirects, retries and what is no sample
-        self._resting: dict[int, float] = {}  # by host, when its next request may be sent
+        self._again: deque[Request] = deque()  # redirects, retries, requests that are not samples
+        self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._waking: CallLaterResult | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         learner = crawler.get_extension(Learner)
         if learner is None:
-            raise ValueError(f"{cls.__name__} needs the extension {Learner.__name__}: use ADDONS")
+            raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
         scheduler = cls(crawler, learner)
         crawler.signals.connect(
             scheduler.request_left_downloader, signal=signals.request_left_downloader
@@ -78,7 +78,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         if SAMPLE in request.meta:
-            return True  # it is in the frontier since the page it was found on was booked
+            return True  # it entered the frontier when its page was booked
         lease = request.meta.get(LEASE)
         if lease is not None and self._crawl.is_leased(lease):
             return self._take_back(lease, request)
@@ -112,7 +112,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._recover(host)
 
     def _take_back(self, row: int, request: Request) -> bool:
-        """Queue a redirect or a retry of a leased row, if where it leads may be fetched."""
+        """Queue a redirect or retry of a leased row, if its URL may be fetched."""
         self._give_back(row)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
         if url is None:
@@ -124,7 +124,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         if url != current:
-            request.meta.pop("download_slot", None)  # it names the slot of the host before
+            request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
         return True
 
@@ -147,7 +147,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return request
 
     def _give_back(self, row: int) -> int | None:
-        """Note that the request of a row left its host; return the host if it was with one."""
+        """Record that the request of a row has left its host; return that host, if any."""
         lease = self._crawl.lease_of(row)
         if lease is None:
             return None
@@ -155,7 +155,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return host
 
     def _busy_hosts(self) -> list[int]:
-        """Return the hosts that cannot be sent one more request now."""
+        """Return the hosts that must not get another request now."""
         now = monotonic()
         self._resting = {host: until for host, until in self._resting.items() if until > now}
         if self._concurrency == 1:
@@ -169,14 +169,14 @@ class TreeFrontierScheduler(BaseScheduler):
         return slot.concurrency if slot is not None else self._host_concurrency
 
     def _rest(self, host: int, since: float) -> None:
-        """Note until when the delay of a host's downloader slot keeps it from one more request."""
+        """Record until when the delay of a host's downloader slot forbids another request."""
         slot = self._slot(host)
         delay = slot.delay * (1 + slot.jitter) if slot is not None else self._delay
         if delay > 0:
             self._resting[host] = since + delay
 
     def _recover(self, host: int) -> None:
-        """Let a host rest since the last request that it was sent, if any."""
+        """Recompute a host's rest from the last request that was sent to it, if any."""
         self._resting.pop(host, None)
         if (slot := self._slot(host)) is not None:
             self._rest(host, since=slot.lastseen)
@@ -185,10 +185,10 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._crawler.engine.downloader.slots.get(self._crawl.store.hosts[host])
 
     def _wake_when_a_host_is_free(self) -> None:
-        """Ask the engine to come back when the first resting host may be fetched from again.
+        """Wake the engine when the rest of the first host ends.
 
-        Otherwise it would sleep until its heartbeat, five seconds. What ends by itself, such as
-        a transfer, wakes the engine anyway.
+        Otherwise it would sleep until its next heartbeat, every five seconds. The end of a transfer
+        wakes the engine anyway.
         """
         if self._waking is not None:
             self._waking.cancel()
@@ -202,14 +202,14 @@ class TreeFrontierScheduler(BaseScheduler):
         wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
-        """Book a fetch that raised; the request's own errback still has its say."""
+        """Book a fetch that raised, then call the request's own errback, if any."""
         if (host := self._give_back(row)) is not None:
-            self._recover(host)  # it was never sent: its host need not rest
+            self._recover(host)  # never sent: the host need not rest
         self._learner.book_failure(row, failure_of(failure.value, reached=False))
         if errback is not None:
             return errback(failure)
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO
         logger.log(
-            level, "No page from %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
+            level, "Could not fetch %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
         )
         return None

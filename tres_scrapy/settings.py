@@ -10,30 +10,30 @@ SPIDER_MODULES = [
 COMMANDS_MODULE = "tres_scrapy.commands"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 
-# Manners
+# Politeness
 ROBOTSTXT_OBEY = True
 DOWNLOAD_DELAY = 1.0
-DOWNLOAD_DELAY_JITTER = 0.0  # the frontier hands out a request when its host is free, to the moment
+DOWNLOAD_DELAY_JITTER = 0.0  # the frontier itself waits until a host is free
 CONCURRENT_REQUESTS = 16
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
-CONCURRENT_ITEMS = 1  # a page is one item at most, and Scrapy starts as many tasks for each page
+CONCURRENT_ITEMS = 1  # per page: a page has one item at most
 COOKIES_ENABLED = False
 
 # Limits: a page is text, and one slow host must not hold a request for minutes
 DOWNLOAD_TIMEOUT = 30
-DNS_TIMEOUT = 20  # a host is looked up and checked before the former begins
-REACTOR_THREADPOOL_MAXSIZE = 20  # names are looked up in threads: ten dead ones would hold up all
+DNS_TIMEOUT = 20  # seconds; runs before DOWNLOAD_TIMEOUT starts
+REACTOR_THREADPOOL_MAXSIZE = 20  # name lookups: with 10, ten dead hosts would block all
 DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
 RETRY_TIMES = 1
 REDIRECT_MAX_TIMES = 10
-DOWNLOAD_FAIL_ON_DATALOSS = False  # a page that ends too soon is what came of it, as in a browser
+DOWNLOAD_FAIL_ON_DATALOSS = False  # keep a page that is cut off, as a browser does
 DOWNLOAD_HANDLERS = {
     "http": "tres_scrapy.downloader.handler.BoundedHandler",  # 256 KiB of headers at most
     "https": "tres_scrapy.downloader.handler.BoundedHandler",
 }
 
-# Nothing listens for commands on the crawling machine
+# No open port for commands
 TELNETCONSOLE_ENABLED = False
 EXTENSIONS = {
     "scrapy.extensions.remote_control.RemoteControl": None,

@@ -42,7 +42,7 @@ def test_path_must_be_a_program(tmp_path, kind):
         path.mkdir()
     elif kind == "text":
         path.write_text("x", encoding="utf-8")
-    with pytest.raises(ValueError, match="must be the executable of a Chromium"):
+    with pytest.raises(ValueError, match="must be an executable of Chromium"):
         find_browser(path)
 
 

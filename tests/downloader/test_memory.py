@@ -65,7 +65,7 @@ def test_memory_is_written_and_read(tmp_path):
 def test_what_is_no_memory_is_refused(tmp_path, text):
     path = tmp_path / "render.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match="is no memory of domains"):
+    with pytest.raises(ValueError, match="is not a file of render scores"):
         DomainMemory.load(path)
 
 

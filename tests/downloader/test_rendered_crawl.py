@@ -115,7 +115,7 @@ def test_what_was_learnt_outlives_the_crawl(rendering, tmp_path):
     first.spider_closed()
     assert wants(rendering(JOBDIR=tmp_path), FULL)
     (tmp_path / MEMORY).write_text("{", encoding="utf-8")
-    with pytest.raises(JobError, match=r"render.json is no memory of domains; delete"):
+    with pytest.raises(JobError, match=r"render.json is not a file of render scores; delete"):
         rendering(JOBDIR=tmp_path)
 
 
@@ -142,12 +142,9 @@ def test_render_never_is_no_extension(rendering):
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"TRES_BROWSER": "/nowhere/chromium"}, "must be the executable of a Chromium: install"),
-        ({"PLAYWRIGHT_CDP_URL": "http://127.0.0.1:9222"}, "a browser of this machine only"),
-        (
-            {"TRES_RENDER_BLOCK": "pictures"},
-            "must be none, or some of image, font, media, style with commas between",
-        ),
+        ({"TRES_BROWSER": "/nowhere/chromium"}, "must be an executable of Chromium: install"),
+        ({"PLAYWRIGHT_CDP_URL": "http://127.0.0.1:9222"}, "only in a browser on this machine"),
+        ({"TRES_RENDER_BLOCK": "pictures"}, "must be some of image, font, media, style, or none"),
         ({"TRES_BROWSER_OPTIONS": "lang=de"}, "must be options, each --NAME"),
         ({"TRES_RENDER": "maybe"}, "must be one of never, auto, always"),
     ],

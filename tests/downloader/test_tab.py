@@ -369,7 +369,7 @@ def test_service_workers_are_off(chromium):
 def test_page_too_large_is_refused(chromium):
     script = "document.body.append('x'.repeat(2_000_000))"
     html = f"<body><script>{script}</script></body>"
-    with pytest.raises(RenderError, match="Rendering made more than 1000000 characters"):
+    with pytest.raises(RenderError, match="Rendering gave more than 1000000 characters"):
         chromium.render(html, longest=1_000_000)
 
 

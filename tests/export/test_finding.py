@@ -126,7 +126,7 @@ def test_torn_row_is_rewritten(write, tmp_path):
 def test_foreign_table_is_left_alone(write, tmp_path):
     path = tmp_path / "food.csv"
     path.write_text("my,own\n1,2\n")
-    with pytest.raises(ConfigError, match="another table lies there"):
+    with pytest.raises(ConfigError, match="it holds another table"):
         write(ITEM)
     assert path.read_text() == "my,own\n1,2\n"
 

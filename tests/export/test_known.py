@@ -55,5 +55,5 @@ def test_empty_file_says_nothing(read):
     "line", ["ftp://a.test/", "two words", "{", '{"title": 1}', "[" * 99_999, '{"url": "x y"}']
 )
 def test_bad_line_is_named(read, line):
-    with pytest.raises(ValueError, match=r"known\.txt line 2 is no (URL|JSON)"):
+    with pytest.raises(ValueError, match=r"known\.txt line 2 must be (a URL|JSON)"):
         read(f"{SOUP}\n{line}\n")

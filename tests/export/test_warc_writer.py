@@ -130,7 +130,7 @@ def test_bad_record_is_counted(path, caplog):
     writer.close()
     assert (writer.left_out, writer.error) == (1, None)
     assert gzip.decompress(path.read_bytes()) == RECORDS[0]
-    assert "No record can be made: ValueError" in caplog.text
+    assert "Could not archive a response: ValueError" in caplog.text
 
 
 def test_slow_writer_reports_full(path, monkeypatch):

@@ -162,7 +162,7 @@ def test_crawl_waits_for_slow_writer(opened, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [("thesis.warc.gz", "it is no WARC"), ("x/y.warc.gz", "File exists")]
+    ("name", "reason"), [("thesis.warc.gz", "it is not a WARC"), ("x/y.warc.gz", "File exists")]
 )
 def test_unwritable_archive_is_one_line(opened, tmp_path, name, reason):
     (tmp_path / "thesis.warc.gz").write_bytes(b"thesis")

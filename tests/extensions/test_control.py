@@ -135,7 +135,7 @@ def test_seed_is_fetched_next_whatever_waits():
         ("http://2130706433/", "is not on the public internet"),
         ("http://[::1]/", "is not on the public internet"),
         ("http://printer.local/", "printer.local is not on the public internet"),
-        (A, f"{A} was fetched already, or is being fetched"),
+        (A, f"{A} has been fetched or is being fetched"),
         ("http://www.full.org/more", "full.org has reached MAX or fails too often"),
         ("x" * (LONGEST + 1), "Too long: 8,000 characters at most"),
     ],
@@ -186,7 +186,7 @@ def test_raised_max_returns_links():
     [
         ("ten", 9, "MAX 'ten' must be a number, two like 5_2, or none"),
         ("2_5", 9, "MAX '2_5' must be at least 1 and must not rise"),
-        ("5_2", None, "MAX 5_2 falls with the share of pages done: it needs -a pages="),
+        ("5_2", None, "MAX 5_2 depends on the share of pages done: it needs -a pages="),
         ("1" * (LONGEST + 1), 9, "Too long: 8,000 characters at most"),
     ],
 )

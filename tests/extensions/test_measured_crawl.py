@@ -20,7 +20,7 @@ def test_running_crawl_is_scraped(tmp_path):
     with running(*command, stderr=subprocess.PIPE) as process:
         for line in process.stderr:
             said.append(line)
-            if told := re.search(r"Metrics are told at http://127\.0\.0\.1:(\d+)/metrics", line):
+            if told := re.search(r"Metrics are served at http://127\.0\.0\.1:(\d+)/metrics", line):
                 port = int(told[1])
             if "Spider opened" in line:
                 break

@@ -124,7 +124,7 @@ def test_unwritable_file_is_reported(started, tmp_path, caplog):
     (tmp_path / "c").touch()
     with caplog.at_level(logging.WARNING):
         metrics.engine_stopped()
-    assert "The metrics cannot be written" in caplog.text
+    assert "TRES_METRICS_FILE cannot be written: " in caplog.text
 
 
 def test_without_a_setting_there_are_none():

@@ -57,7 +57,7 @@ def test_tables_that_were_changed_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / NAME) as connection:
         connection.execute("CREATE TRIGGER t AFTER INSERT ON step BEGIN DELETE FROM batch; END")
     connection.close()
-    assert "tables that TRES has not made" in refused(tmp_path)
+    assert "tables that TRES did not create" in refused(tmp_path)
 
 
 def test_binary_schema_is_one_line(tmp_path):
@@ -98,7 +98,7 @@ def test_impossible_directory_is_reported(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write")
 def test_read_only_directory_is_reported(tmp_path):
     tmp_path.chmod(0o500)
-    assert "may you write there?" in refused(tmp_path)
+    assert "check the permissions of its folder" in refused(tmp_path)
 
 
 def test_crawl_of_another_topic_is_refused(tmp_path):

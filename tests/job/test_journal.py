@@ -508,7 +508,7 @@ def test_changed_max_may_be_none(tmp_path):
     assert job_of_another_start(job, tmp_path).store.ledger.cap is None
     job, _ = job_of(tmp_path, Cap(2, 2))
     job.note_cap(Cap(5, 2))
-    with pytest.raises(ConfigError, match=r"^JOBDIR: MAX 5_2 falls with the pages done: add -a"):
+    with pytest.raises(ConfigError, match=r"^JOBDIR: MAX 5_2 depends on the pages done: add -a"):
         job_of_another_start(job, tmp_path)
 
 

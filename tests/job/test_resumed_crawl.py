@@ -112,7 +112,7 @@ def test_crawl_goes_on_where_it_ended(crawl, soups, tmp_path):
     assert items_of(tmp_path) == all_soups(4)
     second = crawl()
     assert second.returncode == 0, second.stderr
-    assert "Going on after 4 pages" in second.stderr
+    assert "Resuming after 4 pages" in second.stderr
     assert items_of(tmp_path) == all_soups()
     assert soups.fetched() == [*all_soups(), f"http://h{PAGES}.test/"]
     assert "Traceback" not in first.stderr + second.stderr
@@ -122,7 +122,7 @@ def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
     copytree(two_pages, tmp_path / "job")
     process = crawl("-a", "pages=2")
     assert process.returncode == 0, process.stderr
-    assert "All 2 pages were fetched before: -a pages= asks for more" in process.stderr
+    assert "All 2 pages were fetched before: raise -a pages= to go on" in process.stderr
     assert process.stats["tres/relevant_pages"] == 2
     assert soups.fetched() == []
 

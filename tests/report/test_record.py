@@ -321,7 +321,7 @@ def test_newer_record_is_refused(recorded, tmp_path):
 
 def test_tables_of_another_are_refused(recorded, tmp_path):
     path = changed(recorded, tmp_path, "CREATE TABLE own (value)")
-    with pytest.raises(RecordError, match="tables that TRES has not made"):
+    with pytest.raises(RecordError, match="tables that TRES did not create"):
         Record(path)
 
 

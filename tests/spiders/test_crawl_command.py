@@ -14,8 +14,8 @@ from tres_scrapy.topic.pack import Pack
 
 
 def counted(process):
-    """The server's own count: pages, relevant, harvest rate, relevant domains."""
-    pattern = r"own count: (\d+) pages, (\d+) relevant, harvest rate ([\d.]+), (\d+) relevant"
+    """Pages, relevant, harvest rate and relevant domains, by the web's true labels."""
+    pattern = r"true labels: (\d+) pages, (\d+) relevant, harvest rate ([\d.]+), (\d+) relevant"
     return [float(figure) for figure in re.search(pattern, process.stderr).groups()]
 
 
@@ -92,7 +92,7 @@ def test_foreign_language_is_reported(crawl, pages):
     pages.add("http://a.test/2", FRENCH)
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.stats["tres/foreign/fr"] == 1
-    assert "1 pages are in a language that the pack does not read (fr 1)" in process.stderr
+    assert "1 pages are in a language that the pack does not support (fr 1)" in process.stderr
 
 
 def test_robots_rules_hold_for_all(crawl, pages):
@@ -252,7 +252,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     log = "".join(seen)
     assert process.returncode == 0, log
     assert "'finish_reason': 'shutdown'" in log
-    assert "The web's own count" in log
+    assert "By the web's true labels" in log
     assert "Traceback" not in log
     if output.exists():
         assert all(item["final_url"] for item in lines_of(output))

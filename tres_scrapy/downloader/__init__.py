@@ -1,1 +1,1 @@
-"""What hardens or replaces Scrapy's downloader: headers, robots, addresses, rendering."""
+"""Changes to Scrapy's downloader: header limits, robots.txt, private addresses, rendering."""

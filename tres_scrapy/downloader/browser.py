@@ -1,4 +1,4 @@
-"""The browser: where it is, and how it is started so that it reaches nothing but the gate."""
+"""Find Chromium, and start it so that it can connect only to the gate."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OWN: Final = "chromium-*/chrome-linux*/chrome"  # where `playwright install chromium` puts it
 INSTALL: Final = (
-    "install Chromium (`apt-get install chromium` or `playwright install chromium`) or say where "
-    "it is with -a browser=PATH"
+    "install Chromium (`apt-get install chromium` or `playwright install chromium`) or give its "
+    "path with -a browser=PATH"
 )
-# What would go round a proxy is switched off: names are for the gate to resolve, and UDP is not
-# carried by it. A script gets half a gigabyte, then its page crashes, not the machine.
+# Features that bypass a proxy are off: the gate resolves names, and it carries no UDP.
+# A script may use half a gigabyte; beyond that its page crashes, not the machine.
 FLAGS: Final = (
     "--deny-permission-prompts",
     "--disable-gpu",
@@ -25,15 +25,15 @@ FLAGS: Final = (
     "--js-flags=--max-old-space-size=512",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-UNWANTED: Final = ("--disable-popup-blocking",)  # of those that Playwright adds
+UNWANTED: Final = ("--disable-popup-blocking",)  # flags of Playwright's to leave out
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DBUS_SESSION_BUS_ADDRESS")
 
 
 def find_browser(path: Path | None = None) -> Path:
-    """Return the browser at a path, or the first that is installed; ValueError says what to do."""
+    """Return the browser at `path`, or one that is installed; raise ValueError if there is none."""
     if path is not None:
         if not os.access(path, os.X_OK) or path.is_dir():
-            raise ValueError(f"{str(path)!r} must be the executable of a Chromium: {INSTALL}")
+            raise ValueError(f"{str(path)!r} must be an executable of Chromium: {INSTALL}")
         return path
     for name in NAMES:
         if found := shutil.which(name):
@@ -47,9 +47,9 @@ def find_browser(path: Path | None = None) -> Path:
 def launch_options(
     browser: Path, home: Path, flags: tuple[str, ...], *, sandbox: bool
 ) -> dict[str, Any]:
-    """Return Playwright's options for a browser that keeps nothing but what lies in `home`.
+    """Return Playwright's options for a browser that writes files only below `home`.
 
-    It is told none of the secrets that programs keep in their environment.
+    Only the environment variables of KEPT are passed on: others may hold secrets.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     return {
@@ -65,13 +65,13 @@ def launch_options(
 
 
 def context_options(port: int, user_agent: str, language: str) -> dict[str, Any]:
-    """Return Playwright's options for a context whose every request goes through a local port."""
+    """Return Playwright's options for a context that sends every request through a local port."""
     return {
         "proxy": {"server": f"http://127.0.0.1:{port}"},
         "user_agent": user_agent,
         "locale": language or "en",
         "accept_downloads": False,
         "service_workers": "block",
-        "ignore_https_errors": True,  # as Scrapy does: nothing secret is told to a site
-        "viewport": {"width": 1280, "height": 4000},  # what comes into view as one scrolls, is
+        "ignore_https_errors": True,  # as Scrapy does: no secrets are sent
+        "viewport": {"width": 1280, "height": 4000},  # tall: loads what needs scrolling
     }

@@ -1,4 +1,4 @@
-"""The extension that obeys the Crawl-delay of robots.txt, which Scrapy itself does not."""
+"""The extension that obeys the Crawl-delay of robots.txt, which Scrapy ignores."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 
 
 class Robots:
-    """Raises the delay of a host's downloader slot to what its robots.txt asks for.
+    """Raises the delay of a host's downloader slot to the Crawl-delay of its robots.txt.
 
-    A host that asks for more than TRES_MAX_CRAWL_DELAY is not fetched from at all: a request that
-    waits for it would hold its place among CONCURRENT_REQUESTS. A robots.txt that cannot be
-    fetched is one line in the log: many hosts are dead.
+    A host that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up
+    one of CONCURRENT_REQUESTS. A robots.txt that cannot be fetched is logged in one line, without
+    a traceback, because many hosts are dead.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,12 +43,15 @@ class Robots:
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         if not isinstance(robotparser, ProtegoRobotParser):
-            return  # the other parsers do not read Crawl-delay
+            return  # Scrapy's other parsers ignore Crawl-delay
         asked = robotparser.rp.crawl_delay(self._user_agent)
         if not asked:
             return
         if asked > self._max_delay:
-            logger.info("%s asks for %g s between fetches: left alone", request.url, asked)
+            logger.info(
+                "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: host skipped",
+                *(request.url, asked),
+            )
             robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
         downloader = self._crawler.engine.downloader
@@ -56,13 +59,13 @@ class Robots:
         slot = downloader.slots.get(key)
         settings = downloader.per_slot_settings.setdefault(key, {})
         delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
-        # Scrapy forgets an idle slot after a minute; a new one is made from these settings.
+        # Scrapy drops an idle slot after a minute and makes a new one from these settings.
         settings["delay"] = self._asked[key] = delay
         if slot is not None:
             slot.delay = delay
 
     def response_downloaded(self, request: Request) -> None:
-        """Keep AutoThrottle, which has had its say by now, from a shorter delay than was asked."""
+        """Undo a delay of AutoThrottle, which runs first, that is shorter than robots.txt asks."""
         key = request.meta.get("download_slot", "")
         slot = self._crawler.engine.downloader.slots.get(key)
         if slot is not None and key in self._asked:

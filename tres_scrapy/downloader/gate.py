@@ -1,4 +1,4 @@
-"""The gate: the HTTP proxy through which alone the browser reaches the web."""
+"""The gate: a local HTTP proxy, the browser's only way to the web."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tres_scrapy.webs.local_server import LocalServer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-LONGEST_HEAD: Final = 256 * 1024  # bytes of the head of a request or an answer, as in handler.py
-CONNECT_TIMEOUT: Final = 20.0  # seconds, for the name and all its addresses
+LONGEST_HEAD: Final = 256 * 1024  # bytes of all headers of a message, as in handler.py
+CONNECT_TIMEOUT: Final = 20.0  # seconds to resolve a name and try all its addresses
 CHUNK: Final = 64 * 1024
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-# of this connection, not of what passes through it
+# headers of one connection, which a proxy does not pass on
 HOP_BY_HOP: Final = frozenset(
     {b"connection", b"proxy-connection", b"proxy-authorization", b"keep-alive", b"te"}
 )
@@ -34,7 +34,7 @@ Header = tuple[bytes, bytes]
 
 
 class Parent(NamedTuple):
-    """The user's own proxy, which resolves names; `authorization` is that header's value."""
+    """The user's own proxy, which resolves names; `authorization` is its Proxy-Authorization."""
 
     scheme: str
     host: str
@@ -43,36 +43,36 @@ class Parent(NamedTuple):
 
     @classmethod
     def parse(cls, url: str, authorization: str = "") -> Parent:
-        """Read the URL of a proxy; raise ValueError unless it speaks HTTP."""
+        """Parse the URL of a proxy; raise ValueError if it is not an http(s) URL."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-            raise ValueError(f"the proxy {url!r} must be an http(s) URL: a browser is led to it")
+            raise ValueError(f"the proxy {url!r} must be an http(s) URL to be used with -a render=")
         port = parts.port or DEFAULT_PORTS[parts.scheme]
         return cls(parts.scheme, parts.hostname, port, authorization)
 
 
 @dataclass(frozen=True)
 class GateRule:
-    """What the gate lets through: `resolve` returns the addresses of a host."""
+    """Which connections the gate allows; `resolve` returns the addresses of a host."""
 
     resolve: Callable[[str], Awaitable[list[str]]]
-    private: bool = False  # whether this machine and its network may be reached
-    longest: int = 32 * 1024 * 1024  # bytes of an answer, or of all that a tunnel brings
+    private: bool = False  # whether private addresses are allowed
+    longest: int = 32 * 1024 * 1024  # bytes of a response, or that a tunnel receives
 
 
 class RefusedError(Exception):
-    """Says why a connection is not made."""
+    """Raised with the reason when the gate refuses a connection."""
 
 
 class _Stream(NamedTuple):
-    """One end of an HTTP/1.1 connection: h11 reads and writes its messages."""
+    """One end of an HTTP/1.1 connection, parsed and written by h11."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     http: h11.Connection
 
     async def receive(self) -> h11.Event:
-        """Return what comes next; h11.RemoteProtocolError: it is not HTTP, or a second message."""
+        """Return the next event; raise h11.RemoteProtocolError for bad HTTP or a second message."""
         while (event := self.http.next_event()) is h11.NEED_DATA:
             self.http.receive_data(await self.reader.read(CHUNK))
         if isinstance(event, type):  # h11.PAUSED
@@ -85,11 +85,11 @@ class _Stream(NamedTuple):
 
 
 class BrowserGate:
-    """Connects the browser to public addresses only, whatever asks: pages, scripts or WebSockets.
+    """Connects pages, scripts and WebSockets of the browser to public addresses only.
 
-    It resolves each name itself and connects to the very address that it has checked. Behind a
-    parent, which resolves names, a host is judged by its name alone, as everywhere in TRES.
-    `refused` counts by reason.
+    The gate resolves each name and connects to the address that it has checked. With a parent
+    proxy, which resolves names, only the host name is checked, as everywhere in TRES.
+    `refused` counts refused connections by reason.
     """
 
     def __init__(self, rule: GateRule, parent: Parent | None = None) -> None:
@@ -111,7 +111,7 @@ class BrowserGate:
         await self._server.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Do what the browser asks for on a connection: one exchange, or a tunnel."""
+        """Serve one connection of the browser: one exchange, or a tunnel."""
         browser = _Stream(reader, writer, h11.Connection(h11.SERVER, LONGEST_HEAD))
         try:
             request = await browser.receive()
@@ -134,7 +134,7 @@ class BrowserGate:
                 request = h11.Request(method=b"CONNECT", target=asked.target, headers=headers)
                 await web.send(request, h11.EndOfMessage())
                 if (await _read_answer(web)).status_code != 200:
-                    raise ConnectionError("the proxy makes no tunnel")
+                    raise ConnectionError("the proxy refused the tunnel")
             await browser.send(h11.Response(status_code=200, headers=[]))
             await _join(_copy(browser, web), _copy(web, browser, self._rule.longest))
         finally:
@@ -164,7 +164,7 @@ class BrowserGate:
             found = await self._rule.resolve(host)
             public = [each for each in found if self._rule.private or is_public(ip_address(each))]
             if found and not public:
-                raise RefusedError("a name whose addresses are private")
+                raise RefusedError("a name with private addresses only")
             for address in public:
                 with suppress(OSError):
                     return await _open(address, port)
@@ -177,7 +177,7 @@ async def _open(host: str, port: int, *, secure: bool = False) -> _Stream:
 
 
 async def _join(*ways: Coroutine[object, object, None]) -> None:
-    """Carry both ways until either side ends, or the answer is longer than allowed."""
+    """Copy in both directions until one side ends or the response exceeds its limit."""
     tasks = [asyncio.create_task(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -188,7 +188,7 @@ async def _join(*ways: Coroutine[object, object, None]) -> None:
 
 
 async def _pass_body(browser: _Stream, web: _Stream) -> None:
-    """Pass on the body of a request, and wait until the browser leaves."""
+    """Pass on the body of a request, then wait until the browser disconnects."""
     while not isinstance(event := await browser.receive(), h11.ConnectionClosed):
         await web.send(event)
 
@@ -204,7 +204,7 @@ async def _pass_answer(web: _Stream, browser: _Stream, longest: int) -> None:
 
 
 async def _copy(source: _Stream, target: _Stream, longest: float = inf) -> None:
-    """Carry the bytes of a tunnel, first those that came with the head."""
+    """Copy the bytes of a tunnel, beginning with those received along with the headers."""
     chunk = source.http.trailing_data[0] or await source.reader.read(CHUNK)
     while longest > 0 and chunk:
         target.writer.write(chunk)
@@ -215,20 +215,20 @@ async def _copy(source: _Stream, target: _Stream, longest: float = inf) -> None:
 
 async def _read_answer(web: _Stream) -> h11.Response:
     while isinstance(event := await web.receive(), h11.InformationalResponse):
-        pass  # an early hint: the answer follows
+        pass  # an early hint: the response follows
     if not isinstance(event, h11.Response):
         raise EOFError
     return event
 
 
 def _passed_on(message: h11.Request | h11.Response, *more: Header) -> list[Header]:
-    """Return the headers as they go on, over a connection for this one exchange."""
+    """Return the headers to pass on, over a connection for this exchange only."""
     kept = [each for each in message.headers.raw_items() if each[0].lower() not in HOP_BY_HOP]
     return [*kept, *more, CLOSE]
 
 
 async def _answer(browser: _Stream, status: int, reason: str) -> None:
-    """Answer in the place of the web, unless its answer has begun."""
+    """Send the browser an error response, unless a response has begun."""
     if browser.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = reason.encode()

@@ -1,4 +1,4 @@
-"""The download handler: no endless headers, and delays that count from the sending of a request."""
+"""The download handler: limits response headers and counts delays from when a request is sent."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from twisted.internet.interfaces import IAddress
 from twisted.web._newclient import Request
 from twisted.web.iweb import IResponse
 
-MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes, what browsers take of all header lines together
+MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes of all header lines, the limit of browsers
 
 
 class BoundedParser(http11._LenientHTTPClientParser):
-    """Gives up a response whose header lines are longer than MAX_HEADER_LENGTH together."""
+    """Aborts a response whose header lines exceed MAX_HEADER_LENGTH in all."""
 
-    received = 0  # bytes; the parser becomes one of this class after it is made
+    received = 0  # bytes; a class attribute: __init__ runs before the class is set
 
     def lineReceived(self, line: bytes) -> None:  # noqa: N802 - Twisted's
         self.received += len(line)
@@ -32,7 +32,7 @@ class BoundedParser(http11._LenientHTTPClientParser):
 class _BoundedProtocol(http11._LenientHTTP11ClientProtocol):
     def request(self, request: Request) -> Deferred[IResponse]:
         response = super().request(request)
-        self._parser.__class__ = BoundedParser  # as its base class does: Twisted names the class
+        self._parser.__class__ = BoundedParser  # as the base class does: Twisted fixes the class
         return response
 
 
@@ -42,10 +42,10 @@ class _BoundedFactory(http11._LenientHTTP11ClientFactory):
 
 
 class BoundedHandler(http11.HTTP11DownloadHandler):
-    """Scrapy's own handler, with that parser in its connection pool.
+    """Scrapy's own handler, with a BoundedParser in its connection pool.
 
-    Scrapy itself would keep all headers until the timeout, and counts a host's delay from when it
-    took the request from its queue. It sends it after other work, such as the next choices.
+    Scrapy would collect headers without limit until the timeout. It also counts a host's delay
+    from when a request leaves the queue, but sends the request later, after other work.
     """
 
     def __init__(self, crawler: Crawler) -> None:

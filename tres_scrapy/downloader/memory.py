@@ -1,4 +1,4 @@
-"""Remembers of each domain whether its pages need a browser."""
+"""Remembers for each domain whether its pages need a browser."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from tres_scrapy.page.file import whole_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-CERTAIN: Final = 3  # pages in a row that all helped, or all did not: then nobody looks any more
-RETRIAL: Final = 25  # of the pages of a domain that needs no browser, one of so many is tried
-LARGEST: Final = 100_000  # domains remembered, the last ones used
+CERTAIN: Final = 3  # a domain is decided when its score is this, or minus this
+RETRIAL: Final = 25  # a domain that needs no browser: one in so many pages is tried
+LARGEST: Final = 100_000  # domains remembered; the least recently used is dropped
 _LONGEST_NAME: Final = 253
 
 
 class DomainMemory:
-    """Counts for each domain how often a rendering helped, less how often it did not.
+    """Scores each domain: +1 for each rendering that helped, -1 for each that did not.
 
-    At CERTAIN every page of the domain is rendered; at the opposite none of it is, except one of
-    RETRIAL pages that look as if they waited for scripts. In between, each page that looks so is.
+    At CERTAIN, every page of the domain is rendered. At -CERTAIN, only one in RETRIAL of the pages
+    that look empty is. In between, each page that looks empty is rendered.
     """
 
     def __init__(self, scores: dict[str, int] | None = None) -> None:
-        self._scores = dict(scores or {})  # by domain, those used last at the end
-        self._passed: dict[str, int] = {}  # pages left alone since the last trial
+        self._scores = dict(scores or {})  # by domain, least recently used first
+        self._passed: dict[str, int] = {}  # by domain, empty pages since it was decided
 
     def wants(self, domain: str, *, looks_empty: bool) -> bool:
-        """Return whether a page of a domain is to be rendered, given how it looks without."""
+        """Return whether to render a page; `looks_empty` is how it looks before rendering."""
         score = self._scores.get(domain, 0)
         if score >= CERTAIN:
             return True
@@ -38,7 +38,7 @@ class DomainMemory:
         return self._passed[domain] % RETRIAL == 0
 
     def learn(self, domain: str, *, helped: bool) -> None:
-        """Note whether the rendering of a page of a domain has helped."""
+        """Record whether rendering a page of a domain helped."""
         score = self._scores.pop(domain, 0) + (1 if helped else -1)
         self._scores[domain] = max(-CERTAIN, min(CERTAIN, score))
         if score > -CERTAIN:
@@ -49,18 +49,18 @@ class DomainMemory:
             self._passed.pop(oldest, None)
 
     def known(self, *, to_need: bool) -> int:
-        """Return the number of domains known to need a browser, or not to."""
+        """Return how many domains are known to need a browser, or not to need one."""
         wanted = CERTAIN if to_need else -CERTAIN
         return sum(score == wanted for score in self._scores.values())
 
     def save(self, path: Path) -> None:
-        """Write the scores down; OSError: it cannot be done."""
+        """Save the scores; raise OSError if that fails."""
         with whole_file(path) as file:
             file.write(json.dumps(self._scores).encode())
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` has written, an empty memory if nothing was; ValueError: no memory."""
+        """Read what `save` wrote, empty if there is no file; raise ValueError if it is damaged."""
         if not path.exists():
             return cls()
         if path.is_symlink() or not path.is_file():
@@ -70,7 +70,7 @@ class DomainMemory:
         except (ValueError, RecursionError):
             scores = None
         if not isinstance(scores, dict) or not all(_is_entry(*entry) for entry in scores.items()):
-            raise ValueError(f"{path.name} is no memory of domains")
+            raise ValueError(f"{path.name} is not a file of render scores")
         return cls(scores)
 
 

@@ -1,4 +1,4 @@
-"""The downloader middleware that lets no link lead to this machine or its network."""
+"""The downloader middleware that refuses requests to this machine and its network (SSRF guard)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ logger = logging.getLogger(__name__)
 
 
 class PrivateAddressError(FetchRefusedError):
-    """Says in one line why a request is not made and what would allow it."""
+    """Raised when a request is refused; the message says why and which setting allows it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "private_address")
 
 
 class PrivateAddressMiddleware:
-    """Refuses each request, redirected and robots.txt included, to what is not the public web.
+    """Refuses each request outside the public web, redirects and robots.txt included.
 
-    That is any scheme but http, https and data, and any host whose name or every address is
-    private. A request through a proxy, which resolves names itself, is judged by its URL alone. It
-    stands behind HttpProxyMiddleware, so that it knows which requests those are.
+    Refused are schemes other than http, https and data, private host names, and hosts whose
+    addresses are all private. If a request goes through a proxy, which resolves names itself, only
+    its URL is checked. Runs after HttpProxyMiddleware, to know which requests those are.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class PrivateAddressMiddleware:
             return
         host = url.hostname or ""
         if url.scheme not in {"http", "https"}:
-            self._refuse(f"{url.scheme}: leads off the web")
+            self._refuse(f"the scheme {url.scheme!r} is not http or https")
         if not may_be_public(host):
             self._refuse(f"{host} is not on the public internet")
         resolver = PublicResolver.installed()
@@ -60,14 +60,14 @@ class PrivateAddressMiddleware:
             return
         addresses = await resolver.addresses(host)
         if not addresses:
-            raise CannotResolveHostError(f"no address is known for {host}")
+            raise CannotResolveHostError(f"no address found for {host}")
         if not any(is_public(ip_address(address)) for address in addresses):
             self._refuse(f"{host} is {addresses[0]}, which is not on the public internet")
 
     def _refuse(self, reason: str) -> NoReturn:
-        """Raise; the log tells of the first only, for one page may hold a thousand."""
+        """Raise an error; log only the first, because one page may hold a thousand such links."""
         error = PrivateAddressError(f"{reason}; to allow it, set TRES_PRIVATE_ADDRESSES=1")
         if not self._said:
             self._said = True
-            logger.warning("Refused, as others after it will be: %s", error)
+            logger.warning("Request refused: %s (later refusals are not logged)", error)
         raise error

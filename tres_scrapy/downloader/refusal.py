@@ -1,4 +1,4 @@
-"""Why a request brought no response, as a type: Scrapy itself says it in the words of a message."""
+"""Failures of fetches by kind: Scrapy gives the reason only as a text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from scrapy.utils.misc import load_object
 
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure
 
-IGNORED: Final = "ignored"  # the kind of a request that another middleware refuses
+IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
 
 
 class FetchRefusedError(IgnoreRequest):
-    """Says in one line why a request is refused; failures are counted by its `kind`."""
+    """Raised with a one-line reason when a request is refused; `kind` is its name in the stats."""
 
     def __init__(self, message: str, kind: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class FetchRefusedError(IgnoreRequest):
 
 
 def failure_of(error: BaseException | None, *, reached: bool = True) -> Failure:
-    """Return the failure of a fetch that raised; `reached` says whether the host had answered."""
+    """Return the failure for an exception; `reached` is whether the host had answered."""
     if isinstance(error, HttpError):
         return Failure.of_status(error.response.status)
     if isinstance(error, IgnoreRequest):
@@ -40,7 +40,7 @@ def failure_of(error: BaseException | None, *, reached: bool = True) -> Failure:
 
 @contextmanager
 def refusing(kind: str) -> Iterator[None]:
-    """Give a kind to what Scrapy refuses."""
+    """Give `kind` to the IgnoreRequest that Scrapy raises inside."""
     try:
         yield
     except FetchRefusedError:
@@ -50,7 +50,7 @@ def refusing(kind: str) -> Iterator[None]:
 
 
 class Redirects(RedirectMiddleware):
-    """Scrapy's redirects, whose limit has a kind."""
+    """Scrapy's redirects; exceeding the limit has its own kind of failure."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         with refusing(REDIRECT_LIMIT.kind):
@@ -58,7 +58,7 @@ class Redirects(RedirectMiddleware):
 
 
 class MetaRefreshes(MetaRefreshMiddleware):
-    """Scrapy's redirects by a meta element, whose limit has a kind."""
+    """Scrapy's meta refreshes; exceeding the limit has its own kind of failure."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         with refusing(REDIRECT_LIMIT.kind):
@@ -66,7 +66,7 @@ class MetaRefreshes(MetaRefreshMiddleware):
 
 
 class BoundedCompression(HttpCompressionMiddleware):
-    """Scrapy's unpacking of bodies, whose limit has a kind."""
+    """Scrapy's decompression; exceeding the limit has its own kind of failure."""
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         with refusing(TOO_LARGE):
@@ -74,7 +74,7 @@ class BoundedCompression(HttpCompressionMiddleware):
 
 
 def replace_middleware(settings: BaseSettings, scrapys: type, ours: type) -> None:
-    """Put a downloader middleware in the place of Scrapy's, unless the project chose another."""
+    """Replace a downloader middleware of Scrapy's, unless the project has configured it."""
     base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
     own = settings.getdict("DOWNLOADER_MIDDLEWARES")
     names = [key for key in base if load_object(key) is scrapys]
@@ -84,7 +84,7 @@ def replace_middleware(settings: BaseSettings, scrapys: type, ours: type) -> Non
 
 
 def give_kinds(settings: BaseSettings) -> None:
-    """Let failures of Scrapy's own downloader middlewares have a kind."""
+    """Install the middlewares that give a kind to failures of Scrapy's own."""
     replace_middleware(settings, RedirectMiddleware, Redirects)
     replace_middleware(settings, MetaRefreshMiddleware, MetaRefreshes)
     replace_middleware(settings, HttpCompressionMiddleware, BoundedCompression)

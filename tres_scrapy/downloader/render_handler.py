@@ -1,4 +1,4 @@
-"""The download handler that runs the scripts of pages in a browser, by scrapy-playwright."""
+"""The download handler that runs the scripts of pages in a browser, with scrapy-playwright."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tres_scrapy.downloader.request import RECEIVED, RENDERED
 from tres_scrapy.downloader.rotation import Rotation
 from tres_scrapy.downloader.tab import FetchedPage, Patience, Rendered, RenderError, Tab
 
-STARTING: Final = 60.0  # seconds for the browser
-OPENING: Final = 30.0  # for a page of it: one that is opened as the browser ends is never there
+STARTING: Final = 60.0  # seconds for the browser to start
+OPENING: Final = 30.0  # seconds for a tab: one opened while the browser ends never appears
 CLOSING: Final = 5.0
-ATTEMPTS: Final = 3  # at a page, when the browser ends while it is there
-PAUSE: Final = 0.5  # seconds before the next of them
+ATTEMPTS: Final = 3  # to render a page, if the browser ends meanwhile
+PAUSE: Final = 0.5  # seconds between attempts
 LONGEST: Final = 32 * 1024 * 1024  # characters of a rendered page, whatever DOWNLOAD_MAXSIZE is
 KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "Stylesheet"}
 NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class NotRenderedError(IgnoreRequest):
-    """Says in one line why a page has not been rendered; `kind` is that of the RenderError."""
+    """Raised with the reason when a page was not rendered; `kind` is the RenderError's."""
 
     def __init__(self, error: RenderError, url: str) -> None:
         super().__init__(f"{error}: {url}")
@@ -47,11 +47,11 @@ class NotRenderedError(IgnoreRequest):
 
 
 class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: ignore[misc]
-    """Fetches each page as ever, and hands it to the browser where its scripts are to run.
+    """Fetches each page as usual, and hands it to the browser if its scripts are to run.
 
-    So the page itself is asked for once, by the crawler, under all its rules; the browser asks for
-    what the page loads. Meanwhile the page holds its place in the downloader slot of its host, and
-    the delay of the host begins again when it is done.
+    The page itself is fetched once, by the crawler and under all its rules; the browser fetches
+    what the page loads. Meanwhile the page keeps its place in the downloader slot of its host. The
+    delay of the host starts again when the rendering ends.
     """
 
     lazy = False
@@ -84,7 +84,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the one handler of both schemes: they share a browser."""
+        """Return one handler for http and https, which share a browser."""
         rendering = crawler.get_extension(Rendering)
         assert rendering is not None  # the add-on installs both
         if not isinstance(rendering.renderer, cls):
@@ -92,9 +92,9 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         return rendering.renderer
 
     async def open(self) -> None:
-        """Start the browser; OSError says why it does not run."""
+        """Start the browser; raise OSError with the reason if it does not start."""
         if not self._sandbox:
-            logger.warning("Chromium's sandbox is off: crawl as another user than root to have it")
+            logger.warning("Chromium's sandbox is off: it needs a user other than root")
         try:
             async with asyncio.timeout(STARTING):
                 await self._launch()
@@ -103,7 +103,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
             raise OSError(_why(error, self._rendering.browser)) from None
 
     async def close(self) -> None:
-        if not self._closed:  # Scrapy closes it for each scheme
+        if not self._closed:  # Scrapy calls this once for each scheme
             self._closed = True
             with suppress(BrowserError):
                 await super().close()
@@ -114,7 +114,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
             return response
         seen = await asyncio.to_thread(self._rendering.look, request, response)
         if not self._rendering.wants(request, seen):
-            return response  # packed as it came: Scrapy unpacks it, and the archive keeps it so
+            return response  # still compressed, for the archive; Scrapy decompresses it
         assert isinstance(seen.response, HtmlResponse)
         assert seen.shell is not None
         try:
@@ -132,10 +132,10 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         return _response(seen.response, rendered.html)
 
     async def _maybe_launch_in_thread(self) -> None:
-        """Do nothing: the browser runs since the spider was opened."""
+        """Do nothing: the browser was started when the spider opened."""
 
     def _rest(self, request: Request) -> None:
-        """Let the delay of a host begin again."""
+        """Restart the delay of a host."""
         slots = self._crawler.engine.downloader.slots
         if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
             slot.lastseen = monotonic()
@@ -155,7 +155,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
                     if self._browser_runs():
                         line = str(error).partition("\n")[0]
                         raise RenderError("render_error", f"Rendering failed: {line}") from None
-                    logger.warning("The browser ended at %s: it is started again", request.url)
+                    logger.warning("The browser ended at %s: starting it again", request.url)
                 await asyncio.sleep(PAUSE)
         raise RenderError("render_crash", "Rendering crashed the browser")
 
@@ -214,8 +214,8 @@ def _response(response: HtmlResponse, html: str) -> Response:
 def _why(error: Exception, browser: Path) -> str:
     said = str(error)
     if isinstance(error, TimeoutError):
-        return f"{browser} has not started in {STARTING:.0f} seconds"
+        return f"{browser} did not start within {STARTING:.0f} seconds"
     if NO_SANDBOX.search(said):
-        return f"{browser} cannot start its sandbox here: -a browser_sandbox=0 does without"
+        return f"{browser} cannot start its sandbox here: set -a browser_sandbox=0"
     line = said.partition("\n")[0]
     return f"{browser} does not start ({line}): install Chromium or set -a browser=PATH"

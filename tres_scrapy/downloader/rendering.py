@@ -1,4 +1,4 @@
-"""The extension that says which pages are rendered, and guards what the browser can reach."""
+"""The extension that decides which pages are rendered, and limits what the browser can reach."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ logger = logging.getLogger(__name__)
 
 
 class Renderer(Protocol):
-    """What renders: the download handler, which a browser belongs to."""
+    """The download handler, which owns the browser."""
 
     async def open(self) -> None:
-        """Start the browser; OSError says why it does not run."""
+        """Start the browser; raise OSError with the reason if it does not start."""
 
 
 class Seen(NamedTuple):
-    """A response as the browser would be handed it; `shell` is None if it is no HTML page."""
+    """A response as the browser would get it; `shell` is None if it is not an HTML page."""
 
     response: Response
     shell: Shell | None = None
 
 
 class Rendering:
-    """Decides page by page, and learns by domain, whether the browser is worth its time.
+    """Decides for each page whether to render it, and learns for each domain if that helps.
 
-    Pages of the frontier are rendered, and other requests whose meta has a true `playwright`.
+    Applies to pages of the frontier, and to requests with a true `playwright` in their meta.
     """
 
     def __init__(self, crawler: Crawler, config: Config, browser: Path) -> None:
@@ -82,7 +82,7 @@ class Rendering:
         for name in REMOTE:
             if crawler.settings.get(name):
                 raise ConfigError(
-                    f"{name}: TRES renders in a browser of this machine only, unset it"
+                    f"{name}: TRES renders only in a browser on this machine; unset it"
                 )
         try:
             browser = find_browser(config.render.browser)
@@ -99,7 +99,7 @@ class Rendering:
     async def spider_opened(self) -> None:
         try:
             if self.renderer is None:
-                raise OSError("DOWNLOAD_HANDLERS names other handlers for http and https")
+                raise OSError("DOWNLOAD_HANDLERS sets http or https: remove these handlers")
             await self.renderer.open()
         except OSError as error:
             logger.error("-a render=%s: %s", self.config.render.mode, error)
@@ -111,21 +111,21 @@ class Rendering:
         return bool(wanted) and request.method == "GET"
 
     def look(self, request: Request, response: Response) -> Seen:
-        """Unpack and measure a response, in a thread."""
+        """Decompress and measure a response; runs in a thread."""
         if response.status != 200:
             return Seen(response)
         unpacked: Request | Response = response
         try:
             if self._compression is not None:
                 unpacked = self._compression.process_response(request, response)
-        except Exception:  # Scrapy's own middleware meets it again, and says so
+        except Exception:  # Scrapy's own middleware meets and reports the same error
             return Seen(response)
         if not isinstance(unpacked, HtmlResponse):
             return Seen(response)
         return Seen(unpacked, look_at(unpacked.text[: self.config.reading.html]))
 
     def wants(self, request: Request, seen: Seen) -> bool:
-        """Return whether a page is to be rendered."""
+        """Return whether to render a page."""
         if seen.shell is None:
             return False
         if self.config.render.mode == ALWAYS or request.meta.get("playwright"):
@@ -133,7 +133,7 @@ class Rendering:
         return self._memory.wants(_domain(request), looks_empty=seen.shell.is_empty)
 
     async def learn(self, request: Request, before: Content, html: str) -> None:
-        """Note what a rendering has brought."""
+        """Record whether rendering a page helped."""
         after = await asyncio.to_thread(content_of, html[: self.config.reading.html])
         helped = after.is_much_more_than(before)
         self._memory.learn(_domain(request), helped=helped)
@@ -145,7 +145,7 @@ class Rendering:
             self._save()
 
     async def port(self, request: Request) -> int:
-        """Return the local port of the gate to where a page came from, its proxy or the web."""
+        """Return the local port of the gate for a request, which leads to its proxy or the web."""
         parent = None
         if proxy := request.meta.get("proxy"):
             authorization = request.headers.get("Proxy-Authorization") or b""
@@ -166,8 +166,8 @@ class Rendering:
         refused = sum(gate.refused.total() for gate, _ in self._gates.values())
         self._stats.set_value("tres/refused_in_browser", refused)
         logger.info(
-            "Rendered %d pages, of which %d held much more than before; %d domains need a browser, "
-            "%d do not; %d requests of scripts to private addresses were refused",
+            "Rendered %d pages, of which %d then held much more; %d domains need a browser, "
+            "%d do not; refused %d requests of scripts to private addresses",
             *(self._rendered, self._helped, self._memory.known(to_need=True)),
             *(self._memory.known(to_need=False), refused),
         )
@@ -183,7 +183,7 @@ class Rendering:
         try:
             self._memory.save(self._path)
         except OSError as error:
-            logger.warning("JOBDIR: which domains need a browser is not written down: %s", error)
+            logger.warning("JOBDIR: could not save which domains need a browser: %s", error)
 
 
 def _memory(path: Path | None) -> DomainMemory:
@@ -200,6 +200,6 @@ def _domain(request: Request) -> str:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Return all addresses of a host, for a crawl that may go anywhere."""
+    """Return all addresses of a host, private ones too."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]

@@ -1,4 +1,4 @@
-"""Requests: what TRES keeps in their meta, and those of a spider's own as text."""
+"""Requests: the keys of TRES in Request.meta, and a spider's own requests as JSON."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tres_scrapy.page.file import LONGEST_REASON, reason
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.userinfo import CREDENTIALS
 
-# Keys of Request.meta: SAMPLE holds the row of a request that waits in the frontier, LEASE that of
-# one that was sent, VISIT the Visit of its response.
+# Keys of Request.meta: SAMPLE holds the row of a request waiting in the frontier, LEASE the row of
+# a request that was sent, VISIT the Visit of its response.
 SAMPLE, LEASE, VISIT = "tres_sample", "tres_lease", "tres_visit"
-RENDERED = "rendered"  # among Response.flags: its scripts have run in a browser
-RECEIVED = "tres_received"  # key of Request.meta: the response before that, for the archive
-ASIDE = "tres_aside"  # says of a request that it is no sample: a query, say
+RENDERED = "rendered"  # in Response.flags: the page's scripts have run in a browser
+RECEIVED = "tres_received"  # key of Request.meta: the response before rendering, for the archive
+ASIDE = "tres_aside"  # key of Request.meta: not a sample of the frontier, for example a query
 
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
 _BYTES = "latin-1"  # maps every byte to a character
 
 
 def dump_request(request: Request, spider: Spider) -> str:
-    """Return a request as JSON; ValueError or TypeError: it holds what would not come back."""
+    """Return a request as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
     fields = request.to_dict(spider=spider)
     if fields.pop("_class", None) is not None:
-        raise ValueError(f"a {type(request).__name__} is no plain Request")
+        raise ValueError(f"a {type(request).__name__} is not a plain Request")
     fields["url"] = CREDENTIALS.sub(r"\1", request.url)
     fields["body"] = request.body.decode(_BYTES)
     fields["headers"] = [
@@ -37,18 +37,18 @@ def dump_request(request: Request, spider: Spider) -> str:
     fields["flags"] = list(request.flags)
     text = json.dumps(fields)
     if json.loads(text) != fields:
-        raise ValueError("its meta or arguments hold more than JSON can say")
+        raise ValueError("its meta or arguments hold values that JSON cannot store")
     return text
 
 
 def load_request(text: str, spider: Spider) -> Request:
-    """Return the request that `dump_request` has written, without running code of the text's.
+    """Return the request that `dump_request` wrote, without running code that the text names.
 
-    ValueError: it has written no such text.
+    Raise ValueError if the text is not such a request.
     """
     try:
         request = _request(json.loads(text), spider)
-    except Exception as error:  # a stranger's text may raise anything
+    except Exception as error:  # an untrusted text may raise any error
         raise ValueError(f"a request cannot be read: {reason(error)}") from None
     if request.method != "GET" or canonicalise(request.url) is None:
         asked = f"{request.method} {request.url}"[:LONGEST_REASON]
@@ -58,7 +58,7 @@ def load_request(text: str, spider: Spider) -> Request:
 
 def _request(fields: dict[str, Any], spider: Spider) -> Request:
     fields.pop("_class", None)  # it would name a class to be imported
-    for name in PROXIES:  # the user's proxy is asked for private addresses, another's never
+    for name in PROXIES:  # a proxy from the file could give access to private addresses
         fields["meta"].pop(name, None)
     fields["body"] = fields["body"].encode(_BYTES)
     fields["headers"] = {

@@ -1,4 +1,4 @@
-"""The name resolver that keeps connections from private addresses."""
+"""The name resolver that prevents connections to private addresses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tres_scrapy.url.public_address import is_public
 
 @implementer(IHostnameResolver)
 class PublicResolver:
-    """Answers with those addresses that are public of what another resolver finds.
+    """Resolves names and drops private addresses (SSRF guard).
 
-    Twisted asks it for each connection, about names and about addresses in any notation: what is
-    connected to is what was checked here, whatever a name server said a moment before. Hosts that
-    are trusted, the user's own proxies, keep all their addresses.
+    Twisted calls it for each connection, for names and for addresses in any notation. So Twisted
+    connects to the address checked here, even if the name server changes its answer. Trusted
+    hosts, the user's own proxies, keep all their addresses.
     """
 
     def __init__(self, resolver: Any) -> None:
@@ -28,7 +28,7 @@ class PublicResolver:
 
     @classmethod
     def installed(cls) -> PublicResolver:
-        """Return the resolver of the running reactor, which it leads from now on if none did."""
+        """Return the PublicResolver of the running reactor; install one first if needed."""
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
 
         pluggable: Any = reactor
@@ -38,17 +38,17 @@ class PublicResolver:
         return resolver
 
     def trust(self, host: str) -> None:
-        """Let a host keep its private addresses from now on."""
+        """Allow private addresses for a host from now on."""
         self._trusted.add(host.lower())
 
     async def addresses(self, host: str) -> list[str]:
-        """Return all addresses of a host, the private ones too; none if nobody knows it."""
+        """Return all addresses of a host, private ones too; empty if it cannot be resolved."""
         found = _Addresses()
         self._resolver.resolveHostName(found, host)
         return await maybe_deferred_to_future(found.complete)
 
     def resolveHostName(self, receiver: Any, name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: N802
-        """Resolve a name in the manner of Twisted, which named this method."""
+        """Resolve a name; Twisted's interface."""
         if name.lower() not in self._trusted:
             receiver = _PublicOnly(receiver)
         return self._resolver.resolveHostName(receiver, name, *args, **kwargs)
@@ -56,7 +56,7 @@ class PublicResolver:
 
 @implementer(IResolutionReceiver)
 class _PublicOnly:
-    """Hands on the public addresses of a host."""
+    """Passes on only the public addresses of a host."""
 
     def __init__(self, receiver: Any) -> None:
         self._receiver = receiver

@@ -1,4 +1,4 @@
-"""The downloader middleware that has every request wait for robots.txt, not only the first two."""
+"""The downloader middleware that makes every request to a host wait for its robots.txt."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import refusing, replace_middleware
 
 MAX_LENGTH: Final = 512 * 1024  # bytes of robots.txt that are read, as RFC 9309 (2.5) allows
-# Of all that are remembered, in bytes: rules take up to 75 times as much memory as their text.
+# Bytes of all robots.txt in memory; parsed rules take up to 75 times as much as their text.
 ROOM: Final = 8 * 1024 * 1024
-SMALLEST: Final = 1024  # what the rules of a host count as at least
-_UNKNOWN: Final[Deferred[None]] = Deferred()  # in the place of rules nobody has asked for
+SMALLEST: Final = 1024  # bytes that any host's rules count as at least
+_UNKNOWN: Final[Deferred[None]] = Deferred()  # stands for rules that were never requested
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
-    """Obeys robots.txt also when many requests to a new host are made at once.
+    """Obeys robots.txt even when many requests to a new host are made at once.
 
-    Scrapy 2.19 keeps them waiting for one Deferred, which gives its result to one of them and None,
-    that is no rules, to the others. By then the rules are in its private table. Eight megabytes of
-    rules would hold the reactor for seven seconds: only the start of them is read. Rules that were
-    not needed for longest are forgotten, and asked for again when they are.
+    In Scrapy 2.19 they wait for one Deferred, which gives the rules to one request and None, no
+    rules, to the others. By then Scrapy's private table holds the rules. Only the first MAX_LENGTH
+    bytes are parsed: eight megabytes would block the reactor for seven seconds. The least recently
+    used rules are dropped, and fetched again when needed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._sizes: dict[str, int] = {}  # of known rules by host, those needed last at the end
+        self._sizes: dict[str, int] = {}  # of known rules by host, least recently used first
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         with refusing(ROBOTS.kind):
@@ -57,5 +57,5 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
 
 def wait_for_robots(settings: BaseSettings) -> None:
-    """Put the middleware in the place of Scrapy's, unless the project has made another choice."""
+    """Replace Scrapy's middleware, unless the project has configured it."""
     replace_middleware(settings, RobotsTxtMiddleware, RobotsMiddleware)

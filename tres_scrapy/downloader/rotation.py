@@ -1,19 +1,19 @@
-"""Browser contexts in turn: each serves so many pages and is closed with the last of them."""
+"""Rotation of browser contexts: each serves a fixed number of pages and is then closed."""
 
 from __future__ import annotations
 
 from typing import Final
 
-PAGES: Final = 50  # of a context: what a site leaves in it lives no longer
+PAGES: Final = 50  # per context; cookies and other data of sites end with it
 
 
 class Rotation:
-    """Says in which context a page is opened, and which contexts nobody needs any more."""
+    """Chooses the context for each page, and reports when a context is no longer needed."""
 
     def __init__(self, pages: int = PAGES) -> None:
         self._pages = pages
-        self._turns: dict[str, int] = {}  # by kind of context, pages begun in all
-        self._open: dict[str, int] = {}  # by name of a context, pages open in it
+        self._turns: dict[str, int] = {}  # by kind of context, pages opened in all, less one
+        self._open: dict[str, int] = {}  # by context name, pages open in it
 
     def enter(self, kind: str) -> str:
         """Return the name of the context for one more page of a kind."""
@@ -23,7 +23,7 @@ class Rotation:
         return name
 
     def leave(self, kind: str, name: str) -> bool:
-        """Note that a page is closed; return whether its context is to be closed too."""
+        """Record that a page was closed; return whether to close its context too."""
         self._open[name] -= 1
         if self._open[name]:
             return False

@@ -1,4 +1,4 @@
-"""Tells pages from shells, the HTML that is there before the scripts of a page have run."""
+"""Detects shells: HTML that stays almost empty until the scripts of the page have run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tres_scrapy.page.text import UNSEEN, parse, tokenise
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# Of 2,281 real pages, 1 in 2,281 has less words than that, and 1 less links.
+# Of 2,281 real pages, one has fewer words than this, and one fewer links.
 FEW_WORDS: Final = 100
 FEW_LINKS: Final = 3
 FEW_WORDS_BESIDE_A_NOTICE: Final = 300
@@ -21,42 +21,41 @@ ROOT: Final = (
     "[ng-version], [data-reactroot], app-root"
 )
 NOTICE: Final = ("javascript", "enable js", "java script")
-# What a page must gain at least for its rendering to have helped, beside half of what it had.
+# Rendering helped if a page gained at least so much, and half of what it had before.
 WORDS_GAINED: Final = 30
 LINKS_GAINED: Final = 3
 
 
 class Content(NamedTuple):
-    """How much a page holds for the crawler: words that are read, and links."""
+    """How much a page holds: visible words, and links."""
 
     words: int
     links: int
 
     def is_much_more_than(self, other: Content) -> bool:
-        """Return whether a page of this content was worth waiting for, after the other."""
+        """Return whether this is so much more than `other` that rendering helped."""
         words, links = self.words - other.words, self.links - other.links
         much_text = words >= max(WORDS_GAINED, other.words / 2)
         return much_text or links >= max(LINKS_GAINED, other.links / 2)
 
 
 class Shell(NamedTuple):
-    """What is known of a page before its scripts have run."""
+    """A page before its scripts have run."""
 
     content: Content
-    is_empty: bool  # too little is there, and there are scripts that may bring the rest
+    is_empty: bool  # little content, and scripts that may add the rest
 
 
 def content_of(html: str) -> Content:
-    """Return how much a page holds."""
+    """Return the content of a page."""
     return _content(parse(html))
 
 
 def look_at(html: str) -> Shell:
-    """Return what a page holds and whether it waits for its scripts.
+    """Return the content of a page and whether it needs its scripts.
 
-    It does if it has scripts, and next to no text, or next to no links, or an empty element where
-    applications of the common frameworks put theirs, or little text and a notice to those who run
-    no scripts.
+    It does if it has scripts and one of these: few words, few links, an empty root element of a
+    common framework, or little text with a notice to enable JavaScript.
     """
     tree = parse(html)
     has_scripts = tree.css_first(SCRIPT) is not None
@@ -68,9 +67,9 @@ def look_at(html: str) -> Shell:
 
 
 def _content(tree: LexborHTMLParser) -> Content:
-    """Count; what readers do not see is dropped from the tree."""
+    """Count words and links; remove invisible elements from the tree."""
     links = len({node.attributes["href"] for node in tree.css("a[href]")})
-    for node in reversed(tree.css(UNSEEN)):  # the inner one first: the outer one frees it
+    for node in reversed(tree.css(UNSEEN)):  # inner nodes first: an outer one frees them
         node.decompose()
     return Content(len(tokenise(_text(tree.body))), links)
 

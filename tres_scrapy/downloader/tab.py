@@ -1,4 +1,4 @@
-"""One page in the browser: handed its document, left to its scripts for a while, and read."""
+"""One page in the browser: gets its document, runs its scripts for a while, and is read."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from playwright.async_api import TimeoutError as BrowserTimeoutError
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
 
-RELOADS: Final = 2  # a page may ask for itself once more, with the cookie that it has just set
-# headers of the transfer, which is over, and one that would save the page as a file
+RELOADS: Final = 2  # a page may reload itself, for example with a cookie that it has just set
+# headers of the finished transfer, and one that would make the browser download the page
 DROPPED: Final = frozenset(
     (
         *("connection", "content-disposition", "content-encoding", "content-length"),
         *("content-type", "keep-alive", "trailer", "transfer-encoding"),
     )
 )
-# A script that shows alerts without end cannot be stopped while one is shown. Playwright's own way
-# to block service workers leaves the function on the prototype.
+# A script that shows alerts in a loop cannot be stopped while one is open. Playwright's own way to
+# block service workers leaves the function on the prototype.
 WITHOUT: Final = """
   for (const name of ["alert", "confirm", "print", "prompt"]) window[name] = () => null;
   delete Navigator.prototype.serviceWorker;
 """
-# It runs in a world of its own, where the page cannot have put functions of its making in the place
-# of the browser's. What shadow roots hide is read too. Scripts and styles have done their work.
+# Runs in an isolated world, where the page cannot have replaced the browser's functions. Content of
+# shadow roots is read too. Scripts and styles are removed: they are no longer needed.
 READ: Final = """(limit, asked) => {
   const root = Document.prototype.querySelector.call(document, ":root");
   if (root === null) return "";
@@ -59,7 +59,7 @@ RenderFailure = Literal["render_timeout", "render_crash", "render_too_large", "r
 
 
 class RenderError(Exception):
-    """Says in one line why there is no page; `kind` is the name under which it is counted."""
+    """Raised with a one-line reason when rendering fails; `kind` is its name in the stats."""
 
     def __init__(self, kind: RenderFailure, reason: str) -> None:
         super().__init__(reason)
@@ -68,18 +68,18 @@ class RenderError(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a page is left to its scripts, in seconds, and how much of it is taken."""
+    """Limits for rendering a page, times in seconds."""
 
     timeout: float = 30.0
     idle: float = 5.0  # after the load event, until the network has been quiet for half a second
-    longest: int = 8 * 1024 * 1024  # characters of the page in the end
+    longest: int = 8 * 1024 * 1024  # characters of the rendered page
     blocked: tuple[str, ...] = ("Image", "Font", "Media")  # kinds of resources, as CDP calls them
-    answer: float = 5.0  # for the browser to do what it is told, such as to stop a script
-    reading: float = 15.0  # to read what is there
+    answer: float = 5.0  # for the browser to obey a command, such as stopping a script
+    reading: float = 15.0  # to read the page
 
 
 class FetchedPage(NamedTuple):
-    """The answer to the crawler's own request, decoded."""
+    """The response to the crawler's own request, decoded."""
 
     url: str
     headers: list[tuple[str, str]]
@@ -87,7 +87,7 @@ class FetchedPage(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """A page after its scripts have run, or where they have sent it."""
+    """A page after its scripts have run, or the URL that they navigated to."""
 
     html: str
     leads_to: str = ""
@@ -96,9 +96,9 @@ class Rendered(NamedTuple):
 class Tab:
     """Renders one document in a new page of the browser; the caller closes the page.
 
-    The browser asks the web for the document only if the page reloads itself. It may go nowhere
-    else: where a script or a meta refresh leads is handed back, to be asked for as any other link.
-    Frames are left empty.
+    The browser fetches the document only if the page reloads itself. It may not navigate
+    elsewhere: the target of a script or meta refresh is returned, for the crawler to fetch.
+    Frames stay empty.
     """
 
     def __init__(self, page: Page, document: FetchedPage, patience: Patience) -> None:
@@ -107,13 +107,13 @@ class Tab:
         self._patience = patience
         self._session: CDPSession | None = None
         self._frame = ""
-        self._asked: list[str] = []  # URLs of the document requests of the page itself
-        # where the page leads; "" if it ends by asking for what it does not get
+        self._asked: list[str] = []  # URLs that the page itself navigated to
+        # the URL that the page navigates to; "" for a navigation that is refused
         self._ends: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def render(self) -> Rendered:
-        """Return the page; RenderError: it has crashed, does not answer or is too large."""
+        """Return the page; raise RenderError if it crashes, does not answer or is too large."""
         self._page.on("crash", lambda _: self._crash())
         patience = self._patience
         try:
@@ -122,7 +122,7 @@ class Tab:
                 await self._settle()
                 if self._ends.done() and self._ends.result():
                     return Rendered("", self._ends.result())
-                if not self._asked:  # the browser is so busy that it has not begun
+                if not self._asked:  # the browser was too busy to begin
                     raise TimeoutError
                 await self._stop_scripts()
                 return await self._read()
@@ -144,7 +144,7 @@ class Tab:
         await self._session.send("Fetch.enable", {"patterns": patterns})
 
     async def _settle(self) -> None:
-        """Wait until the page is complete, as far as can be told, or leads elsewhere."""
+        """Wait until the page seems complete or navigates elsewhere."""
         loading = asyncio.create_task(self._load())
         try:
             waiting: set[asyncio.Future[Any]] = {loading, self._ends}
@@ -166,9 +166,9 @@ class Tab:
                 await self._page.wait_for_load_state("networkidle", timeout=limit)
 
     async def _stop_scripts(self) -> None:
-        """Let no script run any more: what is read stays as it is while it is read."""
+        """Stop all scripts, so that the page does not change while it is read."""
         await self._send("Emulation.setScriptExecutionDisabled", value=True)
-        await self._send("Runtime.terminateExecution")  # the one that runs, perhaps without end
+        await self._send("Runtime.terminateExecution")  # a script may run forever
 
     async def _read(self) -> Rendered:
         world = await self._send("Page.createIsolatedWorld", frameId=self._frame)
@@ -185,7 +185,7 @@ class Tab:
         html = answer["result"].get("value")
         if html is None:
             longest = self._patience.longest
-            raise RenderError("render_too_large", f"Rendering made more than {longest} characters")
+            raise RenderError("render_too_large", f"Rendering gave more than {longest} characters")
         return Rendered(html)
 
     async def _send(
@@ -222,7 +222,7 @@ class Tab:
             await self._send("Fetch.continueRequest", requestId=number)
         else:
             leads = url != self._asked[0] and method == "GET"
-            await self._refuse(number, "Aborted")  # which leaves the page as it is
+            await self._refuse(number, "Aborted")  # the page stays as it is
             if not self._ends.done():
                 self._ends.set_result(url if leads else "")
 

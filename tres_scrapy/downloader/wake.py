@@ -1,4 +1,4 @@
-"""Wakes Scrapy's engine, which otherwise sleeps until its heartbeat of five seconds."""
+"""Wake Scrapy's engine, which otherwise sleeps until its next heartbeat, every five seconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scrapy.core.engine import ExecutionEngine
 
 
 def wake(engine: ExecutionEngine) -> None:
-    """Let the engine ask its scheduler for requests now."""
-    slot = engine._slot  # the only private attribute of Scrapy that is used
+    """Make the engine ask its scheduler for requests now."""
+    slot = engine._slot  # a private attribute: Scrapy has no public way
     if slot is not None:
         slot.nextcall.schedule()

@@ -1,1 +1,1 @@
-"""What leaves a crawl: JSON lines, tables, WARC files and metrics."""
+"""Output of a crawl: JSON lines, tables, WARC files and metrics."""

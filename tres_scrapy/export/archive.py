@@ -25,26 +25,26 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 
 ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"
-PAUSE: Final = 0.05  # seconds between two looks whether the writer has room again
-MOST_SEEDS: Final = 1000  # of a list, noted in the file
-FIELDS: Final = {  # of metadata records, and what they say
+PAUSE: Final = 0.05  # seconds between checks whether the writer has room again
+MOST_SEEDS: Final = 1000  # written to the file, if there are more
+FIELDS: Final = {  # of metadata records, and their meaning
     "relevant": "whether the page was judged relevant",
     "probability": "P(relevant)",
-    "duplicate": "whether it has nearly the words of an earlier page; it is no item then",
+    "duplicate": "whether it is a near-duplicate of an earlier page; then it is not an item",
     "language": "ISO 639-1",
     "depth": "links from the seed",
-    "via": "the page that led there",
-    "failure": "why there is no page: robots, http_404, soft_404, DownloadTimeoutError, ...",
+    "via": "the page with the link",
+    "failure": "why the fetch failed: robots, http_404, soft_404, DownloadTimeoutError, ...",
 }
 
 logger = logging.getLogger(__name__)
 
 
 class Archive:
-    """Writes what was asked and answered, and beside each page what it was judged to be.
+    """Writes requests and responses to a WARC file, and the verdict on each page.
 
-    With TRES_WARC=all, each exchange is written at once, and each failure. Otherwise one is kept
-    until its page is known to be relevant.
+    With TRES_WARC=all, every exchange is written at once, and every failure. Otherwise an exchange
+    is kept in memory until its page is judged, and written only if the page is relevant.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -62,7 +62,7 @@ class Archive:
         return archive
 
     def open(self) -> None:
-        """Begin the file, when all extensions are there; raise ConfigError if that fails."""
+        """Open the file, after all extensions are made; raise ConfigError if that fails."""
         learner = self._crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
         path = self._config.output.warc_file or beside(learner.output, ENDING)
@@ -75,7 +75,7 @@ class Archive:
         learner.listeners.append(self.booked)
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
-        """Take an exchange; wait, while others go on, if too much is waiting to be written."""
+        """Archive an exchange; if too much waits to be written, wait without blocking others."""
         if row is not None and (lease := self._crawl.lease_of(row)) is not None:
             lease.exchange = exchange
         if self._everything:
@@ -84,7 +84,7 @@ class Archive:
                 await asyncio.sleep(PAUSE)
 
     def booked(self, booking: Booking, visit: Visit | None) -> None:
-        """Write the verdict on a sample, and its exchange where that was held back."""
+        """Write the verdict on a sample, and its exchange if that was kept until now."""
         exchange: Exchange | None = booking.lease.exchange
         if not (self._everything or (exchange is not None and booking.relevant)):
             return
@@ -113,7 +113,7 @@ class Archive:
             return
         self._failed = True
         logger.error(
-            "%s cannot be written (%s): the crawl stops; what was written can be read",
+            "%s cannot be written (%s): the crawl stops; what is written can be read",
             *(self.writer.path, self.writer.error),
         )
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=ARCHIVE_FAILED))
@@ -132,7 +132,7 @@ def _verdict(visit: Visit) -> dict[str, str]:
 
 
 def _facts(crawler: Crawler, config: Config) -> dict[str, str]:
-    """Return what the file says of itself."""
+    """Return the fields of the record that begins the file."""
     offline_web = crawler.get_extension(OfflineWeb)
     seeds = config.seed or (offline_web.seeds if offline_web is not None else ())
     return {

@@ -22,32 +22,32 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.file import whole_file
 
 PAGES, DOMAINS = ".csv", "-domains.csv"
-COLUMNS: Final = {  # of the table of pages, and what they hold
+COLUMNS: Final = {  # of the table of pages, and their meaning
     "url": "the URL that was chosen",
-    "final_url": "the one that answered",
-    "domain": "its registrable domain",
-    "new": "whether neither URL was known",
-    "new_domain": "whether the domain was not known",
+    "final_url": "the URL that answered, after redirects",
+    "domain": "registrable domain of `final_url`",
+    "new": "whether neither URL is in the files of `TRES_KNOWN`",
+    "new_domain": "whether its domain is not in these files",
     "probability": "P(relevant)",
-    "title": "of the page",
+    "title": "title of the page",
     "language": "ISO 639-1",
     "depth": "links from the seed",
-    "found_on": "the page that led there; empty for seeds",
+    "found_on": "the page with the link; empty for seeds",
     "anchor": "the text of the link",
     "fetched_at": "ISO 8601, UTC",
 }
 DOMAIN_COLUMNS: Final = {  # of the table of domains
     "domain": "registrable domain with a relevant page",
-    "new": "whether it was not known",
-    "pages": "pages fetched of it by then",
-    "relevant": "relevant ones among them",
-    "first_seen": "when the first of these was fetched",
-    "last_seen": "when the last was",
-    "first_url": "the first of these",
+    "new": "whether it is not in the files of `TRES_KNOWN`",
+    "pages": "pages of it that were fetched",
+    "relevant": "relevant pages of it",
+    "first_seen": "when its first relevant page was fetched",
+    "last_seen": "when its last relevant page was fetched",
+    "first_url": "URL of its first relevant page",
 }
-RARELY: Final = 30.0  # seconds between two times that the table of domains is written
-SHARE: Final = 0.01  # of the time of the crawl that writing it may take
-FORMULA: Final = tuple("=+-@\t\r")  # begins one in a spreadsheet
+RARELY: Final = 30.0  # seconds between writes of the table of domains
+SHARE: Final = 0.01  # of the time of the crawl, at most, for writing it
+FORMULA: Final = tuple("=+-@\t\r")  # a cell that begins so is a formula in a spreadsheet
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,9 @@ class DomainRow:
 
 
 class CsvPipeline:
-    """Writes each relevant page to a table, and what is known of its domain to another.
+    """Writes each relevant page to one table, and totals of its domain to another.
 
-    It stands before the JSON lines: a page of which a kill left only the row comes again.
+    Runs before the JSON lines: if a kill leaves only the row, the item is exported again.
     """
 
     def __init__(self, path: Path, pages_of: Callable[[str], int]) -> None:
@@ -88,7 +88,7 @@ class CsvPipeline:
         return pipeline
 
     def open(self) -> None:
-        """Open the tables; ConfigError: they cannot be written, or others lie there."""
+        """Open the tables; raise ConfigError if they cannot be written or are not ours."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.exists():
@@ -117,12 +117,12 @@ class CsvPipeline:
         return item
 
     def _resume(self) -> None:
-        """Take in the rows of a resumed crawl, without a torn last one."""
+        """Read the rows of an interrupted crawl; drop an incomplete last line."""
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         rows = csv.DictReader(StringIO(whole))
         if whole and list(rows.fieldnames or ()) != list(COLUMNS):
-            raise ValueError("another table lies there: give another -a output=")
+            raise ValueError("it holds another table: give another -a output=")
         for row in rows:
             self._note(row)
         if whole != text:
@@ -150,7 +150,7 @@ class CsvPipeline:
 
 
 def row_of(item: RelevantPage) -> dict[str, str]:
-    """Return the cells of a page, by the names of their columns."""
+    """Return the cells of a page by column name."""
     cells = {
         **{name: str(getattr(item, name)) for name in COLUMNS if name != "found_on"},
         "new": str(item.new).lower(),
@@ -162,7 +162,7 @@ def row_of(item: RelevantPage) -> dict[str, str]:
 
 
 def _line(cells: Iterable[str]) -> str:
-    """Return a line of CSV in which nothing is a formula, nor ends the line."""
+    """Return a line of CSV without formulas and line breaks in its cells."""
     text = StringIO()
     plain = (" ".join(cell.split()) for cell in cells)
     safe = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in plain]

@@ -1,4 +1,4 @@
-"""One request of the crawl and what came of it, as it went over the wire."""
+"""One request of the crawl and its response, as sent over the network."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def new_id() -> str:
 class Exchange:
     """A request and its response, headers decoded as latin-1.
 
-    `body` has its content coding still; `ip` is the server's address where it is known;
-    `truncated` says why the body is not whole: "disconnect", "length" or "".
+    `body` is still compressed; `ip` is the server's address, None if unknown; `truncated` is why
+    the body is incomplete: "disconnect", "length", or "" if it is complete.
     """
 
     url: str
@@ -38,7 +38,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is known of a URL beside its exchange: `about` is the record of the response."""
+    """What the crawl found out about a URL; `about` is the ID of its response record."""
 
     url: str
     fields: dict[str, str]

@@ -27,9 +27,9 @@ logger = logging.getLogger(__name__)
 
 
 class JsonLinesPipeline:
-    """Appends each relevant page to one file of the crawl and flushes it, page by page.
+    """Appends each relevant page to the crawl's output file and flushes it.
 
-    Other items pass untouched; so do relevant pages, on to Scrapy's own feeds.
+    All items are passed on unchanged, also to Scrapy's feeds.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class JsonLinesPipeline:
     def from_crawler(cls, crawler: Crawler) -> Self:
         file = Config.of(crawler.settings).output.file
         if file is None and not getattr(crawler.spider, "follow_every_link", False):
-            raise NotConfigured  # a spider of another project has items of its own
+            raise NotConfigured  # a spider of another project exports its own items
         learner = crawler.get_extension(Learner)
 
         def stop(reason: str) -> None:
@@ -60,9 +60,9 @@ class JsonLinesPipeline:
         return pipeline
 
     def open(self) -> None:
-        """Open the file; ConfigError: it cannot be written.
+        """Open the file; raise ConfigError if it cannot be written.
 
-        What raised in Scrapy's open_spider would end a crawl that has begun, with tracebacks.
+        An error in Scrapy's open_spider would come after the crawl began, with tracebacks.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ class JsonLinesPipeline:
             raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
 
     def _find_exported(self, job: Job) -> None:
-        """Tell the job of the items that a crawl wrote before it was killed."""
+        """Report to the job the items that a killed crawl had already written."""
         rows = {item.url: row for row, item in job.unexported.items()}
         with self.path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -89,9 +89,9 @@ class JsonLinesPipeline:
         self._file.close()
         if self._written:
             logger.info("Wrote %d relevant pages to %s", self._written, self.path)
-        if empty and self.path.is_file():  # a device such as /dev/null is left alone
-            logger.info("No relevant page: %s is not written", self.path)
-            self.path.unlink()  # a file for nothing only makes people look into it
+        if empty and self.path.is_file():  # not a device such as /dev/null
+            logger.info("No relevant pages: %s is not written", self.path)
+            self.path.unlink()  # an empty file would only mislead
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None:
@@ -104,9 +104,9 @@ class JsonLinesPipeline:
         return item
 
     def _fail(self, error: OSError) -> None:
-        """Stop the crawl; a resumed job exports what is not written."""
+        """Stop the crawl; a resumed job exports the missing items."""
         assert self._file is not None
-        with suppress(OSError):  # what it could not write it tries to write once more
+        with suppress(OSError):  # close() tries to write the rest again
             self._file.close()
         self._file = None
         if self._job is not None:
@@ -118,5 +118,5 @@ class JsonLinesPipeline:
 def _url_of(line: str) -> str:
     try:
         return str(json.loads(line)["url"])
-    except (ValueError, KeyError, TypeError):  # a line of another program's
+    except (ValueError, KeyError, TypeError):  # not a line of ours
         return ""

@@ -1,4 +1,4 @@
-"""What was known before a crawl: URLs and domains of files that the user names."""
+"""URLs and domains known before a crawl, from files that the user names."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tres_scrapy.url.domain import registrable_domain
 
 
 class Known:
-    """URLs, canonical, and the registrable domains of these and of hosts."""
+    """Canonical URLs, and the registrable domains of URLs and hosts."""
 
     def __init__(self) -> None:
         self.urls: set[str] = set()
         self.domains: set[str] = set()
 
     def read(self, path: Path) -> None:
-        """Take in a file: URLs, hosts, or the JSON lines or CSV of another crawl, .gz and .xz too.
+        """Read URLs, hosts, or JSON lines or CSV of another crawl, also from .gz and .xz files.
 
-        OSError: it cannot be read. ValueError names the first line that is none of these.
+        Raise OSError if the file cannot be read, ValueError at the first line in another format.
         """
         for number, names in _lines(path):
             for name in names:
                 url = canonicalise(name if "//" in name else f"http://{name}/")
                 if url is None:
-                    raise ValueError(f"{path} line {number} is no URL: {name[:80]!r}")
+                    raise ValueError(f"{path} line {number} must be a URL or host: {name[:80]!r}")
                 if "//" in name:
                     self.urls.add(url)
                 self.domains.add(domain_of(url))
@@ -64,4 +64,4 @@ def _names(path: Path, number: int, line: str) -> list[str]:
         row = json.loads(line)
         return [str(row["url"]), str(row.get("final_url") or row["url"])]
     except (ValueError, KeyError, RecursionError):
-        raise ValueError(f"{path} line {number} is no JSON with a url: {line[:80]!r}") from None
+        raise ValueError(f"{path} line {number} must be JSON with a url: {line[:80]!r}") from None

@@ -1,4 +1,4 @@
-"""What is told of a running crawl to Prometheus, by its conventions of names and units."""
+"""The metrics of a running crawl, with names and units as Prometheus recommends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILIES: Final = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily}
 
 
 class Metric(NamedTuple):
-    """A figure of the crawl and the name it is told under; counters end in `_total`."""
+    """A figure of the crawl and its name in Prometheus; counters end in `_total`."""
 
     name: str
     kind: str
@@ -25,37 +25,31 @@ class Metric(NamedTuple):
 
 METRICS: Final = (
     Metric("tres_pages_total", COUNTER, "pages", "Pages fetched and judged."),
-    Metric("tres_relevant_pages_total", COUNTER, "relevant_pages", "Those that are relevant."),
-    Metric("tres_harvest_ratio", GAUGE, "harvest_rate", "Relevant pages among all, 0 to 1."),
+    Metric("tres_relevant_pages_total", COUNTER, "relevant_pages", "Pages judged relevant."),
+    Metric("tres_harvest_ratio", GAUGE, "harvest_rate", "Relevant pages / all pages, 0 to 1."),
     Metric("tres_relevant_domains", GAUGE, "relevant_domains", "Domains with a relevant page."),
     Metric("tres_domains_given_up", GAUGE, "domains_given_up", "Domains that failed too often."),
-    Metric("tres_frontier_links", GAUGE, "frontier_size", "Links that wait to be chosen."),
-    Metric("tres_links_left_out_total", COUNTER, "links_left_out", "Links that did not fit in."),
+    Metric("tres_frontier_links", GAUGE, "frontier_size", "Links waiting in the frontier."),
+    Metric("tres_links_left_out_total", COUNTER, "links_left_out", "Links dropped: frontier full."),
     Metric("tres_tree_leaves", GAUGE, "leaves", "Leaves of the tree."),
     Metric("tres_choices_total", COUNTER, "choices", "Links chosen to be fetched."),
-    Metric("tres_fetches_in_progress", GAUGE, "leased", "Those that are not yet booked."),
+    Metric("tres_fetches_in_progress", GAUGE, "leased", "Chosen links not yet booked."),
     Metric("tres_gradient_steps_total", COUNTER, "updates", "Gradient steps taken."),
-    Metric("tres_gradient_steps_skipped_total", COUNTER, "skipped_updates", "Those not finite."),
+    Metric("tres_gradient_steps_skipped_total", COUNTER, "skipped_updates", "Steps not finite."),
     Metric("tres_q_loss", GAUGE, "q_loss", "Loss of the last gradient step."),
-    Metric("tres_q_evaluations_total", COUNTER, "q_evaluations", "Links that Q was asked for."),
-    Metric("tres_judge_queue_pages", GAUGE, "judge_waiting", "Pages that wait for the model."),
-    Metric(
-        "tres_archive_queue_bytes", GAUGE, "archive_waiting", "Bodies that wait to be archived."
-    ),
+    Metric("tres_q_evaluations_total", COUNTER, "q_evaluations", "Links whose Q was computed."),
+    Metric("tres_judge_queue_pages", GAUGE, "judge_waiting", "Pages waiting to be judged."),
+    Metric("tres_archive_queue_bytes", GAUGE, "archive_waiting", "Bodies waiting to be archived."),
     Metric("tres_archive_bytes", GAUGE, "archive_size", "Size of the WARC file."),
 )
-FAILED: Final = Metric(
-    "tres_failures_total", COUNTER, FAILURES, "Fetches that brought no page, by kind."
-)
-LAG: Final = Metric(
-    "tres_reactor_lag_seconds", GAUGE, "", "How late the event loop is with what is due."
-)
-INFO: Final = Metric("tres_crawl_info", GAUGE, "", "1, with what is crawled as labels.")
+FAILED: Final = Metric("tres_failures_total", COUNTER, FAILURES, "Failed fetches, by kind.")
+LAG: Final = Metric("tres_reactor_lag_seconds", GAUGE, "", "Delay of the event loop.")
+INFO: Final = Metric("tres_crawl_info", GAUGE, "", "Always 1; labels: topic and policy.")
 ALL: Final = (*METRICS, FAILED, LAG, INFO)
 
 
 class CrawlCollector(Collector):
-    """Tells the latest snapshot, in whatever thread it is asked, without touching the crawl."""
+    """Reports the latest snapshot; may be called in any thread."""
 
     def __init__(self, labels: Mapping[str, str], lag: Callable[[], float]) -> None:
         self.snapshot: Snapshot = {}
@@ -63,8 +57,8 @@ class CrawlCollector(Collector):
         self._lag = lag
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Yield one family a metric; a figure that this crawl does not have is left out."""
-        snapshot = self.snapshot  # the crawl puts another one in its place, never changes one
+        """Yield one family for each metric whose figure this crawl has."""
+        snapshot = self.snapshot  # the crawl replaces it and never changes it
         for metric in METRICS:
             if metric.figure in snapshot:
                 yield _family(metric, snapshot[metric.figure])

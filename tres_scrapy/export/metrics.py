@@ -1,4 +1,4 @@
-"""The extension that tells Prometheus how the crawl goes."""
+"""The extension that exports metrics of the crawl to Prometheus."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 class Metrics:
-    """Takes a snapshot of the figures every second; a thread tells it to whoever asks.
+    """Takes a snapshot of the figures every second, which a thread serves over HTTP.
 
-    Nobody who asks holds up the crawl, and a crawl that is held up still answers: its lag shows.
-    ConfigError: the port is taken, or the file cannot be written.
+    So requests do not delay the crawl, and a blocked crawl still answers and shows its lag.
+    Raise ConfigError if the port is taken or the file cannot be written.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
@@ -68,7 +68,7 @@ class Metrics:
         return extension
 
     def lag(self) -> float:
-        """Return by how many seconds the last snapshot was late, or the next one is by now."""
+        """Return the seconds by which the last snapshot was late, or the next one is now."""
         overdue = monotonic() - self._before - INTERVAL if self._loop is not None else 0.0
         return max(0.0, self._lag, overdue)
 
@@ -109,7 +109,7 @@ class Metrics:
         return figures
 
     def _serve(self, host: str, port: int | None) -> Callable[[], None]:
-        """Listen, and return what ends that."""
+        """Start the HTTP server and return a function that stops it."""
         if port is None:
             return lambda: None
         try:
@@ -119,7 +119,7 @@ class Metrics:
                 f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}"
             ) from None
         self.port = server.server_port
-        logger.info("Metrics are told at http://%s:%d/metrics", host, self.port)
+        logger.info("Metrics are served at http://%s:%d/metrics", host, self.port)
 
         def stop() -> None:
             server.shutdown()
@@ -135,4 +135,4 @@ class Metrics:
         except OSError as error:
             if not self._ticks:
                 raise ConfigError(f"TRES_METRICS_FILE cannot be written: {error}") from None
-            logger.warning("The metrics cannot be written: %s", error)
+            logger.warning("TRES_METRICS_FILE cannot be written: %s", error)

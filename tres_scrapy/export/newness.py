@@ -1,4 +1,4 @@
-"""The pipeline that marks what the user knew before the crawl."""
+"""The pipeline that marks pages and domains known before the crawl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class NewnessPipeline:
-    """Marks the relevant pages whose URL or domain the files of TRES_KNOWN hold already."""
+    """Marks relevant pages whose URL or domain is in the files of TRES_KNOWN."""
 
     def __init__(self, known: Known) -> None:
         self._known = known
@@ -33,7 +33,7 @@ class NewnessPipeline:
                 known.read(path)
             except (OSError, EOFError, ValueError) as error:
                 raise ConfigError(f"TRES_KNOWN cannot be read: {error}") from None
-        logger.info("%d URLs and %d domains are known", len(known.urls), len(known.domains))
+        logger.info("TRES_KNOWN: %d URLs and %d domains", len(known.urls), len(known.domains))
         return cls(known)
 
     def process_item(self, item: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where the files of a crawl go: all beside the JSON lines, under one name."""
+"""Names of a crawl's files: all in one folder, named like the JSON lines file."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Return the name of another file of the same crawl: food.jsonl has food.warc.gz beside it."""
+    """Return the path of another file of the crawl: food.warc.gz, for example, for food.jsonl."""
     return path.with_name(path.name.removesuffix(".jsonl") + ending)

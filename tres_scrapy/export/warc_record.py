@@ -1,4 +1,4 @@
-"""Records of a WARC file as bytes, not yet packed."""
+"""Records of a WARC file as bytes, before compression."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from warcio.warcwriter import WARCWriter
 from tres_scrapy.export.exchange import Exchange, Headers, Note
 
 SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
-# The body is kept without the chunks of its transfer: its header would have a reader look for them.
+# Bodies are archived unchunked; with this header a reader would expect chunks.
 UNDONE: Final = "transfer-encoding"
 KEPT_AS: Final = "X-Archive-Orig-"
-BREAK: Final = re.compile(r"[\r\n\0]+")  # would end a header
+BREAK: Final = re.compile(r"[\r\n\0]+")  # characters that would end a header
 
 
 class _Head(StatusAndHeaders):  # type: ignore[misc]
-    """Headers as the bytes that came: warcio would escape those beyond ASCII."""
+    """Headers in their original bytes: warcio would escape those beyond ASCII."""
 
     def compute_headers_buffer(self, header_filter: object = None) -> None:
         self.headers_buff = self.to_bytes(encoding="latin-1")
 
 
 def info_record(name: str, fields: dict[str, str]) -> list[bytes]:
-    """Return the record that begins a file: which program wrote it, how, and for what."""
+    """Return the record that begins a file, with `fields` about the crawl."""
     writer = _writer()
     return [_bytes(writer, writer.create_warcinfo_record(name, fields))]
 
@@ -88,7 +88,7 @@ def _date(date: datetime) -> str:
 
 
 def _phrase(status: int) -> str:
-    """Return the usual reason phrase: Scrapy does not tell the one that was sent."""
+    """Return the standard reason phrase: Scrapy does not keep the one received."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -118,7 +118,7 @@ def _request_line(exchange: Exchange) -> str:
 
 
 def _asked(exchange: Exchange) -> Headers:
-    """Return the headers that were sent, without what gives its holder the sender's rights."""
+    """Return the headers that were sent, without credentials and cookies."""
     host = ("Host", urlsplit(exchange.url).netloc)
     others = [(name, _line(value)) for name, value in exchange.asked]
     shown = [(name, value) for name, value in others if name.lower() not in SECRET]

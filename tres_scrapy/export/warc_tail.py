@@ -1,7 +1,7 @@
-"""The end of a WARC file, which a crash may have torn.
+"""Repair the end of a WARC file after a crash.
 
-Every gzip member of a file has the same random number in place of a time. It tells the beginnings
-of records from what a server sent that looks like one.
+All gzip members of a file have the same random number as their time stamp. So the beginning of a
+record is recognised, even if a body contains bytes that look like one.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Final
 
 MAGIC: Final = b"\x1f\x8b\x08\x00"  # begins a gzip member
-LENGTH: Final = 8  # bytes, of that and the number
+LENGTH: Final = 8  # bytes of MAGIC and the number
 MARK: Final = b"WARC/"  # begins a record
-PEEK: Final = 512  # bytes of a member that are unpacked to see what it is
+PEEK: Final = 512  # bytes of a member that are decompressed to identify it
 STEP: Final = 64 * 1024
 
 
 def mark_of(path: Path) -> int:
-    """Return the number in the members of a file that `repair` has accepted."""
+    """Return the number in the gzip members of a file that `repair` accepted."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(LENGTH)[len(MAGIC) :], "little")
 
 
 def repair(path: Path) -> int:
-    """Take a torn record off the end of a WARC file of one gzip member a record.
+    """Cut an incomplete record off the end of a WARC file with one gzip member per record.
 
-    Return how many bytes that were. ValueError: the file is something else, and is left alone.
+    Return the number of bytes cut. Raise ValueError, and change nothing, if it is another file.
     """
     size = path.stat().st_size
     if size == 0:
@@ -41,15 +41,15 @@ def repair(path: Path) -> int:
 
 
 def _whole(content: mmap) -> int:
-    """Return how many bytes from the start are whole records."""
+    """Return the length in bytes of the complete records."""
     beginning = content[:LENGTH]
     start = content.rfind(beginning)
-    while start > 0 and not _begins_record(content, start):  # so short that nothing is seen yet
+    while start > 0 and not _begins_record(content, start):  # too short to identify
         start = content.rfind(beginning, 0, start + LENGTH - 1)
     if not _begins_record(content, start):
         if _may_begin_record(content[:PEEK]):
-            return 0  # torn within the first bytes that were ever written
-        raise ValueError("it is no WARC file of one gzip member a record: give another name")
+            return 0  # cut within the first bytes of the file
+        raise ValueError("it is not a WARC file with one gzip member per record: give another name")
     end = _end(content, start)
     return start if end is None else end
 
@@ -73,7 +73,7 @@ def _may_begin_record(start: bytes) -> bool:
 
 
 def _end(content: mmap, start: int) -> int | None:
-    """Return where the member ends that begins at `start`, None if it is cut off."""
+    """Return the end of the member that begins at `start`, None if it is incomplete."""
     unpacker = zlib.decompressobj(31)
     try:
         for place in range(start, len(content), STEP):

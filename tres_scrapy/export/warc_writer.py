@@ -1,4 +1,4 @@
-"""The thread that packs records and appends them to a file."""
+"""The thread that compresses records and appends them to a file."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import Final
 
 from tres_scrapy.export.warc_tail import mark_of, repair
 
-ROOM: Final = 32 * 1024 * 1024  # bytes of bodies that may wait until callers are asked to wait
-LEVEL: Final = 6  # of gzip: 9 takes twice the time for one part in a hundred
+ROOM: Final = 32 * 1024 * 1024  # bytes of waiting bodies above which callers should wait
+LEVEL: Final = 6  # of gzip: 9 takes twice the time to save 1 %
 
 logger = logging.getLogger(__name__)
 
 
 class ArchiveWriter:
-    """Appends records to a WARC file, away from the caller's thread and in the caller's order.
+    """Appends records to a WARC file, in another thread and in the caller's order.
 
-    Each is handed to the operating system at once and in one piece: a process that is killed
-    leaves a file that can be read, but for a record that is torn, which the next writer of the
-    file takes off. When the file cannot be written, `error` says why and nothing more is.
-    OSError or ValueError: it cannot even be opened, or is another program's.
+    Each record is written at once and in one piece. So a killed process leaves a readable file
+    with one incomplete record at most, which the next writer cuts off. If writing fails, `error`
+    holds the reason and writing stops. Raise OSError if the file cannot be opened, ValueError if
+    another program wrote it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.error: OSError | None = None
-        self.left_out = 0  # tasks of which no record could be made
+        self.left_out = 0  # tasks whose records could not be made
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             repair(path)
@@ -47,7 +47,7 @@ class ArchiveWriter:
 
     @property
     def waiting(self) -> int:
-        """The bytes of bodies that wait to be written."""
+        """The bytes of bodies waiting to be written."""
         return self._waiting
 
     @property
@@ -56,7 +56,7 @@ class ArchiveWriter:
         return self._waiting > ROOM
 
     def put(self, make: Callable[[], list[bytes]], size: int = 0) -> None:
-        """Append the records that `make` returns, in the thread; it holds `size` bytes."""
+        """Queue `make`, whose records the thread appends; they hold `size` bytes of body."""
         with self._lock:
             self._waiting += size
         self._tasks.put((make, size))
@@ -78,9 +78,9 @@ class ArchiveWriter:
     def _write(self, make: Callable[[], list[bytes]]) -> None:
         try:
             data = b"".join(gzip.compress(each, LEVEL, mtime=self._mark) for each in make())
-        except Exception as error:  # what a server sent must not end the archive
+        except Exception as error:  # a bad response must not end the archive
             self.left_out += 1
-            logger.error("No record can be made: %s: %s", type(error).__name__, error)
+            logger.error("Could not archive a response: %s: %s", type(error).__name__, error)
             return
         try:
             self._append(data)
@@ -88,7 +88,7 @@ class ArchiveWriter:
             self.error = error
 
     def _append(self, data: bytes) -> None:
-        """Append all of the data or, with an OSError, nothing."""
+        """Append all of the data; on OSError, append nothing and raise."""
         rest = memoryview(data)
         try:
             while rest:

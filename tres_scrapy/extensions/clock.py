@@ -1,4 +1,4 @@
-"""The extension that lets the reactor wait by a clock that nobody sets."""
+"""The extension that gives the reactor a clock that changes of the system time do not affect."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _DIFFERENCE: Final = time() - monotonic()
 
 
 def seconds() -> float:
-    """Return the time of day, as it were if nobody had set the clock since the program started."""
+    """Return the time in seconds, without changes to the system clock since the program began."""
     return _DIFFERENCE + monotonic()
 
 
 class SteadyClock:
-    """Gives the reactor that clock.
+    """Makes the reactor use `seconds` as its clock.
 
-    Twisted reads the time of day. When that is set back by a day, the timeout of a download, or
-    the answer of the thread that looks up a name, would come a day late.
+    Twisted uses the system time. If that is set back by a day, download timeouts and name lookups
+    come a day late.
     """
 
     @classmethod

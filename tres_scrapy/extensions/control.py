@@ -1,4 +1,4 @@
-"""Steers a running crawl: pause, resume, stop, add a seed, change MAX."""
+"""Control a running crawl: pause, resume, stop, add a seed, change MAX."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.url.public_address import may_be_public
 
-LONGEST: Final = 8_000  # characters of what is typed
+LONGEST: Final = 8_000  # characters of an input
 RUNNING, PAUSED, ENDING = "running", "paused", "ending"
 
 logger = logging.getLogger(__name__)
 
 
 class Control:
-    """The `Steering` of a crawl in this process, to be called in the reactor's thread."""
+    """The `Steering` of a crawl in this process; call it in the reactor's thread."""
 
     def __init__(self, crawler: Crawler, learner: Learner) -> None:
         self._crawler = crawler
@@ -43,13 +43,13 @@ class Control:
         return PAUSED if self._engine.paused else RUNNING
 
     def pause(self) -> str:
-        """Send no more requests; those under way are finished."""
+        """Send no more requests; open requests are finished."""
         self._require(RUNNING)
         self._engine.pause()
-        return self._said("Paused: no new requests; those under way are finished")
+        return self._said("Paused: no new requests are sent; open requests are finished")
 
     def resume(self) -> str:
-        """Send requests again, at once."""
+        """Send requests again."""
         self._require(PAUSED)
         self._engine.unpause()
         wake(self._engine)
@@ -60,10 +60,10 @@ class Control:
         self._require(RUNNING, PAUSED)
         self._ending = True
         deferred_from_coro(self._crawler.stop_async())
-        return self._said("Stopping: requests under way are finished and files are written")
+        return self._said("Stopping: open requests are finished and files are written")
 
     def add_seed(self, text: str) -> str:
-        """Fetch seeds next; `text` is as in -a seed=, but not @FILE."""
+        """Fetch seeds next; `text` is as in -a seed=, without @FILE."""
         self._require(RUNNING, PAUSED)
         if type(self._spider).parse is Spider.parse:
             raise ControlError(
@@ -80,7 +80,7 @@ class Control:
         return self._said(f"Next: {', '.join(urls)}")
 
     def change_max(self, text: str) -> str:
-        """Set MAX (10, 5_2 or none) from the next choice on; samples that fit again come back."""
+        """Set MAX (10, 5_2 or none) from the next choice on; dropped samples that fit it return."""
         self._require(RUNNING, PAUSED)
         crawl, job = self._learner.crawl, self._learner.job
         try:
@@ -88,7 +88,7 @@ class Control:
         except ValueError as error:
             raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last and crawl.limit is None:
-            raise ControlError(f"MAX {cap} falls with the share of pages done: it needs -a pages=")
+            raise ControlError(f"MAX {cap} depends on the share of pages done: it needs -a pages=")
         follows_all = getattr(self._spider, "follow_every_link", False)
         rows = crawl.change_cap(cap, None if follows_all else self._learner.requests)
         if job is not None and not job.note_cap(cap):
@@ -98,7 +98,7 @@ class Control:
         return self._said(f"MAX is {'none' if cap is None else cap} from now on{back}")
 
     def _checked_seeds(self, text: str) -> tuple[str, ...]:
-        """Return the seeds of a text; ControlError: one of them cannot be fetched."""
+        """Return the seeds of a text; raise ControlError if one of them cannot be fetched."""
         if _short(text).lstrip().startswith("@"):
             raise ControlError("A file of seeds (@FILE) is read only at the start: -a seed=@FILE")
         try:
@@ -117,7 +117,7 @@ class Control:
                     "-a private_addresses=1"
                 )
             if crawl.store.is_closed(url):
-                raise ControlError(f"{url} was fetched already, or is being fetched")
+                raise ControlError(f"{url} has been fetched or is being fetched")
             domain = crawl.store.domain_of(url)
             if crawl.store.ledger.exhausted(np.array([domain]))[0]:
                 name = crawl.store.ledger.names[domain]

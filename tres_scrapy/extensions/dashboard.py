@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class Dashboard:
-    """Listens on this machine only while the spider is open, and logs the address."""
+    """Serves the live page on this machine while the spider is open, and logs its address."""
 
     def __init__(self, crawler: Crawler, config: Config, listening: socket) -> None:
         self._crawler = crawler
@@ -42,7 +42,7 @@ class Dashboard:
             raise NotConfigured
         require("dashboard", "-a dashboard")
         if not config.watch.record:
-            raise ConfigError("TRES_DASHBOARD shows the record of the run: leave TRES_RECORD on")
+            raise ConfigError("TRES_DASHBOARD shows the record of the run: it needs TRES_RECORD=1")
         dashboard = cls(crawler, config, listening(config.watch.dashboard))
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
@@ -72,9 +72,9 @@ class Dashboard:
 
 
 def listening(port: int) -> socket:
-    """Listen on a port of this machine only, 0 for any free one; ConfigError: it is taken.
+    """Listen on a local port, 0 for any free one; raise ConfigError if it is taken.
 
-    A crawl whose port is taken ends before it starts.
+    Then the crawl ends before it starts.
     """
     listener = socket()
     try:

@@ -1,4 +1,4 @@
-"""A project's own filter of duplicate requests, asked before a URL enters the frontier."""
+"""A project's own duplicate filter, applied before a URL enters the frontier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 
 
 class OwnDupeFilter:
-    """Asks the filter of DUPEFILTER_CLASS what the spider has requested already."""
+    """Applies the filter of DUPEFILTER_CLASS to the spider's requests."""
 
     def __init__(self, dupefilter: BaseDupeFilter, spider: Spider) -> None:
         self._filter = dupefilter
@@ -24,7 +24,7 @@ class OwnDupeFilter:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self | None:
-        """Return None for Scrapy's own filters: the frontier closes each URL that it fetches."""
+        """Return None for Scrapy's own filters: the frontier itself fetches each URL once."""
         wanted = load_object(crawler.settings["DUPEFILTER_CLASS"])
         plain = type(crawler.request_fingerprinter) is RequestFingerprinter
         if wanted is BaseDupeFilter or (wanted is RFPDupeFilter and plain):
@@ -41,12 +41,12 @@ class OwnDupeFilter:
         return self._filter.close(reason)
 
     def remember(self, urls: Iterable[str]) -> None:
-        """Take what an interrupted crawl has known for seen."""
+        """Mark the URLs of an interrupted crawl as seen."""
         for url in urls:
             self._filter.request_seen(Request(url))
 
     def drops(self, request: Request) -> bool:
-        """Say whether a request is a repetition, and let the filter log it."""
+        """Return whether a request is a duplicate; if so, let the filter log it."""
         if request.dont_filter or not self._filter.request_seen(request):
             return False
         self._filter.log(request, self._spider)
@@ -56,8 +56,8 @@ class OwnDupeFilter:
 def _without_job(crawler: Crawler) -> Crawler:
     """Return the crawler as if it had no JOBDIR.
 
-    What a filter keeps there would outlast the links of a page that is fetched again because it was
-    not booked when the crawl was killed: they would count as seen, and be lost.
+    A page that was not booked when the crawl was killed is fetched again. If the filter had saved
+    the links of that page in JOBDIR, they would count as seen and be lost.
     """
     alike = copy(crawler)
     alike.settings = Settings({**crawler.settings, "JOBDIR": None})

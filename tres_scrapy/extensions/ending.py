@@ -1,4 +1,4 @@
-"""Why a crawl ends: the finish reasons of TRES, and what the log says of them."""
+"""Why a crawl ends: the finish reasons of TRES and their log messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Ending:
-    """Closes a spider that has nothing left to fetch and explains the end."""
+    """Closes a spider that has nothing left to fetch, and logs why."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
@@ -39,18 +39,18 @@ class Ending:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == NO_PAGE:
-            kinds = ", ".join(self._crawl.failures) or "none could be tried"
+            kinds = ", ".join(self._crawl.failures) or "none could be requested"
             logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
         elif reason == FRONTIER_EXHAUSTED:
             logger.info(
-                "Ran out of links after %d pages: every URL found is fetched or its domain has "
-                "reached MAX or is given up",
+                "Ran out of links after %d pages: every URL found is fetched, or its domain has "
+                "reached MAX or failed too often",
                 self._crawl.pages,
             )
         if foreign := foreign_pages(self._crawl.counts):
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(
-                "%d pages are in a language that the pack does not read (%s): their verdicts mean "
-                "little; `scrapy tres-train --language` makes a pack of another language",
+                "%d pages are in a language that the pack does not support (%s), so their verdicts "
+                "are unreliable; train a pack with `scrapy tres-train --language`",
                 *(foreign.total(), most),
             )

@@ -1,4 +1,4 @@
-"""What keeps the crawl in JOBDIR, so that it can be killed and gone on with."""
+"""Saves the crawl in JOBDIR, so that it can be killed and resumed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 
 
 class Job:
-    """Writes down each lease and each booking before anything comes of it.
+    """Saves each lease and each booking before the crawl acts on it.
 
-    When that fails, the crawl stops: what is written down can be gone on with.
+    When saving fails, the crawl stops; it can be resumed from what was saved.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Job:
         cap: Cap | None = None,
     ) -> None:
         self.failed = False
-        self._asked = str(cap)  # the MAX of the settings
+        self._asked = str(cap)  # MAX in the settings
         self.started = journal.started
         with reading():
-            # Items whose export is not certain, by row: they are to be exported again.
+            # Items that may not have been exported, by row: they are exported again.
             self.unexported = {row: item_of(text) for row, text in items(journal).items()}
         self._journal = journal
         self._spider = spider
@@ -67,8 +67,8 @@ class Job:
         config = Config.of(crawler.settings)
         if not isinstance(crawl.policy, Resumable):
             raise ConfigError(
-                f"JOBDIR: the policy {config.policy!r} cannot be resumed; tres and its variants, "
-                "tree_random and random can"
+                f"JOBDIR: the policy {config.policy!r} cannot be resumed: unset JOBDIR, or use "
+                "tres, one of its variants, tree_random or random"
             )
         assert crawler.spider is not None
         journal = Journal.open(Path(crawler.settings["JOBDIR"]), identity_of(config), now())
@@ -79,7 +79,7 @@ class Job:
         return job
 
     def recover(self, crawl: Crawl) -> dict[int, Request]:
-        """Bring a new crawl to where the job ends; return the spider's own requests by row."""
+        """Restore the state of the job in a new crawl; return the spider's own requests by row."""
         self._recover_cap(crawl)
         with reading():
             kept = requests(self._journal)
@@ -87,25 +87,25 @@ class Job:
         recover(self._journal, crawl, own=waiting.keys() if self._keeps_requests else None)
         if crawl.pages or crawl.failures:
             logger.info(
-                "Going on after %d pages: %d samples in the frontier, %d relevant pages",
+                "Resuming after %d pages: %d links in the frontier, %d relevant pages",
                 *(crawl.pages, crawl.store.pending, crawl.relevant),
             )
         if crawl.finished:
-            logger.info("All %d pages were fetched before: -a pages= asks for more", crawl.pages)
+            logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
         return waiting
 
     def marks(self) -> list[bytes]:
-        """Return the fingerprints of the pages fetched before, in their order."""
+        """Return the fingerprints of the pages fetched before, in order."""
         with reading():
             return marks(self._journal)
 
     def bookings(self, crawl: Crawl) -> list[Booking]:
-        """Return what was booked before, in its order."""
+        """Return what was booked before, in order."""
         with reading():
             return bookings(self._journal, crawl)
 
     def lease(self, crawl: Crawl, decision: Decision) -> bool:
-        """Write down that a sample is going to be fetched; False if that failed."""
+        """Save that a sample is going to be fetched; return whether that worked."""
         return self._write(partial(self._journal.lease, crawl, decision))
 
     def book(
@@ -117,9 +117,10 @@ class Job:
         *,
         certain: bool = True,
     ) -> bool:
-        """Write down how a leased sample ended; False if that failed.
+        """Save the booking of a leased sample; return whether that worked.
 
-        One that is not `certain` waits for one that is: until then it stays leased in JOBDIR.
+        A booking that is not `certain` is saved with the next certain one. Until then its sample
+        stays leased in JOBDIR.
         """
         if not certain:
             self._journal.hold(crawl, booking)
@@ -128,42 +129,42 @@ class Job:
         return self._write(partial(self._journal.book, crawl, booking, mark, text))
 
     def seed(self, crawl: Crawl) -> bool:
-        """Write down seeds that have come while the crawl runs; False if that failed."""
+        """Save seeds that were added during the crawl; return whether that worked."""
         return self._write(partial(self._journal.seed, crawl))
 
     def note_cap(self, cap: Cap | None) -> bool:
-        """Write down that MAX is another until the settings ask for another; False if it failed."""
+        """Save a changed MAX, valid until the setting changes; return whether that worked."""
         changed = json.dumps([self._asked, str(cap)])
         return self._write(partial(self._journal.note, _CAP, changed))
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
-        """Write requests of the spider's own, by row, down with what comes next."""
+        """Save the spider's own requests, by row, in the next transaction."""
         if not self._keeps_requests:
             return
         for row, request in wanted.items():
             try:
                 self._journal.keep(row, dump_request(request, self._spider))
             except (TypeError, ValueError) as error:
-                logger.warning("%s is not kept in JOBDIR and lost in a kill: %s", request, error)
+                logger.warning("%s cannot be saved in JOBDIR, a kill loses it: %s", request, error)
 
     def item_left(self, item: Any, response: Response | None) -> None:
-        """Note that an item has passed the pipelines, wherever it went."""
+        """Record that an item left the pipelines: exported, dropped or failed."""
         if self._holds_items:
             return
         if response is not None:
             row = getattr(response, "meta", {}).get(LEASE)
-        else:  # it was to be exported again
+        else:  # exported again, after a resume
             url = getattr(item, "url", None)
             row = next((row for row, kept in self.unexported.items() if kept.url == url), None)
         if row is not None:
             self.exported(row)
 
     def hold_items(self) -> None:
-        """Take no item for exported any more: where they go to cannot be written."""
+        """Record no more exports: the output file cannot be written."""
         self._holds_items = True
 
     def exported(self, row: int) -> None:
-        """Note that the item of a row need not be exported again."""
+        """Record that the item of a row need not be exported again."""
         self.unexported.pop(row, None)
         self._journal.export(row)
 
@@ -174,7 +175,7 @@ class Job:
             logger.error("JOBDIR cannot be written: %s", error)
 
     def _recover_cap(self, crawl: Crawl) -> None:
-        """Let the MAX to which it was changed hold, unless the settings ask for another by now."""
+        """Restore a MAX changed during the crawl, unless the setting has changed since."""
         with reading():
             noted = self._journal.noted(_CAP)
             asked, changed = [self._asked] * 2 if noted is None else json.loads(noted)
@@ -183,9 +184,9 @@ class Job:
                 self._journal.note(_CAP, json.dumps([self._asked, self._asked]))
         if asked == self._asked != changed:
             if cap is not None and cap.first != cap.last and crawl.limit is None:
-                raise ConfigError(f"JOBDIR: MAX {cap} falls with the pages done: add -a pages=N")
+                raise ConfigError(f"JOBDIR: MAX {cap} depends on the pages done: add -a pages=N")
             crawl.store.ledger.cap = cap
-            logger.info("MAX is %s, to which it was changed while the crawl ran", cap)
+            logger.info("MAX is %s, as changed during the crawl", cap)
 
     def _write(self, write: Callable[[], None]) -> bool:
         if self.failed:
@@ -195,8 +196,7 @@ class Job:
         except sqlite3.Error as error:
             self.failed = True
             logger.error(
-                "JOBDIR cannot be written (%s): the crawl stops, and goes on from what is written "
-                "when it is started again",
+                "JOBDIR cannot be written (%s): the crawl stops; resume it with the same command",
                 error,
             )
             self._stop(JOB_FAILED)
@@ -204,19 +204,19 @@ class Job:
 
 
 def item_of(text: str) -> RelevantPage:
-    """Return an item from the text that a job has kept of it; ValueError: it cannot be written."""
+    """Return an item from the text saved in a job; raise ValueError if it cannot be exported."""
     fields = json.loads(text)
     json.dumps(fields, ensure_ascii=False).encode()
     return RelevantPage(**fields)
 
 
 def now() -> str:
-    """Return the present time as it stands in names of files."""
+    """Return the current UTC time, as used in file names."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
 
 
 def identity_of(config: Config) -> dict[str, str]:
-    """Return what a crawl must have in common with the one that it goes on with."""
+    """Return what a crawl must have in common with the crawl that it resumes."""
     pack = require_pack(config) / TOPIC_FILE
     return {
         "topic": str(config.topic),

@@ -1,4 +1,4 @@
-"""The judging of fetched pages outside the reactor's thread."""
+"""Judge fetched pages outside the reactor's thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Judging:
-    """Turns the page that a leased row has brought into a Visit or a Failure."""
+    """Turns the page fetched for a leased row into a Visit or a Failure."""
 
     def __init__(
         self, crawl: Crawl, judge: Judge, verdicts: Verdicts, stop: Callable[[str], None]
@@ -40,17 +40,17 @@ class Judging:
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """The words of the topic, those that were given before those found by expansion."""
+        """The keywords of the topic: first the given ones, then those found by expansion."""
         return self._judge.keywords
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
-        """Return features 4 to 6 of a few links, [n, 3], at once."""
+        """Return features 4 to 6 of a few links, [n, 3], computed in this process."""
         return self._judge.action_features(urls, anchors)
 
     async def visit(self, row: int, html: str, url: str) -> Visit | Failure | None:
-        """Judge a page.
+        """Judge a page; return its Visit, or a Failure if it cannot be judged.
 
-        None: no page can be judged any more; the crawl stops and its leased rows stay leased.
+        Return None if the judging process is lost: the crawl stops and leased rows stay leased.
         """
         fetched_at = datetime.now(UTC)
         try:
@@ -62,7 +62,7 @@ class Judging:
             logger.error("Could not judge %s: %s: %s", url, type(error).__name__, error)
             return JUDGE_ERROR
         lease, store = self._crawl.lease_of(row), self._crawl.store
-        assert lease is not None  # it is booked by whoever asked for the visit
+        assert lease is not None  # the caller books it after this
         verdict = self._verdicts.of(
             *(judged.judgement.probability, judged.mark),
             is_missing=judged.is_missing,

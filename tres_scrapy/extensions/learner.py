@@ -1,4 +1,4 @@
-"""The extension that owns the crawl and lets it learn between requests."""
+"""The extension that holds the crawl and makes it learn between requests."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ logger = logging.getLogger(__name__)
 
 
 class Learner:
-    """Holds the crawl and books what the fetches bring.
+    """Holds the crawl and books the result of each fetch.
 
-    Each booking ends with the gradient step that is due, so that learning happens between
-    requests and, with CONCURRENT_REQUESTS=1, in an order that the random seed decides. `listeners`
-    get each booking, and the visit where it brought a page.
+    Each booking ends with the gradient step that is due, so learning happens between requests.
+    With CONCURRENT_REQUESTS=1 the random seed determines its order. `listeners` receive each
+    booking and its visit, None for a failure.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Learner:
         self._reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
-        self._seeds: dict[str, int] = {}  # rows of the seeds that an interrupted crawl has left
+        self._seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
         if job is not None:
             self.requests.recover(job.recover(crawl))
             verdicts.remember(job.marks())
@@ -96,7 +96,7 @@ class Learner:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
         with ExitStack() as started:
-            # it loads the model while this process loads its own
+            # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
             pack = Pack.load(place)
             crawl = make_crawl(config, pack)
@@ -120,20 +120,20 @@ class Learner:
         return learner
 
     def spider_opened(self) -> None:
-        self._report()  # the figures of an interrupted crawl, which may have nothing left to fetch
+        self._report()  # figures of a resumed crawl, which may have nothing left to fetch
         gc.collect()
-        gc.freeze()  # what is loaded by now stays: looking it through took 0.2 s every time
+        gc.freeze()  # objects loaded so far stay: collecting them took 0.2 s each time
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Lease the sample to fetch next; None when there is none to fetch now."""
+        """Lease the sample to fetch next; return None if none can be fetched now."""
         if self.job is None:
             return self.crawl.next(busy_hosts)
         decision = None if self.job.failed else self.crawl.next(busy_hosts)
         return decision if decision and self.job.lease(self.crawl, decision) else None
 
     def add_seed(self, url: str, request: Request) -> bool:
-        """Put a seed with its request into the frontier; False if its URL is closed."""
-        row = self._seeds.pop(url, None)  # it is there from before the crawl was interrupted
+        """Add a seed with its request to the frontier; return False if its URL is closed."""
+        row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
             if self.requests.repeats(url, request) or self.requests.is_link(url, request):
                 return False
@@ -145,13 +145,13 @@ class Learner:
         return True
 
     def add_outlinks(self, parent: int, urls: Sequence[str], anchors: Sequence[str]) -> None:
-        """Put links that the search box of a seed's site has found into the frontier."""
+        """Add links found by the search box of a seed's site to the frontier."""
         actions = self.judging.action_features(urls, anchors)
         self.crawl.add_outlinks(parent, urls, anchors, actions)
         self._report()
 
     def why(self, decision: Decision) -> str:
-        """Return in a sentence why a leased sample was chosen."""
+        """Return a sentence that says why a leased sample was chosen."""
         return self._reasons.why(decision)
 
     def book_page(
@@ -163,8 +163,8 @@ class Learner:
     ) -> bool:
         """Book a page with the outlinks to follow and its item, and learn from it.
 
-        `own` are the spider's own requests for the outlinks, by URL. False: the booking could not
-        be written to JOBDIR, and nothing may come of the page.
+        `own` are the spider's own requests for the outlinks, by URL. Return False if the booking
+        could not be saved in JOBDIR: then discard the page's items and requests.
         """
         page = visit.judged.page
         if visit.verdict.is_copy:
@@ -187,10 +187,10 @@ class Learner:
         outlinks: Outlinks = NO_LINKS,
         own: Mapping[str, Request] | None = None,
     ) -> None:
-        """Book a fetch that brought no page; a row that is booked already is left alone.
+        """Book a failed fetch; do nothing if the row is booked already.
 
-        When no host in a row of many could be reached, the network is gone: the crawl stops, and a
-        job tries them again.
+        When many hosts in a row cannot be reached, the network is down: the crawl stops, and a
+        resumed job tries them again.
         """
         if not self.crawl.is_leased(row):
             return

@@ -1,4 +1,4 @@
-"""The extension that starts an offline web for the crawl and reports what that web counted."""
+"""The extension that starts an offline web for the crawl and logs what that web counted."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 
 
 class OfflineWebError(RuntimeError):
-    """Says in one line why the offline web did not start."""
+    """Raised with a one-line reason when the offline web does not start."""
 
 
 class OfflineWeb:
-    """A web served in a process of its own, the proxy of every request of the crawl."""
+    """An offline web in a separate process, the proxy for every request of the crawl."""
 
     def __init__(self, command: list[str], stats: StatsCollector) -> None:
         self._stats = stats
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
-        # A session of its own keeps Ctrl-C from reaching the web before the crawl has ended.
+        # In its own session: else Ctrl-C would end the web before the crawl.
         self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
             [sys.executable, "-m", "tres_scrapy.webs.server", *command],
             stdin=subprocess.PIPE,
@@ -39,7 +39,7 @@ class OfflineWeb:
             stderr=self._errors,
             text=True,
             start_new_session=True,
-            # it imports what this process does, from wherever: an egg is in no environment
+            # the same import path as here: a deployed egg is not in PYTHONPATH
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
         started = self._read()
@@ -60,7 +60,7 @@ class OfflineWeb:
         return web
 
     def spider_closed(self) -> None:
-        """Stop the web and report its own count of the crawl."""
+        """Stop the web and log its own count of the crawl, by true labels."""
         if self._server.stdin is not None:
             self._server.stdin.close()
         count = self._read()
@@ -69,9 +69,10 @@ class OfflineWeb:
             self._stats.set_value(f"tres/web/{name}", count[name])
         if unrecorded := count["by_kind"].get("unrecorded"):
             self._stats.set_value("tres/web/unrecorded", unrecorded)
-            logger.info("The recording does not hold %d of the URLs asked for", unrecorded)
+            logger.info("%d of the requested URLs are not in the recording", unrecorded)
         logger.info(
-            "The web's own count: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
+            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
+            "%d relevant domains",
             count["pages"],
             count["relevant"],
             count["harvest"],
@@ -79,20 +80,20 @@ class OfflineWeb:
         )
 
     def _read(self) -> dict[str, Any]:
-        """Return the next line of the server; raise OfflineWebError with its reason if it ended."""
+        """Return the next line of the server, parsed; raise OfflineWebError if the server ended."""
         assert self._server.stdout is not None
         line = self._server.stdout.readline()
         if not line:
             self._server.wait()
             self._errors.seek(0)
-            said = self._errors.read().strip().splitlines() or ["it ended without a word"]
+            said = self._errors.read().strip().splitlines() or ["it ended without a message"]
             raise OfflineWebError(f"the offline web does not run: {said[-1]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
 
 def _command(config: Config) -> list[str]:
-    """Return the arguments of the web server that the settings ask for."""
+    """Return the command-line arguments for the web server."""
     web = config.web
     command = [str(web.kind), "--port", str(web.port)]
     if config.topic is not None:

@@ -1,4 +1,4 @@
-"""The requests of a spider's own that wait in the frontier, and which of them are repetitions."""
+"""A spider's own requests that wait in the frontier, and which of them are duplicates."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tres_scrapy.frontier.store import SampleStore
 
 
 class RequestKeeper(Protocol):
-    """What writes requests down, so that they outlive the process."""
+    """Saves requests, so that they survive the process."""
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
-        """Write down requests by row."""
+        """Save requests by row."""
 
 
 class OwnRequests:
-    """Holds requests by the row of their sample until that is fetched or dropped."""
+    """Holds requests by row until their sample is fetched or dropped."""
 
     def __init__(
         self, store: SampleStore, keeper: RequestKeeper | None, dupefilter: OwnDupeFilter | None
@@ -42,24 +42,24 @@ class OwnRequests:
         return len(self._requests)
 
     def recover(self, requests: Mapping[int, Request]) -> None:
-        """Take in the requests that an interrupted crawl had written down."""
+        """Restore the requests that an interrupted crawl saved."""
         for row, request in requests.items():
             request.meta[SAMPLE] = row
         self._requests |= requests
 
     def keep(self, requests: Mapping[int, Request]) -> None:
-        """Let samples be fetched by these requests, by row."""
+        """Use these requests, by row, to fetch their samples."""
         if self._keeper is not None:
             self._keeper.keep(requests)
         self.recover(requests)
 
     def keep_of(self, rows: Iterable[int], by_url: Mapping[str, Request]) -> None:
-        """Let the samples of outlinks be fetched by the requests for their URLs."""
+        """Use the requests in `by_url` to fetch the samples of outlinks."""
         if by_url:
             self.keep({row: by_url[self._store.url(row)] for row in rows})
 
     def take(self, row: int) -> Request:
-        """Remove and return the request of a row; a plain one if the spider had none."""
+        """Remove and return the request of a row, or a plain one if the spider gave none."""
         return self._requests.pop(row, None) or Request(self._store.url(row))
 
     def _forget(self, rows: Rows) -> None:
@@ -67,12 +67,12 @@ class OwnRequests:
             self._requests.pop(row, None)
 
     def repeats(self, url: str, request: Request) -> bool:
-        """Return whether the project's own filter drops a request for a URL that is new here."""
+        """Return whether the project's own filter drops a request for a URL new to the frontier."""
         if self.dupefilter is None or self._store.knows(url):
             return False
         return self.dupefilter.drops(request)
 
     def is_link(self, url: str, request: Request) -> bool:
-        """Return whether a request repeats a sample's URL on a page that is no sample."""
+        """Return whether a request that is not a start request has the URL of a sample."""
         is_start = request.dont_filter or request.meta.get("is_start_request")
         return not is_start and self._store.knows(url)

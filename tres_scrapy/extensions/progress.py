@@ -1,4 +1,4 @@
-"""The extension that says how the crawl goes."""
+"""The extension that logs the progress of the crawl."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Logs a line every TRES_PROGRESS_INTERVAL seconds and one at the end; 0 means only that.
+    """Logs a line every TRES_PROGRESS_INTERVAL seconds, if not 0, and one at the end.
 
-    In a terminal one line, drawn anew every second, stands for those that would come to the same
-    terminal; TRES_PROGRESS_LINE=0 turns it off.
+    In a terminal, a single line redrawn every second replaces those log lines;
+    TRES_PROGRESS_LINE=0 turns it off.
     """
 
     def __init__(self, crawler: Crawler, interval: float, *, live: bool) -> None:
@@ -54,7 +54,7 @@ class Progress:
             return
         self._pace = Pace(learner.crawl.pages, monotonic())
         intervals = []
-        if self._live:  # not before, for Scrapy opens its log more than once
+        if self._live:  # not earlier: Scrapy opens its log more than once
             self._line = TerminalLine(sys.stderr)
             intervals.append((self._draw, _REDRAW))
         if self._interval and not (self._line and self._line.shares_log):
@@ -96,7 +96,7 @@ class Progress:
 
 
 def described(crawl: Crawl, pace: Pace) -> list[str]:
-    """Return how a crawl goes in few words, the most important first."""
+    """Return the progress of a crawl as short texts, the most important first."""
     figures, left = crawl.figures(), pace.left(crawl.limit)
     of_limit = "" if crawl.limit is None else f"/{crawl.limit:,}"
     leaves = f" in {figures['leaves']:,} leaves" if "leaves" in figures else ""

@@ -1,4 +1,4 @@
-"""The extension that keeps the record of a run."""
+"""The extension that writes the record of a crawl."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions
-# Settings of Scrapy's that say how a crawl goes
+# Scrapy's settings that the record holds
 SCRAPY: Final = (
     *("USER_AGENT", "ROBOTSTXT_OBEY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN"),
     *("DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT", "DOWNLOAD_MAXSIZE", "RETRY_TIMES", "JOBDIR"),
@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes down each page and why it was chosen, a transaction every second.
+    """Records each page and why it was chosen, in one transaction a second.
 
-    A record that cannot be written any more is one line in the log; the crawl goes on.
+    If the record cannot be written, one line is logged and the crawl continues.
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
@@ -56,7 +56,7 @@ class Recorder:
         config = Config.of(crawler.settings)
         if not config.watch.record:
             raise NotConfigured
-        if crawler.settings["JOBDIR"]:  # another's file there is told before the crawl begins
+        if crawler.settings["JOBDIR"]:  # fail before the crawl begins if the file is not ours
             open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
         recorder = cls(crawler, config)
         crawler.signals.connect(recorder.spider_opened, signal=signals.spider_opened)
@@ -84,14 +84,14 @@ class Recorder:
             if learner.job is not None:
                 self._writer.fill(learner.job.bookings(learner.crawl), time())
         except (OSError, RecordError, sqlite3.Error) as error:
-            logger.error("%s: the crawl goes on without a record", error)
+            logger.error("%s: the crawl continues without a record", error)
             return
         learner.listeners.append(self.booked)
         self._loop = create_looping_call(self._flush)
         self._loop.start(EVERY, now=False)
 
     def booked(self, booking: Booking, visit: Visit | None) -> None:
-        """Take a booking in."""
+        """Add a booking to the record."""
         if self._writer is None:
             return
         if visit is None:
@@ -116,14 +116,14 @@ class Recorder:
         try:
             writer.close(time(), self._reason)
             if not writer.steps:
-                self.path.unlink()  # a file for nothing only makes people look into it
+                self.path.unlink()  # an empty file would only mislead
             elif self._config.watch.report:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, error)
 
     def _report(self) -> None:
-        # The templates take a moment to import, which a crawl without a report need not pay.
+        # Imported here because the templates are slow to import.
         from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
 
         try:
@@ -143,14 +143,14 @@ class Recorder:
             self._writer.flush(time())
         except sqlite3.Error as error:
             logger.error(
-                "The record %s cannot be written (%s): the crawl goes on without", self.path, error
+                "The record %s cannot be written (%s): the crawl continues", self.path, error
             )
             self._writer.abandon()
             self._writer = None
 
 
 def settings_of(settings: BaseSettings) -> dict[str, str]:
-    """Return the settings of a crawl that are set, as text; keys and passwords are nobody's."""
+    """Return the settings that are set, as text, without keys and passwords."""
     values = {name: settings.get(name) for name in SCRAPY}
     for options in settings.values():
         if isinstance(options, Options):

@@ -1,4 +1,4 @@
-"""One line at the foot of a terminal that is drawn anew in place."""
+"""One line at the bottom of a terminal that is redrawn in place."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final, TextIO
 from tqdm import tqdm
 
 _BETWEEN: Final = " · "
-_COLUMNS, _ROWS = 80, 24  # of a terminal that does not know its own
+_COLUMNS, _ROWS = 80, 24  # if the terminal does not report its size
 
 
 class TerminalLine:
-    """Shows a text under the log lines of the same terminal, which pass above it whole."""
+    """Shows a text below the log lines of the same terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._bar: tqdm[Any] = tqdm(
@@ -29,21 +29,21 @@ class TerminalLine:
         self._stream = stream
         for handler in self._handlers:
             handler.setStream(_Above(stream))
-        atexit.register(self.close)  # Ctrl-C twice ends the program without a word to anybody
+        atexit.register(self.close)  # Ctrl-C twice ends the program without spider_closed
 
     @property
     def shares_log(self) -> bool:
-        """Whether log lines come to the same terminal."""
+        """Whether log lines go to the same terminal."""
         return bool(self._handlers)
 
     def show(self, *parts: str) -> None:
-        """Show as many of the parts, the most important first, as the terminal has room for."""
+        """Show as many parts as fit in the terminal, the most important first."""
         columns = os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
         self._bar.ncols = columns
         self._bar.set_description_str(fitted(parts, columns))
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         atexit.unregister(self.close)
         self._bar.close()
         for handler in self._handlers:
@@ -51,7 +51,7 @@ class TerminalLine:
 
 
 class _Above:
-    """Writes to a stream above the lines that tqdm keeps at its foot."""
+    """Writes to a stream, above the line that tqdm keeps at the bottom."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -65,7 +65,7 @@ class _Above:
 
 
 def fitted(parts: Sequence[str], columns: int) -> str:
-    """Join the first of `parts` that one line of a terminal has room for."""
+    """Join as many of the first `parts` as fit in a line of the terminal."""
     parts = [part for part in parts if part]
     while len(parts) > 1 and len(_BETWEEN.join(parts)) >= columns:
         parts.pop()

@@ -1,1 +1,1 @@
-"""The journal of a crawl, by which it can be resumed after a kill at any instant."""
+"""The journal of a crawl, from which it can be resumed after a kill at any moment."""

@@ -13,8 +13,8 @@ from tres_scrapy.page.file import reason
 NAME = "tres.sqlite"
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 
-# A batch is what was new when it was written: samples, the URLs and hosts that they brought. A
-# step is an experience. Both are only ever appended to, so that a step costs as much as its page.
+# A batch holds the samples, URLs and hosts that were new when it was written. A step is an
+# experience. Both tables only grow, so saving a step costs only as much as its page.
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
@@ -46,12 +46,12 @@ CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
 
 
 class JobError(RuntimeError):
-    """Says in one line why the crawl in a JOBDIR cannot be resumed."""
+    """Raised with a one-line reason when the crawl in a JOBDIR cannot be resumed."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raise JobError for whatever can go wrong when a damaged job is read."""
+    """Raise JobError for any error that reading a damaged job can cause."""
     try:
         yield
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -61,15 +61,16 @@ def reading() -> Iterator[None]:
 
 
 def open_database(directory: Path) -> sqlite3.Connection:
-    """Open the job's file, a new one if there is none, for this process alone.
+    """Open the job's file for this process alone; create it if missing.
 
-    JobError: it cannot be written, is in use, or is not a file of TRES.
+    Raise JobError if it cannot be written, is in use, or is not a file of TRES.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if (directory / FOREIGN).exists():
             raise JobError(
-                f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: give another"
+                f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: "
+                "give another directory"
             )
         return SCHEMA.open(directory / NAME, Access.EXCLUSIVE)
     except FileExistsError:

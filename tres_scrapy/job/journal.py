@@ -1,4 +1,4 @@
-"""The journal of a job: each lease and each booking is written down before the crawl acts on it."""
+"""The journal of a job: each lease and booking is saved before the crawl acts on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tres_scrapy.job.job_file import JobError, open_database, reading
 
 
 class Written(NamedTuple):
-    """How much of a crawl is written down: lengths of what only grows, and the rest as it is."""
+    """What is saved of a crawl: the lengths of lists that only grow, and the other state."""
 
     samples: int
     urls: int
@@ -27,8 +27,8 @@ class Written(NamedTuple):
     state: Mapping[str, bytes]
 
 
-COUNTS = "counts of the crawl"  # beside what the policy keeps
-# Their numbers, eight bytes each; a part of them is named by how many came before.
+COUNTS = "counts of the crawl"  # saved beside the state of the policy
+# URL numbers, eight bytes each; each part is named by how many came before it.
 PASSED = "URLs that redirects went through"
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
@@ -36,7 +36,7 @@ _LONGEST = 100  # characters quoted of a value from a file
 
 
 class _Held(NamedTuple):
-    """A row of the table step, and the choice that completes its candidates, once there is one."""
+    """A row of the table step, and the next sampled link, None until it is chosen."""
 
     step: tuple[object, ...]
     sampled: int | None = None
@@ -51,11 +51,11 @@ _INSERT_STEP = (
 
 
 class Journal:
-    """Writes a crawl down as it goes, one transaction for each lease and for each booking.
+    """Saves a running crawl, with one transaction for each lease and each booking.
 
-    A lease is written before its request is sent: after a kill the same URL is fetched again, and
-    no domain gives more than MAX pages. A booking is written together with its item, which is
-    deleted from the journal when it is exported.
+    A lease is saved before its request is sent: after a kill the same URL is fetched again, and
+    no domain exceeds MAX pages. A booking is saved together with its item, which is deleted from
+    the journal when it is exported.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -67,9 +67,9 @@ class Journal:
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
-        """Open the journal of the crawl `identity`; JobError: it cannot be resumed from there.
+        """Open the journal of the crawl `identity`; raise JobError if it cannot be resumed.
 
-        A new one is `started` at the time `now`.
+        A new journal gets `now` as its `started`.
         """
         connection = open_database(directory)
         try:
@@ -94,11 +94,11 @@ class Journal:
 
     @property
     def steps(self) -> int:
-        """The number of bookings written down."""
+        """The number of saved bookings."""
         return int(self._connection.execute("SELECT count(*) FROM step").fetchone()[0])
 
     def lease(self, crawl: Crawl, decision: Decision) -> None:
-        """Write down that a sample is going to be fetched."""
+        """Save that a sample is going to be fetched."""
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
             values = (decision.row, decision.leaf, decision.q_value, decision.is_query)
@@ -113,7 +113,7 @@ class Journal:
         self._written = written
 
     def hold(self, crawl: Crawl, booking: Booking) -> None:
-        """Write a booking down together with the next one that is booked.
+        """Keep a booking, to save it together with the next `book`.
 
         Until then its sample stays leased.
         """
@@ -122,7 +122,7 @@ class Journal:
     def book(
         self, crawl: Crawl, booking: Booking, mark: bytes | None = None, item: str | None = None
     ) -> None:
-        """Write down how a leased sample ended and what the crawl has learned from it.
+        """Save the booking of a leased sample and what the crawl learned from it.
 
         `mark` is the fingerprint of its page, `item` the page's item, kept until it is exported.
         """
@@ -139,34 +139,34 @@ class Journal:
         self._held.clear()
 
     def seed(self, crawl: Crawl) -> None:
-        """Write down seeds that have come while the crawl runs."""
+        """Save seeds that were added during the crawl."""
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
         self._written = written
 
     def note(self, name: str, value: str) -> None:
-        """Write down a value under a name."""
+        """Save a value under a name."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def noted(self, name: str) -> str | None:
-        """Return the value that was written under a name, or None."""
+        """Return the value saved under a name, or None."""
         found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
         return next((str(value) for (value,) in found), None)
 
     def keep(self, row: int, request: str) -> None:
-        """Keep the spider's own request of a row; it is written down with what comes next."""
+        """Keep the spider's own request of a row, to save it in the next transaction."""
         self._kept[row] = request
 
     def export(self, row: int) -> None:
-        """Note that the item of a row is exported; it is written down with what comes next."""
+        """Keep that the item of a row is exported, to save it in the next transaction."""
         self._exported.append(row)
 
     def skip(self, crawl: Crawl) -> None:
-        """Regard all that a crawl has now as written down."""
+        """Treat the present state of a crawl as saved."""
         self._written = _written(crawl)
 
     def close(self, *, write: bool = True) -> None:
-        """Write down the last exports and close the file."""
+        """Save the last exports and close the file."""
         try:
             if write:
                 with self._transaction():
@@ -191,7 +191,7 @@ class Journal:
         self._kept.clear()
 
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
-        """Write what is new or has changed; return how much is written then."""
+        """Save what is new or has changed; return what is saved then."""
         old, new, store = self._written, _written(crawl), crawl.store
         if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
             texts = store.anchors[old.samples :], store.urls[old.urls :], store.hosts[old.hosts :]
@@ -224,7 +224,7 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
 
 
 def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[str, str]) -> None:
-    """Raise JobError if a job belongs to another crawl; ValueError: it is damaged."""
+    """Raise JobError if a job belongs to another crawl, ValueError if it is damaged."""
     written = dict(connection.execute("SELECT name, value FROM meta"))
     for name, value in identity.items():
         if (found := written.get(name, value)) != value:
@@ -232,7 +232,7 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
                 f"JOBDIR {str(directory)!r} holds a crawl with {name} {str(found)[:_LONGEST]!r}, "
                 f"not {value!r}: give another directory"
             )
-    if _TIME.fullmatch(str(written.get(_STARTED, ""))) is None:  # it names the file of the items
+    if _TIME.fullmatch(str(written.get(_STARTED, ""))) is None:  # it is used in file names
         raise ValueError("its start is not a time")
 
 

@@ -1,4 +1,4 @@
-"""A crawl brought back from its journal."""
+"""Restore a crawl from its journal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST_NAME = 100  # characters of the name of a failure or a count
 
 
 class Steps(NamedTuple):
-    """The bookings of a journal in their order; arrays and lists of one length."""
+    """The bookings of a journal in order; all columns have the same length."""
 
     rows: NDArray[np.int64]
     urls: NDArray[np.int64]
@@ -42,10 +42,10 @@ class Steps(NamedTuple):
 
 
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
-    """Bring a new crawl to where the journal ends; JobError: the journal is damaged.
+    """Restore the state of a journal in a new crawl; raise JobError if the journal is damaged.
 
-    Samples that were leased are PENDING again, and fetched before all others. `own` are the rows
-    that have a request of the spider; if given, samples without one are dropped.
+    Leased samples become PENDING again, and are fetched before all others. `own` holds the rows
+    with a request of the spider's own; if given, other samples are dropped.
     """
     with reading():
         _recover(journal.connection, crawl, own)
@@ -53,7 +53,7 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
 
 
 def items(journal: Journal) -> dict[int, str]:
-    """Return the items whose export is not written down, by row."""
+    """Return the items that may not have been exported, by row."""
     return dict(journal.connection.execute("SELECT row, value FROM item ORDER BY row"))
 
 
@@ -78,7 +78,7 @@ def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
 
 
 def marks(journal: Journal) -> list[bytes]:
-    """Return the fingerprints of the pages in the order in which they came."""
+    """Return the fingerprints of the pages in the order of their bookings."""
     found = journal.connection.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
     return [_bytes(mark) for (mark,) in found]
 
@@ -114,7 +114,7 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
         raise TypeError("a URL, host or anchor is not text")
     if not all(canonicalise(url) == url for url in urls):
         raise ValueError("a URL is not canonical")
-    "".join(chain(anchors, hosts)).encode()  # UnicodeEncodeError: it could not be written
+    "".join(chain(anchors, hosts)).encode()  # raises UnicodeEncodeError: not exportable
     records = np.frombuffer(b"".join(samples), SAVED)
     check_numbers("a feature", records["static"])
     store.restore(hosts, urls, anchors, records)
@@ -172,7 +172,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
 
 
 def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
-    """Return the decisions on what was leased, and the seeds that were not fetched."""
+    """Return decisions for the leased samples, then for the seeds not fetched yet."""
     leased = [_decision(*lease) for lease in connection.execute("SELECT * FROM lease ORDER BY row")]
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
@@ -189,7 +189,7 @@ def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) 
 
 
 def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
-    """Drop the PENDING samples that cannot be taken; return the others."""
+    """Drop the PENDING samples that can never be fetched; return the others."""
     pending = store.pending_rows()
     dead = store.standing(pending) == Standing.DEAD
     store.drop(pending[dead])
@@ -223,6 +223,6 @@ def _is_name(value: object) -> bool:
 
 
 def _bytes(value: object) -> bytes:
-    if not isinstance(value, bytes):  # a number would become as many zeros
+    if not isinstance(value, bytes):  # bytes(5) would be five zeros
         raise TypeError("a value is not bytes")
     return value

@@ -1,4 +1,4 @@
-"""The one opener of SQLite files of TRES: it tells them from other files and leaves those alone."""
+"""Open the SQLite files of TRES, and refuse other files without changing them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Final
 
 from tres_scrapy.page.file import reason
 
-_ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the names of the files that SQLite writes
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
 _BUSY: Final = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 
 
 class FileFault(Enum):
-    """Why a file cannot be used, and how a message says so."""
+    """Why a file cannot be used; the value is the message."""
 
     MISSING = "there is no {noun} {path}"
     LINK = "{path} is not a plain file"
     EMPTY = "{path} holds no {noun} yet"
     FOREIGN = "{path} is another program's file, not a {noun}"
     NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
-    TABLES = "{path} has tables that TRES has not made"
+    TABLES = "{path} has tables that TRES did not create"
     BUSY = "another process is using {path}"
     UNUSABLE = "{path} cannot be opened: {detail}"
 
 
 class SqliteFileError(Exception):
-    """Says in one line why a file cannot be used; `fault` is the reason."""
+    """Raised with a one-line message when a file cannot be used; `fault` is the reason."""
 
     def __init__(self, fault: FileFault, path: Path, noun: str, detail: str = "") -> None:
         super().__init__(fault.value.format(path=path, noun=noun, detail=detail))
@@ -45,7 +45,7 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class Schema:
-    """A kind of file: what messages call it, its `application_id`, `user_version` and tables."""
+    """A kind of file: its `noun` in messages, `application_id`, `user_version` and tables."""
 
     noun: str
     application: int
@@ -53,9 +53,9 @@ class Schema:
     tables: str
 
     def open(self, path: Path, access: Access) -> sqlite3.Connection:
-        """Open a file; to write, a new one is made if there is none.
+        """Open a file; create it if it is missing and opened for writing.
 
-        SqliteFileError: it cannot be used, and is left as it was.
+        Raise SqliteFileError, and change nothing, if the file cannot be used.
         """
         try:
             self._check_names(path, access)
@@ -70,12 +70,12 @@ class Schema:
         except (OSError, sqlite3.Error) as error:
             name = getattr(error, "sqlite_errorname", "")
             fault = FileFault.BUSY if name in _BUSY else FileFault.UNUSABLE
-            hint = ": may you write there?" if name == "SQLITE_CANTOPEN" else ""
+            hint = ": check the permissions of its folder" if name == "SQLITE_CANTOPEN" else ""
             raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
         return connection
 
     def _check_names(self, path: Path, access: Access) -> None:
-        """Refuse to read what is not there, and to write through links."""
+        """Refuse to read a missing file, and to write through links."""
         if access is Access.READ:
             if not path.is_file():
                 raise SqliteFileError(FileFault.MISSING, path, self.noun)
@@ -96,7 +96,7 @@ class Schema:
         if access is Access.READ:
             return
         connection.execute("PRAGMA journal_mode = WAL")
-        # A commit outlives the process at once, a power cut once the next checkpoint is written.
+        # A commit survives a kill at once, and a power cut after the next checkpoint.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         if self._fault(connection) is FileFault.EMPTY:
@@ -107,7 +107,7 @@ class Schema:
         connection.execute("COMMIT")
 
     def _fault(self, connection: sqlite3.Connection) -> FileFault | None:
-        """Return why a file is not of this kind and version, None if it is."""
+        """Return why a file is not of this kind and version, or None if it is."""
         tables = connection.execute("SELECT sql FROM sqlite_master").fetchall()
         if not tables:
             return FileFault.EMPTY

@@ -1,4 +1,4 @@
-"""User names and passwords that stand in URLs: asked without, and not told in the log."""
+"""Remove user names and passwords in URLs from requests and from the log."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.url.userinfo import CREDENTIALS, without_credentials
 
-# what a terminal obeys, but for the ends of lines and tabs; the last turn the direction of a text
+# control characters except tab and newline; the last ones change the direction of text
 _COMMANDS: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
 
 class LogFilter(logging.Filter):
-    """Takes them out of what is logged, and escapes what would command a terminal.
+    """Removes credentials from log messages, and escapes control characters of terminals.
 
-    Scrapy tells, at DEBUG, where a meta refresh leads, and in warnings what a header says.
+    Scrapy logs the targets of meta refreshes, at DEBUG, and the texts of headers, in warnings.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -37,9 +37,9 @@ _FILTER: Final = LogFilter()
 
 
 class CredentialMiddleware:
-    """Asks for a URL as if no credentials stood in it: Scrapy could not, but would log them.
+    """Removes credentials from the URLs of requests: Scrapy does not use them, but logs them.
 
-    It stands nearer to the web than Scrapy's redirects, which log and keep where they lead.
+    Runs closer to the downloader than Scrapy's redirects, which log and store their targets.
     """
 
     @classmethod

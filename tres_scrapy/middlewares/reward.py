@@ -1,4 +1,4 @@
-"""The spider middleware that rewards pages and gives requests their state-action features."""
+"""The spider middleware that judges pages and gives their outlinks state-action features."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tres_scrapy.url.canonical import canonicalise
 class RewardMiddleware:
     """Judges each page of a frontier sample and books it before its outlinks are scheduled.
 
-    A spider with a true `follow_every_link` has all links of the page enter the frontier as one
-    batch; of any other spider, the requests that its callback yields do.
+    If the spider has a true `follow_every_link`, all links of the page enter the frontier as one
+    batch. Otherwise the requests that its callback yields do.
     """
 
     def __init__(self, learner: Learner, spider: Spider) -> None:
@@ -39,7 +39,7 @@ class RewardMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         learner = crawler.get_extension(Learner)
         if learner is None or crawler.spider is None:
-            raise ValueError(f"{cls.__name__} needs the extension {Learner.__name__}: use ADDONS")
+            raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
         return cls(learner, crawler.spider)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -70,7 +70,7 @@ class RewardMiddleware:
         outputs, raised = await _gathered(result)
         async with self._turn:
             booked = self._book(row, visit, outputs)
-            await asyncio.sleep(0)  # pages judged together must not hold up the loop together
+            await asyncio.sleep(0)  # let the event loop run between pages that were judged together
         for output in booked:
             yield output
         if raised is not None:
@@ -78,11 +78,11 @@ class RewardMiddleware:
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
-        if row is not None and VISIT not in response.meta:  # else the page is booked with its links
+        if row is not None and VISIT not in response.meta:  # else it is booked with its links
             self._learner.book_failure(row, failure_of(exception))
 
     async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
-        """Return the judged page of a leased row or its failure; None: it can not be judged."""
+        """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != 200:
             return Failure.of_status(response.status)
         if not isinstance(response, HtmlResponse):
@@ -90,7 +90,7 @@ class RewardMiddleware:
         return await self._learner.judging.visit(row, response.text, response.url)
 
     def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
-        """Book the page with its outlinks and its item; return what the spider's outputs become.
+        """Book the page with its outlinks and its item; return the outputs to pass on.
 
         The outlinks are the links of the page or the spider's own requests.
         """
@@ -115,7 +115,7 @@ class RewardMiddleware:
     def _described(
         self, visit: Visit | Failure, urls: list[str]
     ) -> tuple[list[str], NDArray[np.float32]]:
-        """Return anchors and features 4 to 6 of URLs; one not on the page has no anchor."""
+        """Return anchors and features 4 to 6 of URLs; a URL not on the page has the anchor ""."""
         page_links: Sequence[Link] = ()
         known = NO_ACTIONS
         if isinstance(visit, Visit):
@@ -133,16 +133,16 @@ class RewardMiddleware:
         return anchors, known[[places[url] for url in urls]]
 
     def _parted(self, requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
-        """Return the requests that can be samples by URL, and the others.
+        """Return the requests that can be samples, by URL, and the others.
 
-        Of those for one URL the first only is a sample; another is dropped unless it may be
-        repeated. What the project's own filter of duplicates has seen is dropped, too.
+        Only the first request for a URL is a sample; others are dropped unless they set
+        `dont_filter`. Requests that the project's own duplicate filter has seen are dropped too.
         """
         links: dict[str, Request] = {}
         others = []
         for request in requests:
             for key in (SAMPLE, LEASE, VISIT):
-                request.meta.pop(key, None)  # those of the page, if its meta was passed on
+                request.meta.pop(key, None)  # copied from the page's own request
             url = canonicalise(request.url)
             if url is None or request.method != "GET" or (url in links and request.dont_filter):
                 others.append(request)
@@ -152,10 +152,9 @@ class RewardMiddleware:
 
 
 async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:
-    """Return all that a callback yields and what it raises in the end.
+    """Return all that a callback yields, and the exception that ends it, if any.
 
-    A page is booked together with what comes of it, in one instant: a crawl that is killed has
-    either all of it or nothing.
+    A page is booked in one step with its outputs: a killed crawl has all of them or none.
     """
     outputs: list[Any] = []
     try:

@@ -1,4 +1,4 @@
-"""The downloader middleware that sees the exchanges to archive."""
+"""The downloader middleware that passes exchanges to the archive."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.exchange import Exchange
 
-# What flags of a response say of its body
+# Why a body is incomplete, by flag of the response
 TRUNCATED: Final = {"dataloss": "disconnect", "partial": "disconnect", "download_stopped": "length"}
 
 
 class ArchiveMiddleware:
-    """Hands on each response as it was received.
+    """Passes each response to the archive as it was received.
 
-    It stands between HttpCompression, which unpacks bodies, and what takes credentials off URLs.
+    Runs between HttpCompression, which decompresses bodies, and CredentialMiddleware.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -36,14 +36,14 @@ class ArchiveMiddleware:
         return cls(archive)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        received = request.meta.pop(RECEIVED, response)  # what a browser made of it is not archived
+        received = request.meta.pop(RECEIVED, response)  # not the page as a browser rendered it
         await self._archive.add(request.meta.get(LEASE), exchange_of(request, received))
         return response
 
 
 def exchange_of(request: Request, response: Response) -> Exchange:
-    """Return what is archived of a response and the request that brought it."""
-    through_proxy = bool(request.meta.get("proxy"))  # whose address it would be
+    """Return a response and its request as an exchange to archive."""
+    through_proxy = bool(request.meta.get("proxy"))  # then the IP address is the proxy's
     cut = (TRUNCATED[flag] for flag in response.flags if flag in TRUNCATED)
     return Exchange(
         url=response.url,

@@ -1,1 +1,1 @@
-"""The spiders."""
+"""Spiders: the focused crawl, and fetching a list of URLs."""

@@ -1,4 +1,4 @@
-"""The spider `tres-fetch`: the pages of a list of URLs, kept beside it as JSON lines."""
+"""The spider `tres-fetch`: fetches a list of URLs into a JSON lines file beside the list."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.url.canonical import canonicalise
 
-# No frontier and no pipeline of a focused crawl: this one fetches what it is told to. A list may be
-# a stranger's and pages redirect, so that its URLs are as little trusted as links.
+# No frontier and no pipelines: this spider fetches only the URLs of its list. Those are trusted no
+# more than links: others may have written the list, and pages redirect.
 SETTINGS: dict[str, Any] = {
     "ADDONS": {},
     "AUTOTHROTTLE_ENABLED": True,
@@ -41,9 +41,9 @@ SETTINGS: dict[str, Any] = {
 def fetch_lists(selections: Iterable[str], settings: Settings) -> list[str]:
     """Return the selections, each list of URLs replaced by the JSON lines file of its pages.
 
-    A list is a .txt or .urls file of http(s) URLs only, a comment after #. Pages already in the
-    file are not fetched again. Raises ValueError for a list with a line that is no URL, and when
-    the fetch is interrupted. Scrapy can run once in a process: so can this, if it fetches.
+    A list is a .txt or .urls file of http(s) URLs, with comments after #. Pages already in the file
+    are not fetched again. Raise ValueError if a line of a list is not a URL, or if the fetch is
+    interrupted. Can fetch only once in a process, because Scrapy runs only once.
     """
     selections = list(selections)
     lists = {text: urls for text in selections if (urls := read_urls(Path(text)))}
@@ -60,9 +60,9 @@ def fetch_lists(selections: Iterable[str], settings: Settings) -> list[str]:
 
 
 def read_urls(path: Path) -> list[str]:
-    """Return the URLs of a list, each once; none of a .txt file without URLs, which is a text.
+    """Return the URLs of a list, each once; an empty list for a .txt file without URLs, a text.
 
-    Raises ValueError for a file of URLs and other lines, and for an .urls file without URLs.
+    Raise ValueError if a file has both URLs and other lines, or if an .urls file has no URLs.
     """
     if path.suffix not in {".txt", ".urls"} or not path.is_file():
         return []
@@ -79,8 +79,8 @@ def read_urls(path: Path) -> list[str]:
                 other = other or f"line {number}: {text[:80]!r}"
     if other and (urls or path.suffix == ".urls"):
         msg = (
-            f"{path}, {other} must be an http(s) URL, as in every line of a list, or a comment "
-            "after #; a text with URLs in it goes into a folder, or as .html"
+            f"{path}, {other} must be an http(s) URL or a comment after #, as in every list; if "
+            "the file is a text, put it into a folder or save it as .html"
         )
         raise ValueError(msg)
     if not urls and path.suffix == ".urls":
@@ -90,10 +90,10 @@ def read_urls(path: Path) -> list[str]:
 
 
 class FetchSpider(Spider):
-    """Fetches each URL and writes its HTML, or why there is none, to the files that ask for it."""
+    """Fetches each URL and writes its HTML, or the reason of its failure, to the files given."""
 
     def __init__(self, wanted: dict[str, list[Path]]) -> None:
-        super().__init__("tres-fetch")  # a name of the class would offer it to `scrapy crawl`
+        super().__init__("tres-fetch")  # a class attribute `name` would list it in `scrapy crawl`
         self._wanted = wanted
         self._files: dict[Path, IO[str]] = {}
         self._progress = tqdm(total=len(wanted), desc="fetching", unit=" pages", disable=None)
@@ -136,7 +136,7 @@ class FetchSpider(Spider):
 def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
     settings = settings.copy()
     for name, value in SETTINGS.items():
-        settings.set(name, value, "spider")  # under the user's -s
+        settings.set(name, value, "spider")  # a lower priority than the user's -s
     for middleware, order in ((CredentialMiddleware, 755), (PrivateAddressMiddleware, 760)):
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
     settings.replace_in_component_priority_dict(
@@ -149,16 +149,16 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
     try:
         process.start()
     finally:
-        for number, handler in handlers.items():  # those of Scrapy would end nothing any more
+        for number, handler in handlers.items():  # Scrapy's have no effect any more
             signal.signal(number, handler)
     spider = crawler.spider
     if not isinstance(spider, FetchSpider) or spider.reason != "finished":
-        msg = "fetching was interrupted: run again to fetch the pages that are missing"
+        msg = "fetching was interrupted: run the command again to fetch the missing pages"
         raise ValueError(msg)
 
 
 def _keep_pages(path: Path) -> set[str]:
-    """Return the URLs whose pages a file holds; drop its failures, which are tried again."""
+    """Return the URLs whose pages are in a file; drop its failures, to try them again."""
     urls: set[str] = set()
     if not path.exists():
         return urls
@@ -166,7 +166,7 @@ def _keep_pages(path: Path) -> set[str]:
         for line in lines:
             try:
                 record = json.loads(line)
-            except ValueError:  # the process was killed while it wrote the line
+            except ValueError:  # incomplete: the process was killed while writing
                 continue
             if isinstance(record, dict) and "html" in record and record["url"] not in urls:
                 urls.add(record["url"])

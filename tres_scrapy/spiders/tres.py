@@ -49,7 +49,7 @@ class TresSpider(Spider):
         if visit is None or not visit.relevant:
             return
         learner = self.crawler.get_extension(Learner)
-        assert learner is not None  # it has judged the page
+        assert learner is not None  # the learner judged the page
         yield RelevantPage(
             url=response.meta.get("redirect_urls", [response.url])[0],
             final_url=response.url,
