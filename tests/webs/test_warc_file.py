@@ -110,7 +110,7 @@ def test_file_of_faults_is_left(tmp_path, monkeypatch):
     path = tmp_path / "a.warc"
     path.write_bytes(record("http://a.test/", length=10**9) * 9 + A)
     assert len(faults(path)) == 6
-    assert faults(path)[-1] == "after so many faults the rest of the file is not read"
+    assert faults(path)[-1] == "5 faults: the rest of the file is not read"
 
 
 def test_endless_header_is_skipped(written):
