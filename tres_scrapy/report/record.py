@@ -79,7 +79,7 @@ class Record:
         return self._pages("SELECT * FROM page WHERE step > ? ORDER BY step LIMIT ?", step, count)
 
     def find(self, url: str) -> Fetch | None:
-        """Return the fetch of a URL, before or after redirects; None if there is none."""
+        """Return the fetch of a URL, before or after redirects, None if it was not fetched."""
         query = "SELECT * FROM page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"
         return next(iter(self._pages(query, url)), None)
 

@@ -38,7 +38,7 @@ class Catalogue:
 
     @cached_property
     def _known(self) -> tuple[Ints, Ints]:
-        """Return site and number of every known URL that answers with a page of its own text."""
+        """Return site and number of every known URL that answers with a unique page."""
         popular = np.argsort(-self.sites.fame, kind="stable")[:SITES_KNOWN]
         site, place = np.repeat(popular, DEPTH), np.tile(np.arange(DEPTH), SITES_KNOWN)
         number = np.where(place == 0, 0, self.pages.first(site) + place - 1)

@@ -1,4 +1,4 @@
-"""When pages of the changing web change, vanish and come back, in days of its own clock."""
+"""When pages of the changing web change, vanish and come back, in days of that web."""
 
 from __future__ import annotations
 

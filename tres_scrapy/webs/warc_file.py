@@ -151,7 +151,7 @@ def _entry(offset: int, data: bytes, size: int | None) -> StoredRecord | Skip:
 
 
 def _search(file: IO[bytes], offset: int, wanted: bytes) -> int | None:
-    """Return the offset of the next record from `offset` on, None if there is none."""
+    """Return the offset of the next record from `offset` on, None at the end."""
     file.seek(offset)
     before = b""
     while data := file.read(STEP):
