@@ -45,7 +45,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def web(path):
-    """A crawl of a soup, of what leads to it, and of all that is no page."""
+    """A crawl of a soup, of the pages that link to it, and of every kind of failure."""
     return of(
         info_record("a.warc.gz", {"seeds": "http://a.test/old"}),
         exchange_records(answered("http://a.test/robots.txt", b"User-agent: *", headers=[])),
@@ -143,7 +143,7 @@ def test_body_is_served_without_its_coding(path, coding, body):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_files_of_other_programs_are_served(tmp_path, packed):
-    """warcio's, with a revisit; and wget's, whose URLs stand in angle brackets."""
+    """Files of warcio, with a revisit, and of wget, with URLs in angle brackets."""
     stream = BytesIO()
     writer = WARCWriter(stream, gzip=packed)
     head = StatusAndHeaders("200 OK", [*HTML, ("Content-Length", str(len(SOUP)))], "HTTP/1.1")
