@@ -26,8 +26,7 @@ from tres_scrapy.report.snapshot import DEPENDENCE, TREE, Node, tree_of_splits
 class Record:
     """The record of a crawl; each call reads the file again.
 
-    Use it as a context manager, or close it. Raise RecordError if the file is damaged or not a
-    record.
+    Use it as a context manager or close it. Raise RecordError if the file is not a valid record.
     """
 
     def __init__(self, path: Path) -> None:
