@@ -1,4 +1,4 @@
-"""Records and exchanges as they lie in an archive."""
+"""Records and exchanges as an archive stores them."""
 
 from tres_scrapy.export.exchange import Exchange
 

@@ -24,12 +24,12 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 from soup import lines_of
 
-os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread costs more than it gives
-settings.register_profile("whole", deadline=None)  # other work may slow any example
+os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread is slower
+settings.register_profile("whole", deadline=None)  # other work on the machine may slow any example
 settings.register_profile("fast", deadline=None, max_examples=25)
 
 PROJECT = Path(__file__).parents[1]
-DATA = PROJECT.parent / "shared" / "data"  # texts that are not ours to publish
+DATA = PROJECT.parent / "shared" / "data"  # texts that we may not publish
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
 SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy"}
 _fast_test: pytest.Item | None = None
@@ -82,10 +82,10 @@ def interpreter() -> Interpreter:
 
 @dataclass
 class Pages:
-    """A tiny web: what each URL answers, the requests it got and the files that were put there.
+    """A tiny web: the answer of each URL, the requests it got and the files that were uploaded.
 
-    After `lasts` requests, if it is set, it hangs up on whoever asks. Who asks for a URL of
-    `silent` waits until `over`.
+    After `lasts` requests, if set, it closes each connection. Requests for a URL in `silent` wait
+    until `over`.
     """
 
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Pages:
         self.answers[url] = (status, headers, html.encode())
 
     def fetched(self):
-        """The URLs that were asked for in order, robots.txt left out."""
+        """Return the requested URLs in order, without robots.txt."""
         return [url for _, url in self.requests if not url.endswith("/robots.txt")]
 
 
@@ -116,7 +116,7 @@ def pages() -> Iterator[Pages]:
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 128  # with the usual five, a connection too many is tried a second later
+    request_queue_size = 128  # with the usual five, a sixth connection waits a second
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def served() -> Iterator[Pages]:
 
 @contextmanager
 def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str]]:
-    """Run `scrapy` beside a test, and no longer than it, however it ends."""
+    """Run `scrapy` beside a test and end it with the test."""
     python, kind = (sys.executable, subprocess.Popen) if fresh else (interpreter().path, Process)
     command = [python, "-m", "scrapy", *map(str, arguments)]
     with kind(command, **{"cwd": PROJECT, "text": True} | options) as process:
@@ -198,7 +198,7 @@ class Ended(subprocess.CompletedProcess[str]):
 
 @pytest.fixture(scope="session")
 def scrapy():
-    """Run `scrapy` in the project as a user would, `fresh` in a Python that has loaded nothing."""
+    """Run `scrapy` in the project as a user would; with `fresh`, in a new Python process."""
 
     def run(
         *arguments,

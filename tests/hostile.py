@@ -1,9 +1,9 @@
-"""A web that means harm, served as an HTTP proxy; beside each trap lies an honest page.
+"""A hostile web, served as an HTTP proxy; beside each trap there is an honest page.
 
-Each trap is a host `NAME.test`, whose function yields the bytes of its answer to a path, as many as
-the crawler takes. Its honest page is about a dish: at `/dish`, or on a host of its own where the
-trap takes all pages that a crawler allows a host. The hub links to the entrances of all traps; only
-a trap that brings no page has its dish among them.
+Each trap is a host `NAME.test`, whose function yields the bytes of its answer to a path until the
+crawler stops reading. Its honest page is about a dish: at `/dish`, or on another host if the trap
+uses up all pages that a crawler allows a host. The hub links to the entrances of all traps, and to
+the dish of a trap only if the trap returns no page.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def refresh_loop(path: str) -> Bytes:
     yield page(f'<meta http-equiv=refresh content="0; url=/{int(path.strip("/") or 0) + 1}">')
 
 
-@trap(DISH, *(f"/{i}" for i in range(18)))  # fewer than the failures that end a domain
+@trap(DISH, *(f"/{i}" for i in range(18)))  # fewer failures than end a domain
 def redirect_to_capped(path: str) -> Bytes:
     yield redirect(f"http://capped.test{path}")
 
@@ -260,7 +260,7 @@ def soft_404(path: str) -> Bytes:
 def huge_robots(path: str) -> Bytes:
     yield head(Content_Type="text/plain") + b"User-agent: *\n"
     yield from (b"Disallow: /*%d*a*b*c$\n" % i * 5_000 for i in range(50))
-    yield b"Disallow: /\n"  # who reads on to here may fetch nothing
+    yield b"Disallow: /\n"  # a reader that gets this far may fetch nothing
 
 
 @trap(DISH)
@@ -292,14 +292,14 @@ def resetting_robots(path: str) -> Bytes:
 
 @dataclass
 class Web:
-    """The running proxy and the URLs that it was asked for."""
+    """The running proxy and its requested URLs."""
 
     port: int
     asked: list[str] = field(default_factory=list)
 
 
 def answer(url: str) -> Bytes:
-    """Yield the bytes of what a URL brings."""
+    """Yield the bytes of the answer to a URL."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     name = host.removesuffix(".test")
@@ -332,7 +332,7 @@ def serve() -> Iterator[Web]:
             except ResetError:
                 linger = struct.pack("ii", 1, 0)
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            except (OSError, ValueError):  # the crawler has had enough, or asks for nothing
+            except (OSError, ValueError):  # the crawler stopped reading, or sent no request
                 pass
 
         def finish(self) -> None:
@@ -345,7 +345,7 @@ def serve() -> Iterator[Web]:
         request_queue_size = 128
 
         def shutdown_request(self, request: socket.socket) -> None:  # type: ignore[override]
-            request.close()  # no FIN of its own: it would come before the reset
+            request.close()  # do not send a FIN: it would arrive before the reset
 
     with Server(("127.0.0.1", 0), Handler) as server:
         web = Web(server.server_address[1])

@@ -1,4 +1,4 @@
-"""A crawl with its live page, for tests that look at the page and steer the crawl."""
+"""A crawl with its live page, for tests that read the page and steer the crawl."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ SOUP = (
 
 
 class Live:
-    """A crawl that runs in a process of its own: its log, and its page by HTTP."""
+    """A crawl in a separate process, with its log and its page by HTTP."""
 
     def __init__(self, process, web):
         self.process, self.web, self.log = process, web, []
@@ -40,7 +40,7 @@ class Live:
         return "".join(self.log)
 
     def until(self, condition, complaint, seconds=300):
-        """Wait for what has to come; a crawl that has ended is waited for no longer."""
+        """Wait for a result, or until the crawl has ended."""
         end = monotonic() + seconds
         while not condition():
             is_late = monotonic() > end or self.process.poll() is not None
@@ -48,7 +48,7 @@ class Live:
             sleep(0.05)
 
     def ask(self, path, method="GET", body=None, **headers):
-        """Return status, headers and body; `token` and `host` are told unless they are given."""
+        """Return status, headers and body; `token` and `host` default to those of the crawl."""
         given = {"X-Tres-Token": self.token, "Host": f"127.0.0.1:{self.port}"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
@@ -71,15 +71,15 @@ class Live:
         return json.loads(body)
 
     def steer(self, do, value=""):
-        """Return status and what is said."""
+        """Return the status and the message."""
         asked = json.dumps({"do": do, "value": value}).encode()
         status, _, body = self.ask("/control", "POST", asked)
         return status, next(iter(json.loads(body).values()))
 
     def until_asked_for(self, url, since):
-        """Wait until a URL is among the first requests after so many: 16 are under way together.
+        """Wait until a URL is among the first requests after `since`: 16 are under way together.
 
-        They are counted as the threads of the web come to them.
+        Requests are counted when the threads of the web reach them.
         """
         self.until(
             lambda: any(asked.startswith(url) for _, asked in self.web.requests[since:][:40]),

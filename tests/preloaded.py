@@ -1,9 +1,9 @@
 """A `python` that has loaded the large libraries already: each run is a fork of one process.
 
-Most of the time of a short crawl goes into imports. `serve` loads the libraries, ours excepted, and
-waits; the program that `Interpreter` writes looks like `python` to whoever starts it, hands its
-arguments, environment, directory and open files to the server, passes signals on, and ends as the
-fork ends. Hash seeds and the allocator are those of the server: what is about them runs afresh.
+A short crawl spends most of its time on imports. `serve` loads the libraries, but not TRES, and
+waits. The program that `Interpreter` writes looks like `python`: it passes its arguments,
+environment, directory, open files and signals to a fork of the server and ends as the fork
+ends. Forks share the server's hash seed and allocator: tests of these need a new process.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ os._exit(status)
 
 
 class Process(subprocess.Popen):
-    """A run of the interpreter; to kill it is to kill the fork and to wait until it is dead."""
+    """A run of the interpreter; `kill` kills the fork and waits until it is dead."""
 
     def send_signal(self, sig: int) -> None:
         super().send_signal(signal.SIGUSR1 if sig == signal.SIGKILL else sig)
@@ -108,7 +108,7 @@ class Interpreter:
 
 
 def serve(address: str, python: str) -> None:
-    """Fork for whoever connects until standard input ends."""
+    """Fork for each connection until standard input ends."""
     places = sys.path[1:]
     for name in LIBRARIES:
         import_module(name)
@@ -149,7 +149,7 @@ def _attend(client: socket.socket, python: str, places: list[str]) -> None:
         os.close(file)
     client.sendall(child.to_bytes(8))
     ended = os.pidfd_open(child)
-    if ended not in select.select([ended, client], [], [])[0]:  # whoever asked has gone
+    if ended not in select.select([ended, client], [], [])[0]:  # the client has gone
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     try:
@@ -171,7 +171,7 @@ def _become(  # noqa: PLR0917
 ) -> None:
     """Run what the arguments name, as `python` would."""
     high = max(1000, *passed, *files) + 1
-    for number, file in enumerate(passed):  # first out of the way of what they become
+    for number, file in enumerate(passed):  # move them first: the new numbers may overlap
         os.dup2(file, high + number)
     os.closerange(0, high)
     for number, file in enumerate(files):

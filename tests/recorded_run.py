@@ -23,7 +23,7 @@ def crawl_of(policy="tres", pages=150):
 
 
 def steps(crawl, seed=0):
-    """Lead a crawl to its end, a booking at a time: pages, now and then a failure."""
+    """Run a crawl to its end, one booking at a time: pages and a few failures."""
     random = np.random.default_rng(seed)
     while (decision := crawl.next()) is not None:
         row = decision.row
@@ -39,7 +39,7 @@ def steps(crawl, seed=0):
 
 
 def record(path, crawl, every=10):
-    """Keep the record of a crawl to its end; return its bookings."""
+    """Record a crawl to its end; return its bookings."""
     writer, bookings = Writer.open(path, crawl, META, {"A": "1"}, 100.0), []
     for number, booking in enumerate(steps(crawl)):
         bookings.append(booking)

@@ -1,4 +1,4 @@
-"""The gate without a browser: what it passes on, byte by byte, and what it refuses."""
+"""The gate without a browser: the bytes that it passes on, and its refusals."""
 
 import asyncio
 from contextlib import suppress

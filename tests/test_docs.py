@@ -1,4 +1,4 @@
-"""The pages of docs/: what is generated from code, names of code, and links."""
+"""The pages of docs/: generated parts, names of code, and links."""
 
 import importlib
 import inspect
@@ -48,7 +48,7 @@ def test_documented_code_exists():
         found = importlib.import_module(f"tres_scrapy.{module.replace('/', '.')}")
         owner, _, name = path.rpartition(".")
         owner = getattr(found, owner) if owner else found
-        # an attribute that __init__ sets is no member of its class
+        # an attribute that __init__ sets is not a member of its class
         assert not name or hasattr(owner, name) or f"self.{name} = " in inspect.getsource(owner)
 
 

@@ -1,4 +1,4 @@
-"""A Scrapy project of somebody else's with TRES in its ADDONS: tests/example_project/."""
+"""A foreign Scrapy project with TRES in its ADDONS: tests/example_project/."""
 
 import csv
 import json
@@ -19,13 +19,13 @@ KITCHEN = PROJECT / "tests" / "example_project"
 
 @pytest.fixture
 def kitchen(monkeypatch, scrapy):
-    """Run `scrapy` in the example project, which does not lie in the checkout's folder."""
+    """Run `scrapy` in the example project, which is outside the checkout."""
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     return lambda *arguments, **options: scrapy(*arguments, project=KITCHEN, **options)
 
 
 def served_pages(log):
-    """Return of each page that the web has served, in order, whether it is relevant."""
+    """Return whether each page that the web served is relevant, in order."""
     count, relevant = Count(None), []
     for line in log.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -91,7 +91,7 @@ def menu(pages):
 
 
 def test_project_keeps_its_own_ways(tmp_path, kitchen, menu):
-    """Two crawls of one JOBDIR, the first broken off by a limit of the project's."""
+    """Two crawls of one JOBDIR, the first ended by a limit of the project."""
     feeds = {
         tmp_path / "feed.jsonl": {"format": "jsonlines"},
         tmp_path / "feed.csv": {"format": "csv"},

@@ -1,4 +1,4 @@
-"""The fuzzer runs, and finds what it is there to find."""
+"""The fuzzer runs and finds known faults."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A crawl of the web in hostile.py, which is all traps, as a user would run it."""
+"""A crawl of the web in hostile.py, which is full of traps, as a user would run it."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from trap import TRAPS
 pytestmark = pytest.mark.slow
 
 MAX = 10  # pages of one domain
-TIMEOUT = 8  # seconds; the delay and this are all that differs from the settings as shipped
+TIMEOUT = 8  # seconds; only this and the delay differ from the default settings
 MEGABYTE = 2**20
-MEMORY = 200 * MEGABYTE  # that the traps may take beyond what their honest pages do
+MEMORY = 200 * MEGABYTE  # more than the honest pages alone, at most
 
-# what each trap that brings no page is counted as, beside the URL that leads into it
+# the failure counted for each trap that returns no page: the trap, or its name and link
 FAILURES = {
     "BadGzipFile": ["broken-gzip"],
     "DownloadCancelledError": ["gigabyte", "endless-body"],
@@ -36,7 +36,7 @@ FAILURES = {
 
 @dataclass
 class Crawl:
-    """What a crawl left: its exit status, log, items, the URLs it asked for and its memory."""
+    """The results of a crawl: exit status, log, items, requested URLs and memory."""
 
     status: int
     log: str

@@ -1,4 +1,4 @@
-"""The package as pip installs it, used in a folder that is nobody's project."""
+"""The package as pip installs it, used in a folder outside any Scrapy project."""
 
 import json
 import os
@@ -21,7 +21,7 @@ OTHER = ["match", "goal", "team", "league", "season", "player", "coach", "refere
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Build the wheel of a copy of what is under version control or will be."""
+    """Build the wheel from a copy of the sources."""
     source = tmp_path_factory.mktemp("source")
     for name in ("tres_scrapy", "models"):
         shutil.copytree(PROJECT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -35,7 +35,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """Unpack the wheel as pip does into a site-packages of its own."""
+    """Unpack the wheel into a new site-packages, as pip does."""
     site = tmp_path_factory.mktemp("site-packages")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
@@ -77,7 +77,7 @@ def test_wheel_carries_packs_and_vectors(wheel):
 
 
 def test_installed_pack_is_trained(run, installed, tmp_path):
-    """The packs of a user belong into the user's folder, not into site-packages."""
+    """The packs of a user belong in the user's folder, not in site-packages."""
     before = {path for path in installed.rglob("*") if "__pycache__" not in path.parts}
     (tmp_path / "keywords.txt").write_text("cheese\nmilk\n")
     for side, words in (("good", RELEVANT), ("bad", OTHER)):

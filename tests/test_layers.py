@@ -16,14 +16,14 @@ PURE = {
     *("url", "page", "webs", "frontier", "topic", "crawl", "agent", "policies", "job", "training"),
     *("report", "refresh", "surface"),
 }
-# Two programs live in their rooms whole: these files of theirs are written for Scrapy.
+# Two programs have a room each, in which these files depend on Scrapy.
 ADAPTERS = {
     *("refresh/spider.py", "refresh/pipeline.py", "refresh/settings.py"),
     *("surface/spider.py", "surface/settings.py"),
 }
 # The parts that each program has.
 SHARED_NAMES = {"__init__.py", "pipeline.py", "settings.py", "simulation.py", "spider.py"}
-ADAPTER_ROOMS = {"commands", "extensions", "middlewares", "spiders"}  # named as what they adapt
+ADAPTER_ROOMS = {"commands", "extensions", "middlewares", "spiders"}  # named like what they adapt
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -78,5 +78,5 @@ def test_class_names_are_unique():
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name_of(file))
-    del places["Command"]  # the name that Scrapy looks for in each module of commands
+    del places["Command"]  # the class name that Scrapy expects in each command module
     assert not {name: found for name, found in places.items() if len(found) > 1}

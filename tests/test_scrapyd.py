@@ -1,4 +1,4 @@
-"""The project as an egg in a real scrapyd: deployed, scheduled, cancelled, gone on with."""
+"""The project as an egg in a real scrapyd: deployed, scheduled, cancelled, resumed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ default = tres_scrapy.settings
 url = http://127.0.0.1:{port}/
 project = tres
 """
-# Where the tests run the package may be installed: the jobs must find it in the egg alone.
+# The package may be installed here, but the jobs must find it only in the egg.
 ELSEWHERE = """
 import sys
 from pathlib import Path
@@ -89,7 +89,7 @@ class Server:
     def items(self, job):
         try:
             return [json.loads(line) for line in self.get(f"items/tres/tres/{job}.jl").splitlines()]
-        except (URLError, ValueError):  # not begun, or a line is being written
+        except (URLError, ValueError):  # not started, or a line is being written
             return []
 
     def log(self, job):
@@ -124,7 +124,7 @@ def server(tmp_path):
 
 @pytest.fixture
 def project(tmp_path, server):
-    """Copy the project to where building an egg of it leaves nothing behind."""
+    """Copy the project, so that building an egg leaves no files in the checkout."""
     project = tmp_path / "project"
     for name in ("tres_scrapy", "models"):
         ignored = shutil.ignore_patterns("__pycache__")
@@ -171,7 +171,7 @@ def test_scrapyd_runs_and_resumes(server, project):
     assert f"'item_scraped_count': {len(kept)}" in log
 
     pages = stats_of(log)["tres/pages"]
-    server.schedule("long", pages=pages + 10)  # the same job goes on
+    server.schedule("long", pages=pages + 10)  # the same job is resumed
     server.wait(lambda: "'finish_reason': 'page_limit'" in server.log("long"))
     server.wait(lambda: not server.jobs("running"))
     assert f"Resuming after {pages} pages" in server.log("long")

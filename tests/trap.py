@@ -1,4 +1,4 @@
-"""What traps and honest pages are made of."""
+"""The building blocks of traps and honest pages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TRAPS: dict[str, Trap] = {}
 def trap(
     *paths: str, dish: str | None = None
 ) -> Callable[[Callable[[str], Bytes]], Callable[[str], Bytes]]:
-    """Make a function the trap of its name, with entrances at `paths` and its dish at a URL."""
+    """Register a function as the trap of its name, with entrances at `paths` and a dish URL."""
 
     def enter(answer: Callable[[str], Bytes]) -> Callable[[str], Bytes]:
         name = answer.__name__.replace("_", "-")

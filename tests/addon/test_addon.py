@@ -1,4 +1,4 @@
-"""Somebody else's project, made a focused crawler by one line in ADDONS."""
+"""A foreign project that becomes a focused crawler by one line in ADDONS."""
 
 import json
 

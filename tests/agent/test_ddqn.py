@@ -10,7 +10,7 @@ GAMMA = 0.3
 
 
 def batch_of(counts, rewards, seed=0):
-    """A batch over rows 0.. and the features of those rows."""
+    """Return a batch over rows 0, 1, ... and the features of those rows."""
     random = np.random.default_rng(seed)
     rows = random.random((sum(counts), 8)).astype(np.float32)
     x = random.random((len(counts), 8)).astype(np.float32)
@@ -27,7 +27,7 @@ def moved_apart(agent):
 
 
 def test_target_network_values_online_choice():
-    """P 2.4.2, y_t: against a loop over experiences."""
+    """P 2.4.2: y_t equals the result of a loop over experiences."""
     agent = moved_apart(DoubleDQN(AgentOptions(gamma=GAMMA), seed=1))
     batch, features = batch_of([3, 0, 1, 5], [1, 0, 1, 0])
     x = features(batch.candidates)

@@ -14,7 +14,7 @@ def vector(value):
     st.integers(1, 8),
 )
 def test_replay_equals_a_list(pages, capacity):
-    """Replay with row ranges against a list that holds every candidate of every experience."""
+    """Compare the replay with a list of every candidate of every experience."""
     replay = Replay(capacity, np.random.default_rng(0))
     kept = []
     row = 100

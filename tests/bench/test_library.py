@@ -27,7 +27,7 @@ REWARDED, BLIND, READER = (POLICIES[name] for name in ("tres", "random", "ache")
 
 
 class Web:
-    """A web that counts what it is asked."""
+    """A web that counts its requests."""
 
     def __init__(self):
         self.asked = 0

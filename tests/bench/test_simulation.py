@@ -18,7 +18,7 @@ from tres_scrapy.policies.rivals import ache
 pytestmark = pytest.mark.slow
 
 PAGES = 40
-ACHE_LEARNS = 15  # so that the crawl is long enough to be led by what it has learned
+ACHE_LEARNS = 15  # so that the crawl is long enough to use what it has learned
 NO_SLOW_HOSTS = """
 from tres_scrapy.webs.synthetic import SyntheticWeb
 SyntheticWeb._delay = lambda self, site: 0.0
@@ -60,7 +60,7 @@ react(main)
 
 @pytest.fixture(scope="module")
 def worlds():
-    """The worlds of food's synthetic web 3, by the pack that judges in them."""
+    """Return the worlds of food's synthetic web 3, by the pack that judges in them."""
     return {}
 
 
@@ -80,7 +80,7 @@ def simulation_of(worlds, policy, **options):
 
 
 def fetched(log):
-    """The URLs of a web's log in order, without robots.txt and without retries."""
+    """Return the URLs of a web's log in order, without robots.txt and retries."""
     rows = [json.loads(line) for line in log.splitlines()]
     return [row["url"] for row in rows if row["kind"] != "robots" and not row["duplicate"]]
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("loaded_python")
 
 @dataclass(frozen=True)
 class Opener:
-    """Opens worlds whose crawls say of themselves how many were opened before in the process."""
+    """Opens worlds whose crawls report how many worlds the process opened before."""
 
     opened = 0
 

@@ -213,13 +213,13 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         fresh=True,
         start_new_session=True,
-        # a shell has what it starts in the background ignore it
+        # a shell makes background processes ignore it
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as process:
         while process.poll() is None and not list(tmp_path.glob("runs/*.json")):
             sleep(0.05)
-        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all of the command
-        _, err = process.communicate(timeout=300)  # waits for all who hold the pipes
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all processes of the command
+        _, err = process.communicate(timeout=300)  # waits for all processes that hold the pipes
     assert process.returncode == 130
     done = len(list(tmp_path.glob("runs/*.json")))
     assert 0 < done < len(seeds)

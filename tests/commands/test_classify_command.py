@@ -52,7 +52,7 @@ def classify(
         out, err = capsys.readouterr()
         if isinstance(exited.value.code, int):
             return exited.value.code, out, err
-        return 1, out, f"{exited.value.code}"  # as the interpreter ends with a message
+        return 1, out, f"{exited.value.code}"  # as the interpreter does with a message
 
     return run
 

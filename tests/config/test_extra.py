@@ -1,4 +1,4 @@
-"""What is installed with the package, and what is said where an extra is missing."""
+"""What is installed with the package, and the message if an extra is missing."""
 
 import ast
 import re

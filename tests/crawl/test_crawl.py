@@ -12,7 +12,7 @@ A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 
 
 class Queue:
-    """A policy that takes samples in order and writes down what it is told."""
+    """A policy that takes samples in order and records its calls."""
 
     def __init__(self, store):
         self.store = store
@@ -173,8 +173,8 @@ def test_raised_max_returns_only_dropped_links():
     crawl = crawl_of(A, B, cap=Cap(1, 1))
     ledger = crawl.store.ledger
     for _ in range(ledger.limits.failures):
-        ledger.book_failure(ledger.id_of("b.test"))  # it is given up
-    crawl.store.drop(book(crawl, crawl.next().row, 1.0, C))  # for a reason of its policy's
+        ledger.book_failure(ledger.id_of("b.test"))  # it is abandoned
+    crawl.store.drop(book(crawl, crawl.next().row, 1.0, C))  # for a reason that its policy has
     crawl.policy.rows.clear()
     assert crawl.next() is None
     assert not len(crawl.change_cap(None))

@@ -1,4 +1,4 @@
-"""Links that would lead to this machine or its network, in real crawls."""
+"""Links to this machine or its network, in real crawls."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from scrapy import Request
 
 from tres_scrapy.downloader.private_address import PrivateAddressError, PrivateAddressMiddleware
 
-# The name server of these tests; each name is asked for its addresses in turn, the last for ever.
+# The name server of these tests: each look-up returns the next address, at the end the last one.
 SCRIPT = """
 import socket
 from scrapy.cmdline import execute
@@ -21,7 +21,7 @@ def gethostbyname(name):
 socket.gethostbyname = gethostbyname
 execute()
 """
-PUBLIC = "8.8.8.8"  # never connected to: each test gives another answer by then
+PUBLIC = "8.8.8.8"  # never connected to: each test changes the answer before
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_data_url_leads_nowhere():
 
 
 def hostile(port):
-    """URLs of this machine, in each way to write them, and what else no link should reach."""
+    """Return URLs of this machine in every notation, and other URLs that no link should reach."""
     hosts = ["127.0.0.1", "127.0.0.1.", "127.1", "2130706433", "0x7f.1", "017700000001", "[::1]"]
     hosts += ["[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "0", "localhost", "a.localhost."]
     hosts += ["127\u30020\u30020\u30021", "\u2460\u2461\u2466.0.0.1", "u:p@127.0.0.1"]

@@ -37,7 +37,7 @@ HEADERS = {"Content-Type": "text/html"}
 
 @pytest.fixture
 def rendering(tmp_path):
-    """Return the extension for some settings; any program stands for its browser."""
+    """Return the extension for some settings, with any program as its browser."""
 
     def make(**settings):
         settings = {"TRES_RENDER": "auto", "TRES_BROWSER": sys.executable} | settings
@@ -92,7 +92,7 @@ def test_compressed_page_is_unpacked_first(rendering):
     assert auto.wants(request, seen)
     assert seen.response.body == SHELL.encode()
     broken = HtmlResponse(request.url, 200, headers, b"no gzip")
-    assert auto.look(request, broken).response is broken  # Scrapy says what is wrong with it
+    assert auto.look(request, broken).response is broken  # Scrapy reports the error
 
 
 @pytest.mark.parametrize(("helped", "straight"), [(True, True), (False, False)])

@@ -9,7 +9,7 @@ PRIVATE, PUBLIC = "127.0.0.1", "8.8.8.8"
 
 
 class NameServer:
-    """Answers each question with the next of its answers, in the manner of Twisted."""
+    """Answers each query with the next of its answers, as Twisted does."""
 
     def __init__(self, *answers):
         self.answers = list(answers)

@@ -10,7 +10,7 @@ from tres_scrapy.downloader.robots import RobotsMiddleware
 
 
 class Engine:
-    """Answers every robots.txt with rules of one length; notes what it is asked for."""
+    """Answers every robots.txt with rules of one length; records the requests."""
 
     def __init__(self, length):
         self.body = b"User-agent: *\nDisallow: /closed\n".ljust(length, b"#")
@@ -20,7 +20,7 @@ class Engine:
         self.asked.append(request.url)
         await asyncio.sleep(0)
         if "dead" in request.url:
-            raise OSError("nobody is there")
+            raise OSError("no server is there")
         return TextResponse(request.url, body=self.body)
 
 
@@ -33,7 +33,7 @@ def middleware(monkeypatch):
 
 
 def allowed(middleware, *hosts):
-    """Whether /closed of each host may be fetched, all asked for at once."""
+    """Return whether /closed of each host may be fetched; all are requested at once."""
 
     async def ask(host):
         parser = await middleware.robot_parser(Request(f"http://{host}.test/closed"))

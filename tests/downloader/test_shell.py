@@ -82,5 +82,5 @@ def test_rendering_helps_if_it_adds(before, after, helped):
 
 
 def test_hostile_nesting_is_read_in_time():
-    assert looks_empty("<div>" * 100_000 + SCRIPT) is False  # beyond the tags that are read
+    assert looks_empty("<div>" * 100_000 + SCRIPT) is False  # beyond the last tag that is read
     assert look_at(SCRIPT + "<a href='/" + "x" * 100_000 + "'>" * 10_000).content.links == 1

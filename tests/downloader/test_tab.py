@@ -71,7 +71,7 @@ class Chromium:
     async def _render(self, html, headers, meanwhile, url, patience):
         context = await self.browser.new_context(**context_options(self.port, "tres", "en"))
         page = await context.new_page()
-        # a busy machine is given time, for what is told to the browser and for what it tells
+        # generous limits for a busy machine, for messages to and from the browser
         patience = {"timeout": 60.0, "idle": 5.0, "answer": 60.0, "reading": 120.0} | patience
         try:
             tab = Tab(page, FetchedPage(url, list(headers), html), Patience(**patience))
@@ -86,7 +86,7 @@ class Chromium:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory):
-    """Start a browser for all tests, and a proxy that serves what they ask for."""
+    """Start a browser for all tests, and a proxy that serves their pages."""
     browser = Chromium(tmp_path_factory.mktemp("home"))
 
     class Web(BaseHTTPRequestHandler):
@@ -123,7 +123,7 @@ def _forget(chromium):
 
 @pytest.fixture
 def loopback():
-    """A port of this machine that counts who comes, by TCP and by UDP."""
+    """A port of this machine that counts TCP connections and UDP packets."""
     hits = []
     tcp = socket.create_server(("127.0.0.1", 0))
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -159,7 +159,7 @@ def test_app_builds_its_text_and_links(chromium):
     rendered = chromium.render(APP)
     assert content_of(rendered.html) == Content(words=42, links=3)
     assert "<script" not in rendered.html
-    assert URL not in chromium.asked  # the document is handed over, not asked for again
+    assert URL not in chromium.asked  # the document is passed on, not requested again
     assert {"http://app.test/app.js", "http://app.test/api"} <= set(chromium.asked)
 
 
@@ -362,7 +362,7 @@ def test_service_workers_are_off(chromium):
       document.body.append(isSecureContext + " " + found);
     """
     html = f"<body><script>{script}</script></body>"
-    rendered = chromium.render(html, url="https://app.test/")  # over http they are not offered
+    rendered = chromium.render(html, url="https://app.test/")  # they are not available over http
     assert "true false,false" in rendered.html
 
 
@@ -400,7 +400,7 @@ def test_crash_fails_one_page(chromium):
         await page.wait_for_event("request")
         session = await page.context.new_cdp_session(page)
         await session.send("Page.enable")
-        with pytest.raises(asyncio.TimeoutError):  # who crashes gives no answer
+        with pytest.raises(asyncio.TimeoutError):  # a crashed page sends no answer
             await asyncio.wait_for(session.send("Page.crash"), 5)
 
     html = "<p>x</p><script>setInterval(() => fetch('/api'), 100)</script>"

@@ -33,7 +33,7 @@ SEED = replace(ITEM, url="http://seed.test/", final_url="http://seed.test/", dep
 
 @pytest.fixture
 def write(tmp_path):
-    """Write items to the tables of a crawl as one process of it does."""
+    """Write items to the tables of a crawl as one of its processes does."""
 
     def write_(*items, close=True):
         pipeline = CsvPipeline(tmp_path / "food.jsonl", len)

@@ -29,7 +29,7 @@ ANSWER = HtmlResponse(
 
 
 class Crawler:
-    """What an archive asks of a crawler."""
+    """The parts of a crawler that an archive uses."""
 
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", "USER_AGENT": "tres", **settings})
@@ -52,7 +52,7 @@ class Crawler:
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open an archive of what is relevant or of everything."""
+    """Open an archive of relevant pages or of all responses."""
 
     def open_(kind, name="a.warc.gz"):
         crawler = Crawler(TRES_WARC=kind, TRES_WARC_FILE=str(tmp_path / name))

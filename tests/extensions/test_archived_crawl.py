@@ -27,7 +27,7 @@ runpy.run_module("scrapy", run_name="__main__")
 
 @pytest.fixture
 def soups(pages):
-    """A relevant page that links to one, to an irrelevant one and to all that is no page."""
+    """A relevant page with links to relevant and irrelevant pages and all kinds of failures."""
     pages.add(
         "http://a.test/", FOOD.format("leek") + link("/b", "/old", "/gone", "/tax", "/private")
     )
@@ -51,7 +51,7 @@ def run(crawl, soups):
 
 
 def archived(path):
-    """The records of a file: (type, URL, what it is) of each."""
+    """Return (type, URL, description) of each record of a file."""
     found = []
     with path.open("rb") as file:
         for record in ArchiveIterator(file, check_digests="raise"):

@@ -1,4 +1,4 @@
-"""What can be asked of a crawl; a crawl that is really running is asked in test_dashboard.py."""
+"""Steering a crawl; test_dashboard.py steers a crawl that is really running."""
 
 from types import SimpleNamespace
 
@@ -32,7 +32,7 @@ class Judge:
 
 
 class Engine:
-    """Scrapy's engine as far as it is asked: it pauses, schedules and wakes."""
+    """The parts of Scrapy's engine that are used: it pauses, schedules and wakes."""
 
     def __init__(self, crawler):
         self.paused, self.woken = False, 0
@@ -69,7 +69,7 @@ def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
 
 
 def book(crawler, *outlinks):
-    """Let the next sample bring a page with links; return its URL."""
+    """Complete the next sample with a page that has links; return its URL."""
     crawl = crawler.learner.crawl
     row = crawl.next().row
     actions = np.zeros((len(outlinks), 3), dtype=np.float32)

@@ -194,7 +194,7 @@ def test_ending_crawl_says_so():
 
 
 def test_crawl_is_steered(crawl):
-    """One test, for each step needs the one before: pause, seed, MAX, resume, stop."""
+    """One test, because each step needs the step before: pause, seed, MAX, resume, stop."""
     before, asked = crawl.state()["pages"], len(crawl.web.requests)
     assert crawl.steer("pause") == (409, "The crawl is paused")
     assert crawl.steer("seed", "@/etc/passwd")[0] == 409

@@ -1,4 +1,4 @@
-"""Faults around a crawl: it goes on, or it stops with one line of reason and goes on later."""
+"""Faults around a crawl: it continues, or it stops with a one-line reason and can be resumed."""
 
 import json
 import os

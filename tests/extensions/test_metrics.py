@@ -17,7 +17,7 @@ FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/ht
 
 
 class Crawl:
-    """A crawl that has got somewhere."""
+    """A crawl with some pages."""
 
     pages, leased, failures = 7, 1, Counter(http_404=2)
 
@@ -26,7 +26,7 @@ class Crawl:
 
 
 class Crawler:
-    """What metrics ask of a crawler."""
+    """The parts of a crawler that metrics use."""
 
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", **settings})

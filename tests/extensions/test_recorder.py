@@ -72,7 +72,7 @@ def test_killed_record_is_readable_and_resumed(scrapy, tmp_path):
             assert killed.poll() is None
             time.sleep(0.2)
     before = seen(path)
-    # more than can be missing of the last second
+    # more than the last second can lack
     again = scrapy(*command, f"pages={len(before) + 60}")
     assert again.returncode == 0, again.stderr
     after = seen(path)
@@ -87,7 +87,7 @@ def seen(path):
     try:
         with Record(path) as read:
             return [page.url for page in read.since(0, 1000)]
-    except RecordError:  # it is being made
+    except RecordError:  # the record is being created
         return []
 
 

@@ -1,4 +1,4 @@
-"""The live line of progress, in a pseudo-terminal as a user has it."""
+"""The live line of progress in a pseudo-terminal."""
 
 import fcntl
 import logging
@@ -31,7 +31,7 @@ LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
 
 
 class Terminal:
-    """A pseudo-terminal: `file` is for a program, `shown` all that has come of it."""
+    """A pseudo-terminal: a program writes to `file`; `shown` is all its output."""
 
     def __init__(self, columns):
         self._outer, inner = pty.openpty()
@@ -56,7 +56,7 @@ class Terminal:
         while True:
             try:
                 part = os.read(self._outer, 65536)
-            except OSError:  # the end, in the manner of pseudo-terminals
+            except OSError:  # pseudo-terminals report the end this way
                 part = b""
             if not part:
                 break
@@ -65,7 +65,7 @@ class Terminal:
 
     @property
     def lines(self):
-        """What stands on the screen: a carriage return goes back to be written over."""
+        """Return the text on the screen, where a carriage return overwrites the line."""
         lines = []
         for raw in self.shown.replace("\r\n", "\n").split("\n"):
             line = ""

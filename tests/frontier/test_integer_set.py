@@ -1,4 +1,4 @@
-"""The set of integers against Python's own."""
+"""The set of integers, compared with Python's own."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""The limits of the frontier, met by a crawl as a user runs it."""
+"""The limits of the frontier, reached by a crawl as a user runs it."""
 
 from urllib.parse import urlsplit
 

@@ -7,7 +7,7 @@ from tres_scrapy.frontier.pool import LeafPool
 
 
 class PoolEqualsLists(RuleBasedStateMachine):
-    """The pool against a list of lists."""
+    """The pool, compared with a list of lists."""
 
     def __init__(self):
         super().__init__()

@@ -21,7 +21,7 @@ def host_of(url):
 
 
 class StoreEqualsDictionaries(RuleBasedStateMachine):
-    """The column store against one dictionary a row and plain loops."""
+    """The column store, compared with one dictionary per row and plain loops."""
 
     def __init__(self):
         super().__init__()
@@ -29,11 +29,11 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.rows = []
         self.left_out = 0
         self.closed = set()
-        self.lost = []  # rows whose loss the store has reported
+        self.lost = []  # rows that the store has reported as dropped
         self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
-        self.passing = {}  # the row that was redirected there last
-        self.links = {}  # of two domains: the reward of the first page of one that led to the other
-        self.pages = []  # (domain, reward); reward None: a visit that brought no page
+        self.passing = {}  # the last row that was redirected there
+        self.links = {}  # (from, to): the reward of a domain's first page with a link to another
+        self.pages = []  # (domain, reward); reward None: a visit without a page
 
     def count(self, domain):
         rewards = [reward for name, reward in self.pages if name == domain]
@@ -47,12 +47,12 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         }
 
     def is_given_up(self, domain):
-        """Whether a domain has, at any time, failed too often in a row."""
+        """Return whether a domain has ever failed too often in a row."""
         rewards = [reward for name, reward in self.pages if name == domain]
         return (None, None) in pairwise(rewards)
 
     def is_exhausted(self, domain):
-        """Whether a domain has given MAX pages or is given up."""
+        """Return whether a domain has MAX pages or was abandoned."""
         return self.count(domain)["pages"] >= CAP or self.is_given_up(domain)
 
     def share(self, domain):

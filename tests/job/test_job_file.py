@@ -11,7 +11,7 @@ from tres_scrapy.job.journal import Journal
 
 
 def refused(directory):
-    """Why a directory cannot be a JOBDIR, in the one line that says so."""
+    """Return the one-line message that says why a directory cannot be a JOBDIR."""
     with pytest.raises(JobError) as error:
         open_database(directory)
     assert "\n" not in str(error.value)

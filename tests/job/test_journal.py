@@ -1,4 +1,4 @@
-"""A crawl that is broken off and recovered from its journal is the crawl it was."""
+"""An interrupted crawl that is recovered from its journal continues as before."""
 
 import sqlite3
 from shutil import copytree
@@ -41,9 +41,9 @@ def seed(crawl):
 
 
 class Web:
-    """A web of twenty hosts where every third page is relevant, every seventh none.
+    """A web of twenty hosts: every third URL is a relevant page, every seventh is not a page.
 
-    Every other of those leads on, as a sitemap does.
+    Half of the latter have links, as a sitemap does.
     """
 
     def __init__(self, crawl, journal):
@@ -59,7 +59,7 @@ class Web:
             self.state = self.crawl.policy.state()
 
     def hold(self):
-        """Let a fetch fail in a way that is believed with the next booking, after a choice."""
+        """Let a fetch fail; the failure counts only with the next booking, after a choice."""
         if len(self.leased) < 2:
             return
         booking = self.crawl.book_failure(self.leased.pop(0), Failure("http_500"))
@@ -97,7 +97,7 @@ class Web:
 
 
 def state_of(crawl):
-    """All that a crawl knows, dead samples and the places of rows within leaves left out."""
+    """Return the state of a crawl, without dead samples and the order of rows within leaves."""
     store, policy = crawl.store, crawl.policy
     rows = np.arange(len(store))
     pending = store.pending_rows()
@@ -141,7 +141,7 @@ def links_of(ledger):
 
 
 def frontier_of(crawl):
-    """The samples that the policy can choose among."""
+    """Return the samples that the policy can choose."""
     pool = crawl.policy.tree.pool if hasattr(crawl.policy, "tree") else crawl.policy._pool
     rows = np.concatenate([pool.rows(leaf) for leaf in range(len(pool._segments))])
     return sorted(row for row in rows.tolist() if crawl.store.standing(np.array([row]))[0])
@@ -150,10 +150,10 @@ def frontier_of(crawl):
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=settings.default.max_examples // 4)
 @given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
-@example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped for one like it, under way
+@example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped because a duplicate is under way
 @example(events=list("LLBBLLLHLB"))
 def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
-    """L leases, B books, H holds a booking, K kills: a new crawl knows what the old one knew."""
+    """L leases, B books, H delays a booking, K kills: a new crawl has the old crawl's state."""
     directory = tmp_path_factory.mktemp("job")
     journal, crawl = Journal.open(directory, {}), new_crawl(policy)
     seed(crawl)
@@ -167,10 +167,10 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
         elif event == "H":
             web.hold()
         else:
-            journal.connection.close()  # as the end of the process would
+            journal.connection.close()  # as the end of the process does
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)
             recover(journal, resumed)
-            for row in web.leased:  # what was under way is to be fetched again, and others like it
+            for row in web.leased:  # requests under way will be fetched again, and their duplicates
                 alike = crawl.store._samples["url"] == crawl.store.url_id(row)
                 crawl.store._samples["state"][alike] = State.PENDING
                 crawl.store.ledger.lease(crawl.store.domain(row), -1)
@@ -187,7 +187,7 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
 
 
 def order_of(directory, kills=()):
-    """The URLs that a crawl chooses; one that is killed keeps the places of rows in the leaves."""
+    """Return the URLs that a crawl chooses; a killed crawl keeps the order of rows in leaves."""
     journal, crawl = Journal.open(directory, {}), new_crawl()
     seed(crawl)
     web, order = Web(crawl, journal), []
@@ -212,7 +212,7 @@ def order_of(directory, kills=()):
 
 @pytest.mark.slow
 def test_killed_crawl_differs_by_leaves_alone(tmp_path, monkeypatch):
-    """Networks, replay and random state are as they were: the same leaves give the same URLs."""
+    """Networks, replay and random state are unchanged: the same leaves give the same URLs."""
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
     whole = order_of(tmp_path / "whole")
     assert len(whole) > 40
@@ -433,7 +433,7 @@ def test_redirect_target_survives_kill(tmp_path):
 
 
 def test_seed_of_full_domain_is_dropped_once(tmp_path):
-    """It was counted out of the frontier at the recovery, and again when its turn came."""
+    """It was subtracted from the frontier at the recovery, and again when it was chosen."""
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     urls = [f"http://h0.test/{number}" for number in (0, 3, 5, 8, 10)]
     crawl.add_seeds(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32))
@@ -483,7 +483,7 @@ def test_seeds_and_notes_are_written_at_once(tmp_path):
 
 
 def job_of(directory, cap):
-    """A job of a crawl that is started with a MAX; its crawl brought back."""
+    """Start the job of a crawl with a MAX; return the recovered crawl."""
     job = Job(Journal.open(directory, {}, now()), SimpleNamespace(), print, cap)
     crawl = new_crawl(limit=None)
     crawl.store.ledger.cap = cap
@@ -492,7 +492,7 @@ def job_of(directory, cap):
 
 
 def test_changed_max_survives_resume(tmp_path):
-    """Each of these is a start of the crawl: with which MAX, and which one holds."""
+    """Each pair is a start of the crawl: the given MAX and the MAX in force."""
     job, _ = job_of(tmp_path, Cap(2, 2))
     assert job.note_cap(Cap(4, 4))
     job.engine_stopped()
@@ -542,7 +542,7 @@ def test_redirects_are_written_once(tmp_path):
 
 
 def test_redirects_of_an_older_job_stay_closed(tmp_path):
-    """It kept them all in one value."""
+    """An old version stored all of them in one value."""
     journal, crawl = a_job(tmp_path, steps=6)
     name, passed = "URLs that redirects went through", crawl.store.closure.passed
     journal.connection.execute("DELETE FROM state WHERE name LIKE ?", (f"{name}%",))
@@ -554,7 +554,7 @@ def test_redirects_of_an_older_job_stay_closed(tmp_path):
         assert sorted(resumed.store.closure.passed) == sorted(crawl.store.closure.passed)
         assert all(resumed.store.is_closed(resumed.store.urls[number]) for number in passed)
         crawl, web = resumed, Web(resumed, journal)
-        for _ in range(6):  # new ones come beside them
+        for _ in range(6):  # new redirects are added
             web.lease()
             web.book()
     assert len(crawl.store.closure.passed) > len(passed)

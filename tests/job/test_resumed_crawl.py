@@ -1,4 +1,4 @@
-"""Crawls in a JOBDIR: broken off, killed, gone on with."""
+"""Crawls in a JOBDIR: interrupted, killed, resumed."""
 
 import json
 import sqlite3
@@ -69,7 +69,7 @@ def soups(pages):
 
 
 def arguments_in(directory):
-    """What crawls the soups in a JOBDIR in `directory`."""
+    """Return the command that crawls the soups in a JOBDIR in `directory`."""
     return [
         *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://h0.test/"),
         *("-s", f"JOBDIR={directory / 'job'}", "-a", f"output={directory / 'items.jsonl'}"),
@@ -157,7 +157,7 @@ def items_after_repair(tmp_path):
 
 def test_written_item_is_not_repeated(crawl, tmp_path):
     crawl("-a", "pages=3")
-    with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if its export were not noted
+    with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if it were not exported
         line = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()[1]
         (row,) = connection.execute("SELECT row FROM step WHERE number = 2").fetchone()
         connection.execute("INSERT INTO item VALUES (?, ?)", (row, line))
@@ -240,7 +240,7 @@ def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
 
 @pytest.mark.slow
 def test_random_kills_lose_nothing():
-    """The benchmark, in small: its exit status is that of its losses."""
+    """The benchmark in small: its exit status shows whether it lost anything."""
     command = [sys.executable, "benchmarks/kill.py", "--pages", "150", "--kills", "3"]
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr

@@ -1,4 +1,4 @@
-"""The live page in a real browser: what is clicked happens, and the page shows it."""
+"""The live page in a real browser: clicks take effect, and the page shows it."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_page_shows_and_steers(page, tmp_path):
         has(page, "body", "^Open the address in the crawl's log")
         page.goto(live.url, wait_until="commit")
         has(page, "#status", "^running$")
-        page.evaluate("sessionStorage.clear()")  # as in another tab, which has the cookie only
+        page.evaluate("sessionStorage.clear()")  # as in another tab, which has only the cookie
         page.reload(wait_until="commit")
         has(page, "#notice", "^This tab has no token")
         assert page.locator("#pause").is_disabled()

@@ -7,7 +7,7 @@ from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 
 
 def request(args=None, cookie=None, **headers):
-    """A request as far as the gate looks at it; a list is a header that stands there so often."""
+    """The parts of a request that are checked; a list is a repeated header."""
     raw = {
         name.replace("_", "-"): value if isinstance(value, list) else [value]
         for name, value in headers.items()

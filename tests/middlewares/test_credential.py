@@ -9,7 +9,7 @@ from soup import FOOD
 
 from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
 
-SECRET = "s3cret"  # noqa: S105 - of nobody
+SECRET = "s3cret"  # noqa: S105 - not a real one
 
 
 @pytest.mark.parametrize(

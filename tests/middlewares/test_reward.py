@@ -29,7 +29,7 @@ ACTIONS = np.arange(9, dtype=np.float32).reshape(3, 3) / 10
 
 
 class Judge:
-    """Finds every page relevant, with the same links; `error` is raised instead if there is one."""
+    """Finds every page relevant, with the same links, or raises `error` if it is set."""
 
     def __init__(self, error=None):
         self.error = error
@@ -210,7 +210,7 @@ def test_batch_is_booked_over_loop_rounds():
 
 @pytest.mark.parametrize("options", [{"status": 404}, {"response_class": Response}])
 def test_failed_fetch_may_have_links(options):
-    """The URLs of a sitemap are links, no seeds: they are not fetched first, nor rewarded."""
+    """The URLs of a sitemap are links, not seeds: they are not fetched first and get no reward."""
     middleware, crawl, response = leased_page(follow_every_link=False, **options)
 
     async def requests():
@@ -241,7 +241,7 @@ def test_links_survive_callback_error():
 
 
 class SeenByHeart:
-    """A filter of duplicates that takes all URLs of a host for one."""
+    """A filter of duplicates that treats all URLs of a host as one."""
 
     def __init__(self):
         self.seen = {"b.test"}
@@ -278,12 +278,12 @@ def test_repeated_link_is_no_seed():
 
 
 def seed(middleware, url, **options):
-    """Let a request that was found on no sample's page reach the frontier."""
+    """Add a request that comes from no page to the frontier."""
     return middleware._learner.add_seed(url, Request(url, **options))
 
 
 def test_chained_error_books_page_once():
-    """Scrapy tells process_spider_exception first and then ends the callback's output."""
+    """Scrapy calls process_spider_exception first and then ends the callback's output."""
     middleware, crawl, response = leased_page(follow_every_link=False)
 
     async def callback():

@@ -75,7 +75,7 @@ def test_shared_template_is_no_copy():
 
 @pytest.mark.parametrize(("own", "same"), [(60, True), (600, False)])
 def test_canonical_url_needs_half_the_text(own, same):
-    """Page 19 of a blog names the first as its canonical URL, and is another page."""
+    """Page 19 of a blog declares page 1 as its canonical URL, but is a different page."""
     first, second = (
         page(" ".join(prose(1) + prose(seed, own)), f"http://a.test/{seed}", canonical="/one")
         for seed in (2, 3)
@@ -116,7 +116,7 @@ def test_copies_equal_slow_reference(told):
 
 @pytest.fixture(scope="module")
 def sites():
-    """Real pages by host, of hosts with several."""
+    """Return real pages by host, for hosts with several pages."""
     if not PAGES.exists():
         pytest.skip("needs shared/data/pages.jsonl.xz")
     found = defaultdict(list)

@@ -24,7 +24,7 @@ RELEVANT = 3  # of the words, the first are on links to relevant pages
 
 
 def crawl_web(pages=600, seed=0, words=WORDS):
-    """Crawl pages that link to any other; a link's anchor, and its URL, tell what it leads to."""
+    """Crawl pages with random links; a word in the anchor and URL shows whether one is relevant."""
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AchePolicy(store, Setup(seed)), pages)
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))

@@ -1,4 +1,4 @@
-"""What holds of every policy, and what sets the simple ones apart."""
+"""What holds for every policy, and how the simple policies differ."""
 
 from functools import cache
 
@@ -50,7 +50,7 @@ def crawl_all(name, seed=0, cap=None, busy=lambda store: ()):
 
 @cache
 def whole_crawl(name):
-    """The crawl of a policy that many tests look at."""
+    """The crawl of a policy, shared by many tests."""
     return crawl_all(name)
 
 
@@ -116,7 +116,7 @@ def test_same_seed_makes_the_same_choices(name):
     assert crawl_all(name) == whole_crawl(name)
 
 
-# SeedFinder asks its engine first: test_seedfinder.py has busy hosts of its own
+# SeedFinder queries its engine first: test_seedfinder.py tests its busy hosts
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "seedfinder"])
 def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())

@@ -14,7 +14,7 @@ def cosines(texts):
 
 
 def start(anchors, seed=0):
-    """Begin a crawl whose seed links to a page of each anchor, which is its cosine."""
+    """Start a crawl whose seed links to one page per anchor; the anchor is its cosine."""
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AsyncPolicy(store, Setup(seed, similarity=cosines)))
     crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))

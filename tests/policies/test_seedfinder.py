@@ -31,7 +31,7 @@ IRRELEVANT = {"http://d.test/1"}
 
 
 class Web:
-    """A few pages and a search engine that finds three of them at a time by their words."""
+    """A few pages, and a search engine that returns three of them at a time."""
 
     def __init__(self, pages=PAGES, cap=None, per_page=3, failing=()):
         self.pages, self.per_page, self.failing = pages, per_page, failing
@@ -206,7 +206,7 @@ def test_query_limit_holds(monkeypatch):
 
 
 def obvious_query(query, results, scores, used):
-    """Build the next query as ACHE describes it, occurrence by occurrence."""
+    """Build the next query as ACHE describes, occurrence by occurrence."""
     used |= set(query)
     precision = sum(r for _, r in results.pages) / len(results.pages) if results.pages else 0.0
     if precision > 0.5:
@@ -245,7 +245,7 @@ def test_queries_equal_slow_reference(answers):
         expected = obvious_query(query, results, scores, used)
         actual = feedback.next_query(query, results) or []
         assert feedback.scores == pytest.approx(scores)
-        if actual != expected:  # then they differ in terms of one score, rounded in two ways
+        if actual != expected:  # then they differ in terms of equal score, by rounding
             rounded = [sorted(round(scores[t], 9) for t in terms) for terms in (actual, expected)]
             assert rounded[0] == rounded[1]
             return

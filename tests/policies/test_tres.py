@@ -19,7 +19,7 @@ def policy_over(store, name="tres", seed=0, exploration_steps=50, representative
 
 
 class SmallWeb:
-    """Pages whose relevance their link's anchor probability foretells, mostly."""
+    """Pages whose relevance mostly matches the probability of their anchor."""
 
     def __init__(self, seed=0):
         self.random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Static optimisation against the paper's printed optimum, a solver and a slow search."""
+"""Static optimisation, compared with the paper's printed optimum, a solver and a slow search."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def test_thompson_counts_both_outcomes():
 
 
 def test_thompson_finds_changing_arm():
-    """P 4: the printed draws are not scaled by importance."""
+    """P 4: the random draws, as printed, are not scaled by importance."""
     for weights, wanted in ((np.ones(3), 0), (np.array([1, 5, 1.0]), 1)):
         bandit = ThompsonBandit(weights, generator())
         for arm, chance in enumerate((0.8, 0.4, 0.1)):

@@ -24,7 +24,7 @@ def random_batch(size=32):
 
 
 def bias_gradient(options):
-    """Return the gradient of the loss by the output biases, and the two parts Eq. 9 says it has."""
+    """Return the gradient of the loss by the output biases, and its two parts by Eq. 9."""
     agent, batch = FgDqnBandit(WEIGHTS, options, 0), random_batch()
     agent.network.double()
     batch = ArmBatch(

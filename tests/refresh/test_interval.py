@@ -15,7 +15,7 @@ def pages_of(count, groups=None):
     ("rule", "after_change", "after_none"), [(STORM, 6.0, 15.0), (NUTCH, 8.0, 12.0)]
 )
 def test_interval_follows_the_rule(rule, after_change, after_none):
-    """StormCrawler: half way to the shortest, or half as long again; Nutch: x 0.8 or x 1.2."""
+    """StormCrawler: half way to the shortest, or x 1.5; Nutch: x 0.8 or x 1.2."""
     policy = AdaptivePolicy(pages_of(3), np.full(3, 10.0), Bounds(2, 100), 0, rule)
     policy.end(0, True, 0.0)
     policy.end(1, False, 0.0)
@@ -89,7 +89,7 @@ def test_static_solves_anew_as_visits_come():
 
 @pytest.mark.slow
 def test_static_beats_random_draws():
-    """SO with known rates, drawn at random, keeps 5.73 fresh; evenly spaced estimates, more."""
+    """SO with known rates and random draws keeps 5.73 pages fresh; even spacing keeps more."""
     runs = [
         simulate(SINGLE, lambda pages, random: StaticPolicy(pages, 1.0, Bounds(), 0), 3_000, seed)
         for seed in range(2)
@@ -99,7 +99,7 @@ def test_static_beats_random_draws():
 
 @pytest.mark.slow
 def test_default_beats_its_rivals():
-    """Groups of five pages, each alike, rates from a ten-thousandth to a third, ten visits each."""
+    """Groups of five similar pages, rates from 0.0001 to 0.3, ten visits each."""
     random = np.random.default_rng(0)
     groups = random.permutation(np.repeat(np.arange(40), 5))
     rates = 10 ** random.uniform(-4, -0.5, 40)[groups]

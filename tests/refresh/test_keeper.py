@@ -1,4 +1,4 @@
-"""The rules of a refresh run, with answers given by hand and a clock that is set."""
+"""The rules of a refresh run, with fixed answers and a fixed clock."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ class Drawn:
 
 @pytest.fixture
 def keep(tmp_path):
-    """Return a function that makes a keeper over the one store, as a new process would."""
+    """Return a function that opens a keeper over the same store, as a new process would."""
     stores = []
 
     def make(count=3, now=0.0, *, copies=True, **options):
@@ -59,7 +59,7 @@ def text(words, *, status=200, links=(), **validators):
 
 
 def visit(keeper, now, answer):
-    """Let a page be visited that may be asked for again, as if it were in a run of its own."""
+    """Visit a page and allow another visit, as if each visit were a separate run."""
     errand = keeper.next(now)
     report = keeper.book(errand, answer, now)
     keeper._asked.clear()

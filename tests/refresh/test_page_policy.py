@@ -49,7 +49,7 @@ def test_uniform_takes_any_allowed_page():
 
 
 def test_pages_of_an_arm_take_turns():
-    """P 2: a pointer in each group."""
+    """P 2: each group has a pointer."""
     pages = pages_of(0, 1, 1, 1)
     policy = BanditPolicy(pages, UniformBandit(np.random.default_rng(0)))
     only_second = np.array([False, True, True, True])

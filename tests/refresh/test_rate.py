@@ -1,4 +1,4 @@
-"""Estimators of change rates against pages whose rates are known."""
+"""Estimators of change rates, tested on pages with known rates."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def likely_rate(gaps, changed):
 
 
 def test_rate_counts_changes_between_visits():
-    """Cho and Garcia-Molina (2003): changes seen by time watched is too low."""
+    """Cho and Garcia-Molina (2003): changes seen divided by time watched is too low."""
     gaps = np.full(20_000, 1.0)
     changed = visits(2.0, gaps)
     assert changed.sum() / gaps.sum() < 1
@@ -59,7 +59,7 @@ def test_unvisited_page_has_prior_rate():
 
 
 def test_few_visits_lean_on_group():
-    """A page that was never visited is thought to be like its group, one often visited is not."""
+    """The estimate of an unvisited page is its group's; that of a much visited page is its own."""
     groups = np.array([0] * 50 + [1] * 50)
     changes = np.where(groups == 0, 9.0, 1.0)
     changed_time, quiet = changes.copy(), 10 - changes

@@ -30,7 +30,7 @@ def visit(keeper, now, words="new text", status=200):
     errand = keeper.next(now)
     copy = copy_of("T", words) if status == 200 else None
     keeper.book(errand, PageAnswer(status, copy=copy), now)
-    keeper._asked.clear()  # as if each visit were in a run of its own
+    keeper._asked.clear()  # as if each visit were a separate run
     keeper._ready[:] = 0.0
 
 

@@ -1,4 +1,4 @@
-"""The experiments of the paper, as far as they take a moment; all of it: benchmarks/refresh.py."""
+"""The quick experiments of the paper; benchmarks/refresh.py runs all of them."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_uniform_earns_what_theory_says():
 
 @pytest.mark.slow
 def test_paper_order_is_reproduced():
-    """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, which keeps more
+    """Uniform < TS < SO; but TS scaled by importance finds more changes than SO, and SO keeps more
     pages fresh: the reward is not freshness."""
     shares = allocate(SINGLE.chances, WEIGHTS)
     uniform, _ = mean(lambda pages, random: BanditPolicy(pages, UniformBandit(random)))

@@ -101,7 +101,7 @@ def test_next_run_sends_validators(pages, scrapy, collection, tmp_path):
     ],
 )
 def test_refresh_error_is_one_line(arguments, said):
-    """The command says so in one line and ends with status 1; it is asked in this process."""
+    """The command prints one line and ends with status 1; it runs in this process."""
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.config.declaration import ConfigError  # noqa: PLC0415
@@ -123,7 +123,7 @@ def test_bad_start_has_no_traceback(scrapy):
 
 
 def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
-    """kill -9 in the midst of it: no page is asked for beyond the budget, no item is lost."""
+    """After kill -9 during a run, no request exceeds the budget and no item is lost."""
     urls = [f"http://h{i % 4}.test/{i}" for i in range(60)]
     for url in urls:
         pages.add(url, html(OTHER))

@@ -30,14 +30,14 @@ def path(recorded):
 
 @pytest.fixture(scope="module")
 def page(path):
-    """The report, its longest script left out."""
+    """Return the report without its longest script."""
     with Record(path) as read:
         return render(read).replace(plotly_script(), "")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """The report of a crawl of a web that means ill."""
+    """Return the report of a crawl of a hostile web."""
     path = tmp_path_factory.mktemp("run") / "food.run"
     crawl = crawl_of("random", pages=None)
     writer = Writer.open(path, crawl, META | {"topic": HOSTILE}, {"A": HOSTILE}, 100.0)
@@ -100,7 +100,7 @@ def test_page_weighs_less_than_six_megabytes(path, tmp_path):
 
 
 class Elements(HTMLParser):
-    """The elements of a page with their attributes."""
+    """Collects the elements of a page with their attributes."""
 
     def __init__(self, page):
         super().__init__()

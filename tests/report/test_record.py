@@ -1,4 +1,4 @@
-"""The writer and the reader of a record, one beside the other."""
+"""The writer and the reader of a record, used together."""
 
 import sqlite3
 

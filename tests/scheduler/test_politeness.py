@@ -6,12 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-DELAY = 1.0  # a gap half as long would not be the scheduling of a busy machine
+DELAY = 1.0  # a busy machine cannot explain a gap half as long
 LINKS = "".join(
     f'<p><a href="http://{host}.test/{i}">x</a></p>' for host in "abc" for i in range(4)
 )
-# Without its heartbeat the engine comes back only when somebody wakes it: a scheduler that
-# forgot to would hang, and the test's own limit would end it.
+# Without its heartbeat the engine only continues when the scheduler wakes it: a scheduler that
+# forgets to would hang until the test's time limit.
 SCRIPT = """
 from scrapy.cmdline import execute
 from scrapy.core.engine import ExecutionEngine
@@ -22,7 +22,7 @@ execute(["scrapy", "crawl", "tres", "-a", "topic=food", "-a", "seed=http://a.tes
 """
 
 
-# What is sent long after it was taken from its queue must not let the next come too soon.
+# A request sent long after it left its queue must not let the next follow too soon.
 SENT_LATE = """
 import asyncio
 from scrapy.core.downloader import Downloader
@@ -91,7 +91,7 @@ def test_redirect_keeps_the_delay(scrapy, tmp_path, pages):
 
 @pytest.mark.parametrize("days", [-1, 1])
 def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
-    """Twisted waits by the time of day: a transfer that hangs would be given up a day late."""
+    """Twisted waits by the time of day: a hanging transfer would time out a day late."""
     pages.silent |= {f"http://{host}.test/{i}" for host in "abc" for i in (0, 3)}
     gaps = crawl(
         *(scrapy, tmp_path, pages),

@@ -68,7 +68,7 @@ def slot(delay=0.0, concurrency=1, lastseen=0.0, jitter=0.0):
 
 
 def urls_of(scheduler):
-    """Every request that can be had now."""
+    """Return every request that is available now."""
     return [request.url for request in iter(scheduler.next_request, None)]
 
 

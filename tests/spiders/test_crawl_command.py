@@ -46,7 +46,7 @@ def test_same_seed_same_urls(crawl, tmp_path):
         process, _ = crawl(
             *("-a", "pages=150", "-a", "random_seed=5", "-s", "TRES_WEB=synthetic"),
             *("-s", f"TRES_WEB_LOG={log}", "-s", "CONCURRENT_REQUESTS=1"),
-            fresh=run == 1,  # with hash seeds of its own
+            fresh=run == 1,  # each process with its own hash seed
         )
         assert process.returncode == 0, process.stderr
         orders.append([line["url"] for line in lines_of(log)])
@@ -96,7 +96,7 @@ def test_foreign_language_is_reported(crawl, pages):
 
 
 def test_robots_rules_hold_for_all(crawl, pages):
-    """Scrapy 2.19 tells them to one of the requests that wait and lets the others go."""
+    """Scrapy 2.19 applies the rules to one waiting request and lets the others pass."""
     urls = [f"http://b.test/private/{i}" for i in range(12)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*urls))
     pages.add("http://b.test/robots.txt", "User-agent: *\nDisallow: /private")

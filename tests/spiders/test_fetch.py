@@ -24,7 +24,7 @@ print(*fetch_lists(sys.argv[1:], settings), sep="\\n")
 
 @pytest.fixture
 def fetch(scrapy, pages):
-    """Fetch lists in a process of its own, since Scrapy runs once in a process."""
+    """Fetch lists in a separate process, because Scrapy runs only once per process."""
     return lambda *lists: scrapy(*lists, pages=pages, program=("-c", RUN))
 
 

@@ -171,7 +171,7 @@ def test_single_keyword_has_no_lookahead():
 
 
 def asked(database, search, selector, queries=25):
-    """The keywords that a selector asks."""
+    """Return the keywords that a selector queries."""
     answers, words = database.index(search), []
     surfacing = Surfacing(selector, database.seeds(5, np.random.default_rng(0)), budget=queries)
     known = {}
@@ -186,7 +186,7 @@ def asked(database, search, selector, queries=25):
 
 
 def test_rl_reduces_to_zipf(database):
-    """The first degeneration that the paper names."""
+    """The first degenerate case in the paper."""
 
     class Sized(Zipf):
         def values(self, acquired, trials, candidates):
@@ -199,7 +199,7 @@ def test_rl_reduces_to_zipf(database):
 
 
 def test_rl_reduces_to_gf(database):
-    """The second: R^ := DF, and DF left out of Eq. 6."""
+    """The second degenerate case: R^ := DF, and Eq. 6 without DF."""
 
     class Frequent(GenericFrequency):
         def values(self, acquired, trials, candidates):
@@ -276,7 +276,7 @@ def test_keyword_places_are_learnt():
 
 
 def test_repeated_records_promise_less():
-    """Good and Turing: the share that is unknown is that of the captures that are single."""
+    """Good-Turing: the unknown share is the share of records captured once."""
     singles = np.array([[50.0], [0.0]])
     seen = Sightings(
         df=np.full((2, 1), 50.0),
@@ -300,14 +300,14 @@ def test_recapture_weighs_past_promises():
     trials.add(Trial(2, ALIKE, 0.1, 10, 9, 8, first))
     trials.add(Trial(3, ALIKE, 0.1, 10, 9, 4, second))
     values = Recapture().values(acquired, trials, np.array([0, 1]))
-    promise = 24 * 0.5 / 0.5  # of a record in each place, found by any
+    promise = 24 * 0.5 / 0.5  # of one record in each place, found by any query
     scale = (8 + 4) / (promise * (1 + 3))
     own = acquired.recaptures.sightings(np.array([0, 1])).expected(acquired.recaptures.rates)
     assert values == pytest.approx(own * scale, rel=0.01)
 
 
 def test_literal_reading_recomputes_features():
-    """Executed full-text queries then have DF = |R| and teach that nothing new is to be had."""
+    """Executed full-text queries then have DF = |R|, so the model learns that no record is new."""
     selector = Paper(lambda *_: 1000.0, ahead=False)
     surfacing = Surfacing(selector, ["a"])
     surfacing.book(surfacing.next(), [[token("a"), token(f"b{i % 2}")] for i in range(8)])
@@ -409,7 +409,7 @@ def test_ten_poor_queries_end_it():
             break
         surfacing.book(word, [[token(f"w{i}{j}")] for j in range(counts[i])])
     assert surfacing.ended == DRY
-    assert i == 11  # the first ten queries brought ten records, the ten after the first five
+    assert i == 11  # queries 1 to 10 returned ten records; queries 2 to 11, five
 
 
 def test_features_freeze_at_issue():

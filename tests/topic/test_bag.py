@@ -27,7 +27,7 @@ def examples(count: int = 60) -> list[Example]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_logit_equals_fitted_model(kind: str) -> None:
-    """Inference here against scikit-learn's own pipeline of the same steps."""
+    """Our inference, compared with scikit-learn's own pipeline of the same steps."""
     made = examples()
     tfidf = kind == "tfidf"
     pipeline = TfidfVectorizer(

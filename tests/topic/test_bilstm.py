@@ -61,7 +61,7 @@ def test_first_300_words_are_read() -> None:
 
 
 def test_network_equals_plain_bilstm() -> None:
-    """P 3.3: both directions of each text alone, without padding, averaged over its tokens."""
+    """P 3.3: both directions of each text, without padding, averaged over its tokens."""
     network = make_classifier().network
     both = nn.LSTM(5, 4, batch_first=True, bidirectional=True)
     state = dict(network.ahead.state_dict())
@@ -139,13 +139,13 @@ def test_scoring_uses_no_dropout() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_contributions_follow_the_words(kind: str) -> None:
-    """The gradient along the input tells what a small change of the vector would do."""
+    """The gradient along the input predicts the effect of a small change of the vector."""
     classifier = make_classifier(kind)
     text = Text(["disk", "goal", "unknown", "disk"])
     added = classifier.contributions(text)
     assert added.keys() == {"disk", "goal"}
     assert classifier.contributions(Text(["unknown"])) == {}
-    # pushing a word's vectors a little outward moves the deep logit in proportion
+    # a small scaling of a word's vectors changes the deep logit in proportion
     deep = make_classifier() if kind == "bilstm" else None
     if deep is not None:
         step = 1e-3
@@ -170,7 +170,7 @@ def test_anchors_need_little_padding() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beside", [0, 1, 2, 5, 30])
 def test_short_neighbour_does_not_matter(kind: str, beside: int) -> None:
-    """A crawl meets its anchors in other company than the same crawl in another process."""
+    """The batch in which an anchor is judged differs from process to process."""
     classifier = make_classifier(kind)
     text, *others = texts_of(4, *range(1, 31))
     assert classifier.logits([text, *others[:beside]])[0] == classifier.logits([text, *others])[0]

@@ -10,7 +10,7 @@ from tres_scrapy.topic.pack import Judgement
 
 
 class Pack:
-    """Finds pages relevant whose text says so; notes the batches and the thread it is asked in."""
+    """Finds pages relevant if their text says so; records its batches and thread."""
 
     def __init__(self):
         self.batches = []

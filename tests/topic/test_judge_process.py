@@ -27,7 +27,7 @@ PAGES = [
 
 
 class Odd(Task):
-    """Does in the process what a page says."""
+    """Does in the worker process what the text of a page says."""
 
     def load(self):
         if self.threads == 0:
@@ -115,7 +115,7 @@ def test_process_ends_with_the_crawler():
         Worker(Task(Path({str(FOOD)!r}), ReadingLimits())).wait()
         os.kill(os.getpid(), 9)
     """
-    # the end of standard error is that of all who hold it, the worker too
+    # standard error ends when all processes that hold it end, the worker too
     done = subprocess.run(
         [sys.executable, "-c", crawler], cwd=PROJECT, capture_output=True, timeout=60, check=False
     )

@@ -104,7 +104,7 @@ def test_file_without_keywords_is_refused(tmp_path: Path, content: bytes, reason
     st.sets(st.lists(st.sampled_from(PARTS), min_size=1, max_size=3).map(" ".join), min_size=1),
 )
 def test_find_and_count_agree(words: list[str], entries: set[str]) -> None:
-    """P1 3.4: n_kw counts words and phrases, also a keyword within a phrase."""
+    """P1 3.4: n_kw counts words and phrases, and keywords within phrases."""
     keywords = KeywordSet.parse(entries)
     places = range(len(words))
     spans = [words[a:b] for a in places for b in range(a + 1, min(a + 3, len(words)) + 1)]

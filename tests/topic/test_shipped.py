@@ -13,7 +13,7 @@ from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A folder of packs in a project that is not ours."""
+    """A folder of packs in a foreign project."""
     monkeypatch.chdir(tmp_path)
     for topic in ("cheese", "food"):
         (tmp_path / "models" / topic).mkdir(parents=True)

@@ -25,7 +25,7 @@ KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])
 
 @pytest.fixture
 def vectors() -> WordVectors:
-    """Word vectors in which food lies apart from the rest."""
+    """Word vectors in which food words are far from the others."""
     matrix = np.random.default_rng(0).normal(0, 0.5, (len(FOOD + OTHER), 6)).astype(np.float32)
     matrix[: len(FOOD)] += 1
     return WordVectors(FOOD + OTHER, matrix)
@@ -33,7 +33,7 @@ def vectors() -> WordVectors:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Epochs of two batches, where it does not matter what is learnt."""
+    """Epochs of two batches, for tests that do not depend on what is learnt."""
     monkeypatch.setattr(sample, "BATCHES", (2, 2))
 
 

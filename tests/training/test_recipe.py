@@ -38,7 +38,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def models(tmp_path: Path) -> Path:
-    """A directory of packs with word vectors in which food lies apart from the rest."""
+    """A directory of packs whose word vectors separate food words from the others."""
     (tmp_path / "models" / "vectors").mkdir(parents=True)
     matrix = np.random.default_rng(0).normal(0, 0.5, (len(FOOD + OTHER), 6)).astype(np.float32)
     matrix[: len(FOOD)] += 1
@@ -164,7 +164,7 @@ def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> No
 
 
 def test_keywords_come_from_training_documents_alone(models: Path) -> None:
-    """Else EK and LK of a KwBiLSTM would know the words of the documents that test it."""
+    """Otherwise EK and LK of a KwBiLSTM would contain words of its test documents."""
     vectors = WordVectors.load(models / "vectors" / "small.npz")
     made = [example(document) for document in documents()]
     recipe = Recipe("kwbilstm", vectors, KEYWORDS, seed=0, epochs=1)

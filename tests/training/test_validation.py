@@ -21,7 +21,7 @@ SAME = Calibration(1.0, 0.0)
 
 
 def examples(count: int = 200) -> list[Example]:
-    """Each document has a word of its own, so that a model could tell it again."""
+    """Each document has a unique word, by which a model could recognise it."""
     rng = np.random.default_rng(0)
     made = []
     for n in range(count):
@@ -32,7 +32,7 @@ def examples(count: int = 200) -> list[Example]:
 
 
 class Fit:
-    """Fits the linear model and remembers on what."""
+    """Fits the linear model and records its training examples."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[set[str], set[str]]] = []
@@ -46,7 +46,7 @@ class Fit:
 
 
 class Unmoved(Fit):
-    """Fits the examples that it was made with, whatever their labels have become."""
+    """Fits the original examples, even if their labels have changed."""
 
     def __init__(self, made: list[Example]) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def test_fold_labels_do_not_leak() -> None:
         after = cross_validate("tfidf", turned, stripe, Unmoved(made))
         assert after.thresholds[fold] == pytest.approx(before.thresholds[fold])
         assert after.texts[test] == pytest.approx(before.texts[test])
-        assert after.calibration != before.calibration  # which documents of the fold do move
+        assert after.calibration != before.calibration  # the documents of the fold do change this
 
 
 def test_fold_threshold_is_relevant() -> None:
@@ -101,7 +101,7 @@ def test_fold_threshold_is_relevant() -> None:
 
 
 def test_networks_judge_short_texts() -> None:
-    """They are trained on snippets; the linear models are not."""
+    """Networks are trained on snippets; linear models are not."""
     made = examples(40)
     model = fit_bag("tfidf", made)
     assert len(judge("tfidf", model, made).logits) == 40
@@ -116,7 +116,7 @@ def test_titles_are_judged_if_any() -> None:
 
 def test_epochs_come_from_middle_fold() -> None:
     found = cross_validate("tfidf", examples(), np.arange(200) % STRIPES, Fit())
-    assert found.epochs == 6  # ties go to the later
+    assert found.epochs == 6  # the later epoch wins a tie
     histories = tuple(tuple(Epoch(0, float(n == best)) for n in range(9)) for best in (1, 2, 8))
     assert replace(found, histories=histories).epochs == 3
     assert replace(found, histories=((), ())).epochs is None

@@ -136,7 +136,7 @@ def test_pickle_imports_no_module(tmp_path: Path, module: str, name: str) -> Non
 
 
 class Aimed:
-    """An array of objects over bytes: numpy would follow them as pointers."""
+    """An object array over bytes, which numpy would follow as pointers."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return np.ndarray, ((1,), np.dtype("O"), b"\x01" * 8)

@@ -32,7 +32,7 @@ def web_at(now=0.0):
 
 
 def page_of(kind):
-    """A page that changes about ten times a day, on a host with such validators."""
+    """Return a page that changes about ten times a day, on a host with the given validators."""
     shelf = WEB.shelf
     fit = shelf.validator[shelf.host] == VALIDATORS.index(kind)
     pages = np.flatnonzero(fit & np.isinf(WEB.changes.vanishes))
@@ -40,7 +40,7 @@ def page_of(kind):
 
 
 def asked(web, page, **fields):
-    """Ask until it is no temporary error."""
+    """Repeat a request until the answer is not a temporary error."""
     for _ in range(5):
         names = {name.replace("_", "-"): value for name, value in fields.items()}
         answer = web.respond(web.shelf.urls[page], names)

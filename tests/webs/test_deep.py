@@ -24,7 +24,7 @@ def web():
 
 @pytest.fixture(scope="module")
 def often(web):
-    """The word that most titles of the library hold."""
+    """Return the most frequent word in the titles of the library."""
     found = web.holding("library.test")._found
     return max(found, key=lambda word: (len(found[word]), word))
 
@@ -125,7 +125,7 @@ def test_same_seed_same_records(web):
 
 
 def test_log_names_query_and_records(web, often):
-    """Also of a form that is posted through the proxy."""
+    """This includes a form posted through the proxy."""
 
     async def talk():
         proxy = Proxy(web, Count(log))

@@ -58,7 +58,7 @@ class Client:
 
 
 def talk(conversation: Callable[[Client, Client, Proxy], Awaitable[None]]) -> Count:
-    """Hold a conversation over two connections with a proxy of the tiny web."""
+    """Run a test over two connections with a proxy of the tiny web."""
 
     async def hold() -> None:
         port = await proxy.start(0)
@@ -278,7 +278,7 @@ def test_command_refuses_like_scrapy(args: list[str], topic: str, words: str) ->
 
 
 class SecureWeb(TinyWeb):
-    """A web whose answers name the URL that was asked for."""
+    """A web whose answers contain the requested URL."""
 
     https = True
 
@@ -324,7 +324,7 @@ def test_odd_tunnel_ends_cleanly(place: str) -> None:
         await reader.read()
         writer.close()
         await proxy.stop()
-        gc.collect()  # of a task that failed, the loop is told when it is forgotten
+        gc.collect()  # the loop reports a failed task when the task is garbage-collected
 
     faults: list[object] = []
     proxy = Proxy(SecureWeb(), Count())

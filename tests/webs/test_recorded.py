@@ -45,7 +45,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def web(path):
-    """A crawl of a soup, of what leads to it, and of all that is no page."""
+    """A crawl of a soup, of the pages that link to it, and of every kind of failure."""
     return of(
         info_record("a.warc.gz", {"seeds": "http://a.test/old"}),
         exchange_records(answered("http://a.test/robots.txt", b"User-agent: *", headers=[])),
@@ -143,7 +143,7 @@ def test_body_is_served_without_its_coding(path, coding, body):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_files_of_other_programs_are_served(tmp_path, packed):
-    """warcio's, with a revisit; and wget's, whose URLs stand in angle brackets."""
+    """Files of warcio, with a revisit, and of wget, with URLs in angle brackets."""
     stream = BytesIO()
     writer = WARCWriter(stream, gzip=packed)
     head = StatusAndHeaders("200 OK", [*HTML, ("Content-Length", str(len(SOUP)))], "HTTP/1.1")
@@ -186,7 +186,7 @@ def test_label_file_overrides_crawl(web, path, tmp_path):
 def test_bad_label_line_is_named(web, path, tmp_path):
     labels = tmp_path / "labels.jsonl"
     labels.write_text('{"address": 1}\n')
-    with pytest.raises(ValueError, match=r"labels\.jsonl line 1 is no label"):
+    with pytest.raises(ValueError, match=r"labels\.jsonl line 1: no label in"):
         RecordedWeb(path, labels)
 
 
@@ -194,7 +194,7 @@ def test_empty_recording_is_one_line(tmp_path):
     (tmp_path / "a.warc.gz").write_bytes(b"thesis")
     (tmp_path / "none").mkdir()
     for data, reason in (
-        (tmp_path / "a.warc.gz", "holds no response.*it does not begin like a record"),
+        (tmp_path / "a.warc.gz", "has no response.*it does not begin like a WARC record"),
         (tmp_path / "none", "no WARC file at"),
         (tmp_path / "nowhere", "no WARC file at"),
     ):
@@ -224,7 +224,7 @@ def test_large_record_and_bomb_are_skipped(path, monkeypatch):
     answer = web.answer("http://bomb.test/")
     assert tracemalloc.get_traced_memory()[1] < 5_000_000
     tracemalloc.stop()
-    assert (answer.status, answer.body) == (502, b"over 1000000 bytes, unpacked\n")
+    assert (answer.status, answer.body) == (502, b"over 1000000 bytes, decompressed\n")
 
 
 @pytest.mark.parametrize(

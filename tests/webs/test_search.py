@@ -44,7 +44,7 @@ def results(web: Web | Engine, query: str) -> list[tuple[str, str]]:
 
 
 def slow_scores(texts: list[list[str]], words: set[str]) -> list[float]:
-    """Score every text by BM25 as it is written in the book."""
+    """Score every text by BM25, term by term."""
     mean, scores = sum(map(len, texts)) / len(texts), []
     for text in texts:
         score, counts = 0.0, Counter(text)

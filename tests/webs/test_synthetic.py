@@ -221,7 +221,7 @@ def test_hub_links_to_relevant_sites() -> None:
 
 @pytest.mark.slow
 def test_relevance_is_local() -> None:
-    """P 2.1 rests on topical locality: a page's reward says something of its outlinks."""
+    """P 2.1 assumes topical locality: a page's reward predicts the rewards of its outlinks."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for site in range(1500):
         page = WEB.pages.one(site, int(WEB.pages.first(np.array([site]))[0]))
@@ -273,7 +273,7 @@ def test_half_of_the_anchors_say_nothing() -> None:
 
 @pytest.mark.slow
 def test_nothing_gives_label_away() -> None:
-    """Honest anchors hold the target's title words, but some of every label hold none of them."""
+    """Honest anchors have words of the target's title, but some anchors of each label have not."""
     topic = set(WEB.pages.vocabulary.words[WEB.pages.vocabulary.quantiles[WEB.sites.topic]])
     told: dict[bool, list[bool]] = {True: [], False: []}
     for url in some_pages(PURE, 25):

@@ -13,7 +13,7 @@ A, B, C = (record(f"http://{host}.test/") for host in "abc")
 
 @pytest.fixture(params=["plain", "packed"])
 def written(request, tmp_path):
-    """Write records to a file, plain or each packed by itself, as it is called."""
+    """Write records to a file, plain or as one gzip member each."""
 
     def write(*records):
         path = tmp_path / "a.warc"
@@ -63,7 +63,7 @@ def test_torn_record_is_skipped(written, cut):
     path = written(A, B)
     path.write_bytes(path.read_bytes()[:-cut])
     found, lost = urls(path), faults(path)
-    if written.packed or cut > 4:  # a plain record is whole without the blank lines behind it
+    if written.packed or cut > 4:  # a plain record is complete without the blank lines after it
         assert (found, lost) == (["http://a.test/"], ["the file ends within the record"])
     else:
         assert (found, lost) == (["http://a.test/", "http://b.test/"], [])
@@ -110,7 +110,7 @@ def test_file_of_faults_is_left(tmp_path, monkeypatch):
     path = tmp_path / "a.warc"
     path.write_bytes(record("http://a.test/", length=10**9) * 9 + A)
     assert len(faults(path)) == 6
-    assert faults(path)[-1] == "after so many faults the rest of the file is not read"
+    assert faults(path)[-1] == "5 faults: the rest of the file is not read"
 
 
 def test_endless_header_is_skipped(written):

@@ -1,1 +1,1 @@
-"""The live page of a crawl: what it shows, what can be asked of it, and who may."""
+"""The live page of a crawl: its contents, its controls, and access to it."""

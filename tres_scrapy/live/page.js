@@ -1,9 +1,9 @@
 "use strict";
-// The live page: it asks for the state every second and for the charts every few seconds. Text from
-// the web is set as text, never as HTML, and only http and https URLs become links.
+// The live page: it requests the state every second and the charts every few seconds. Text from the
+// web is inserted as text, never as HTML, and only http and https URLs become links.
 
-const POLL = 1200; // milliseconds between two requests for the state
-const FIGURES = 3000; // and for the charts
+const POLL = 1200; // milliseconds between requests for the state
+const FIGURES = 3000; // the same for the charts
 const KEPT = 60; // recent pages in the list
 const PLACES = {
   harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
@@ -17,7 +17,7 @@ let held = [];
 let status = "";
 let asking = Promise.resolve();
 
-// The token of the first visit is kept in this tab only: not in a cookie, and no longer in the address.
+// The token of the first visit is kept in this tab only, not in a cookie or in the address.
 const given = new URL(location.href).searchParams.get("token");
 if (given) {
   sessionStorage.setItem("token", given);
@@ -203,7 +203,7 @@ function list(detail, title, rows) {
   detail.append(block);
 }
 
-function showRecent(pages) { // new pages wait while one is open, so that the list does not move
+function showRecent(pages) { // new pages wait while a page is open, so that the list does not move
   held = [...pages.map(entry), ...held].slice(0, KEPT);
   const recent = byId("recent");
   const isRead = recent.querySelector(".detail") !== null;
@@ -300,7 +300,7 @@ function lost(error) {
   }
 }
 
-// Two requests at a time would bring the same pages twice.
+// Two requests at a time would return the same pages twice.
 const inTurn = (question) => (asking = asking.then(question));
 
 function repeat(question, every) {
@@ -329,7 +329,7 @@ async function steer(wish, value) {
 byId("pause").addEventListener("click", () => steer(status === "paused" ? "resume" : "pause"));
 byId("stop").addEventListener("click", (event) => {
   const button = event.currentTarget;
-  if (!button.dataset.sure) { // a second click within a few seconds confirms it
+  if (!button.dataset.sure) { // a second click within 4 seconds confirms
     button.dataset.sure = "yes";
     button.textContent = "Stop: sure?";
     setTimeout(() => { delete button.dataset.sure; button.textContent = "Stop"; }, 4000);

@@ -1,4 +1,4 @@
-"""The HTTP of the live page: few paths, each open only to those who have the token."""
+"""The HTTP server of the live page: few paths, all of which need the token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tres_scrapy.report.chart import plotly_file
 from tres_scrapy.report.record_file import RecordError
 
 LONGEST: Final = 16 * 1024  # bytes of a request's body
-CONNECTIONS: Final = 64  # at a time: a browser has six
+CONNECTIONS: Final = 64  # at a time: a browser opens six
 JSON: Final = "application/json; charset=utf-8"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 CLOSED: Final = "Open the address in the crawl's log: it contains the token of this page.\n"
@@ -45,7 +45,7 @@ FILES: Final[Mapping[str, tuple[Work, str]]] = {
 
 
 class BoundedRequest(Request):
-    """Keeps no more of a body than LONGEST, in memory."""
+    """Keeps at most LONGEST bytes of a body, in memory."""
 
     def gotLength(self, length: int | None) -> None:  # noqa: D102, N802 - Twisted's
         super().gotLength(0)  # type: ignore[no-untyped-call]
@@ -120,7 +120,7 @@ class LivePage(Resource):
         return self._later(request, *work)
 
     def _work(self, request: HttpRequest, path: str) -> tuple[Work, str] | None:
-        """Return the work of the thread for a path, and the content type of its result."""
+        """Return the thread's task for a path, and the content type of its result."""
         if path in FILES:
             return FILES[path]
         step = _step(request)
@@ -196,7 +196,7 @@ def _answer(request: HttpRequest, code: int, value: dict[str, str]) -> bytes:
 
 
 def _asked(body: bytes) -> tuple[str, str]:
-    """Return "do" and "value" of a body, "" if it is not such a request."""
+    """Return "do" and "value" of a JSON body, each "" if the body is not valid."""
     try:
         asked = json.loads(body)
     except (ValueError, RecursionError):
@@ -213,6 +213,6 @@ def _text(request: HttpRequest, code: int, text: str) -> bytes:
 
 
 def _step(request: HttpRequest) -> int:
-    """Return the step that a request names, -1 without one."""
+    """Return the step in a request, -1 if it has none."""
     given = (request.args or {}).get(b"step", [b""])[0]
     return int(given) if given.isdigit() and len(given) < 16 else -1

@@ -1,4 +1,4 @@
-"""What the live page may ask of a crawl."""
+"""The requests that the live page can make to a crawl."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class ControlError(RuntimeError):
 
 
 class Steering(Protocol):
-    """Steers a crawl; each method returns in a sentence what it did.
+    """Steers a crawl; each method returns a sentence that says what it did.
 
-    ControlError: it cannot be done.
+    Raise ControlError if it cannot be done.
     """
 
     def pause(self) -> str:
-        """Send no more requests; those under way are finished."""
+        """Send no more requests; let those under way finish."""
 
     def resume(self) -> str:
         """Send requests again."""
@@ -25,7 +25,7 @@ class Steering(Protocol):
         """End the crawl as Ctrl-C does."""
 
     def add_seed(self, text: str) -> str:
-        """Fetch the seeds of a text next."""
+        """Fetch the seed URLs in a text next."""
 
     def change_max(self, text: str) -> str:
         """Change MAX, the pages per domain: 10, 5_2 or none."""

@@ -31,8 +31,8 @@ HEADERS: Final = {
 class PageAccess:
     """Checks requests against the secrets of one crawl.
 
-    The token opens everything; it comes in a header that no other site can make a browser send.
-    The cookie opens only the files of the page, as browsers send it to every port of this machine.
+    The token gives access to everything; it is sent in a header that other sites cannot set. The
+    cookie gives access only to the page's files, as browsers send it to every port of this machine.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class PageAccess:
     def knows_host(self, request: Request) -> bool:
         """Return whether a request names this machine as its host.
 
-        A foreign name that resolves to it (DNS rebinding) would give its pages our origin.
+        A foreign name that resolves to this machine (DNS rebinding) would share the page's origin.
         """
         try:
             host = urlsplit(f"//{_only(request, b'Host')}").hostname
@@ -75,7 +75,7 @@ class PageAccess:
         )
 
     def _name(self, request: Request) -> bytes:
-        """Return the cookie's name: crawls on several ports share the browser's cookies."""
+        """Return the cookie's name, one per port: crawls on several ports share cookies."""
         return f"tres_{request.getHost().port}".encode()
 
 

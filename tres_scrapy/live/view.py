@@ -1,4 +1,4 @@
-"""What the live page shows, as JSON; the page itself escapes what comes from the web."""
+"""The data of the live page as JSON; the page itself escapes text from the web."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_row import Fetch
 
-RECENT: Final = 40  # pages in an answer, the newest
-COST: Final = 30  # figures are drawn again after so many times the time it took,
-PERIOD: Final = 3.0  # and so many seconds at least
+RECENT: Final = 40  # the newest pages in an answer
+COST: Final = 30  # figures are drawn again after this many times the drawing time,
+PERIOD: Final = 3.0  # and at least this many seconds
 
 
 class View:
@@ -30,7 +30,7 @@ class View:
 
     @property
     def record(self) -> Record:
-        """The record, opened at the first use; RecordError: it cannot be read."""
+        """The record, opened at the first use; raise RecordError if it cannot be read."""
         if self._record is None:
             self._record = Record(self._path)
         return self._record
@@ -41,7 +41,7 @@ class View:
             self._record.close()
 
     def state(self, now: dict[str, Any], after: int) -> bytes:
-        """Return `now` and the pages booked after a step, the newest first, as JSON."""
+        """Return `now` and the pages fetched after a step, newest first, as JSON."""
         record = self.record
         with record.moment():
             found = [page for page in record.last(RECENT) if page.step > after]
@@ -56,7 +56,7 @@ class View:
         return None if step == shown else figures
 
     def page(self, step: int) -> bytes | None:
-        """Return features, rivals and path of the page booked at a step; None without a page."""
+        """Return features, rivals and path of the page fetched at a step, or None."""
         record = self.record
         with record.moment():
             page = next(iter(record.last(1, before=step + 1)), None)

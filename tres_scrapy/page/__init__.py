@@ -1,1 +1,1 @@
-"""Read what others wrote: pages, their text, links and language, and files."""
+"""Read untrusted pages and files: text, links, language, duplicates."""

@@ -1,8 +1,8 @@
-"""Pages that repeat a text under another URL: session ids, print views, mirrors, reprints.
+"""Detects pages that repeat a text under another URL: session ids, print views, mirrors.
 
 A page is a sketch of its word shingles by b-bit minwise hashing with b = 1 (Li and König, 2010): in
-each of 256 lanes the lowest bit of the smallest hash. Two sketches differ in about 128 (1 - J)
-lanes, J being the share of their shingles that two pages have in common.
+each of 256 lanes, the lowest bit of the smallest hash. Two sketches differ in about 128 (1 - J)
+lanes, where J is the share of shingles that the two pages have in common (Jaccard).
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from tres_scrapy.page.text import Page, tokenise
 LANES: Final = 256
 WORDS: Final = 1 + LANES // 64  # of a mark: the address, then the sketch
 SHINGLE: Final = 3  # words
-MAX_SHINGLES: Final = 1_024  # of a longer page those of smallest hash: its copy keeps the same
-# In how many lanes one text may differ: J is above 0.9. Among 7,960 pairs of real pages of one
-# host these are copies; pages of one template with other content differ in 26 or more.
+MAX_SHINGLES: Final = 1_024  # those of smallest hash: a copy keeps the same
+# Most lanes in which copies differ: J is above 0.9. Among 7,960 pairs of real pages of one host,
+# these are copies; pages of one template with other content differ in 26 or more.
 MAX_DIFFERENCE: Final = 12
-# And at one canonical URL: comments and sidebars made up to 39 there, and what only claims to be
-# one page, such as page 19 of a blog with the address of its first, 94 or more.
+# The same at one canonical URL: comments and sidebars change up to 39 lanes. Wrong canonical URLs,
+# such as page 19 of a blog with the address of page 1, differ in 94 or more.
 MAX_DIFFERENCE_AT_ADDRESS: Final = 64
 
 _FACTORS: Final = np.random.default_rng(0).integers(0, 2**31, LANES, dtype=np.uint32) * 2 + 1
 
 
 class Duplicates:
-    """The pages that are new among those it is told of, 40 bytes each."""
+    """The fingerprints of the distinct pages so far, 40 bytes each."""
 
     def __init__(self) -> None:
         self._marks = np.empty((WORDS, 1_024), dtype=np.uint64)
         self._size = 0
 
     def add(self, mark: bytes) -> bool:
-        """Keep the fingerprint of a page, unless it is nearly that of one kept: return False then.
+        """Store a fingerprint and return True, or return False if a similar one is stored.
 
-        It takes 0.1 ms where 100,000 pages are kept.
+        A call takes 0.1 ms with 100,000 stored fingerprints.
         """
         words = np.frombuffer(mark, dtype=np.uint64)
         known = self._marks[:, : self._size]
-        # Whole sketches are near only if their first words are: of other pages few pass.
+        # Similar sketches have similar first words, so this test excludes most other pages.
         texts = np.flatnonzero(np.bitwise_count(known[1] ^ words[1]) <= MAX_DIFFERENCE)
         at_address = np.flatnonzero(known[0] == words[0])
         for pages, limit in ((texts, MAX_DIFFERENCE), (at_address, MAX_DIFFERENCE_AT_ADDRESS)):
@@ -59,7 +59,7 @@ class Duplicates:
 
 
 def fingerprint(page: Page) -> bytes:
-    """Return the 40 bytes of a page: its canonical URL, else its own, as a hash, and its sketch."""
+    """Return 40 bytes for a page: a hash of its canonical URL, or else its URL, and its sketch."""
     url = page.canonical or page.url
     address = blake2b(url.encode("utf-8", "replace"), digest_size=8).digest()
     shingles = _shingles(tokenise(f"{page.title} {page.text}"))[:MAX_SHINGLES]
@@ -70,7 +70,7 @@ def fingerprint(page: Page) -> bytes:
 
 
 def _shingles(words: list[str]) -> NDArray[np.uint32]:
-    """Return the hashes of the runs of three words, each once and in rising order."""
+    """Return the distinct hashes of all runs of three words, in ascending order."""
     hashes = (crc32(word.encode("utf-8", "replace")) for word in words)
     of_words = np.fromiter(hashes, np.uint32, len(words))
     length = min(SHINGLE, len(words))
@@ -81,7 +81,7 @@ def _shingles(words: list[str]) -> NDArray[np.uint32]:
 
 
 def _mixed(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the hashes with every bit depending on all of theirs (Wellons's lowbias32)."""
+    """Return the hashes mixed so that each bit depends on all bits (Wellons's lowbias32)."""
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x7FEB352D)
     hashes = (hashes ^ (hashes >> np.uint32(15))) * np.uint32(0x846CA68B)
     return hashes ^ (hashes >> np.uint32(16))

@@ -1,4 +1,4 @@
-"""Files: there whole or not at all, known by their hash, and mistrusted when others wrote them."""
+"""Files: written whole or not at all, identified by hash, and checked when read."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 OPENERS: Final = {".xz": lzma.open, ".gz": gzip.open}
 LINE_START: Final = b'{"url": '  # of the JSON lines that a crawl writes
-LARGEST: Final = 1e6  # of the numbers of a model: no sum of their products overflows
+LARGEST: Final = 1e6  # largest number in a model: no sum of products overflows
 LONGEST_REASON: Final = 200
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing; it replaces the old one when all is written, else nothing does."""
+    """Open a file for writing; it replaces the old file only when it is complete."""
     part = path.with_name(f"{path.name}.part")
-    part.unlink(missing_ok=True)  # a link that lies there would lead the writing elsewhere
+    part.unlink(missing_ok=True)  # a symbolic link there would redirect the writing
     try:
         with part.open("xb") as file:
             yield file
@@ -37,14 +37,14 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacked when its name ends in .gz or .xz."""
+    """Open a file for reading; decompress it if its name ends in .gz or .xz."""
     opener: Any = OPENERS.get(path.suffix, open)
     file: IO[bytes] = opener(path, "rb")
     return file
 
 
 def drop_torn_line(path: Path) -> None:
-    """Cut the torn last line that a killed process left off a JSON lines file of ours."""
+    """Remove the incomplete last line that a killed process left in a crawl's JSON lines."""
     if not path.exists() or not path.stat().st_size:
         return
     with path.open("r+b") as file:
@@ -62,7 +62,7 @@ def sha256(path: Path) -> str:
 
 
 def check_numbers(name: str, values: ArrayLike, largest: float = LARGEST) -> None:
-    """Raise ValueError when one of the values is no number, or greater in size than `largest`."""
+    """Raise ValueError if a value is not a number or its absolute value exceeds `largest`."""
     each = np.atleast_1d(values)
     fits = np.abs(each) <= largest if each.dtype.kind in "iufO" else np.zeros(each.shape, bool)
     if not fits.all():
@@ -72,12 +72,12 @@ def check_numbers(name: str, values: ArrayLike, largest: float = LARGEST) -> Non
 
 
 def reason(error: Exception) -> str:
-    """Return what an error says of a file in one short line; the file may have chosen its words."""
+    """Return the message of an error about an untrusted file as one short, printable line."""
     said = f"it has no {error}" if isinstance(error, KeyError) else str(error)
     line = " ".join((said or type(error).__name__).split())
     return printable(line)[:LONGEST_REASON]
 
 
 def printable(text: str) -> str:
-    """Return a text without what a terminal would obey: escapes, turns of direction."""
+    """Return a text without control characters for terminals: escapes, changes of direction."""
     return "".join(filter(str.isprintable, text))

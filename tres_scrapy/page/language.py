@@ -1,4 +1,4 @@
-"""The language of a text: a pack of one language has nothing to say about another (P 3.1)."""
+"""The language of a text: a pack can only judge pages in its own language (P 3.1)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from py3langid.langid import (  # type: ignore[import-untyped]  # no stubs are p
     LanguageIdentifier,
 )
 
-SAMPLE: Final = 300  # characters from the start and as many from the middle: menus lie in one place
-MIN_LETTERS: Final = 40  # in UTF-8 bytes: a character of Chinese says as much as three of English
-MIN_CONFIDENCE: Final = 0.5  # encoded files and tables of numbers are in no language
+SAMPLE: Final = 300  # characters from the start and from the middle: a menu fills only one of them
+MIN_LETTERS: Final = 40  # in UTF-8 bytes: one Chinese character counts as three English letters
+MIN_CONFIDENCE: Final = 0.5  # encoded files and tables of numbers have no language
 
 
 def detect_language(text: str, declared: str = "") -> str:
-    """Return the ISO 639-1 code of a text, "" when it cannot be told.
+    """Return the ISO 639-1 code of a text, "" if it is unknown.
 
-    `declared` is what the page says of itself, believed when there is too little text to tell.
+    `declared` is the language that the page declares, used if the text is too short.
     """
     middle = len(text) // 2
     sample = text if len(text) <= 2 * SAMPLE else text[:SAMPLE] + text[middle : middle + SAMPLE]
@@ -35,7 +35,7 @@ def _code(declared: str) -> str:
 
 @cache
 def _identifier() -> LanguageIdentifier:
-    """Return the model that the library carries, without its languages of three letters."""
+    """Return the library's own model, without languages that have three-letter codes."""
     identifier = LanguageIdentifier.from_model_file(
         MODEL_FILE, norm_probs=True, min_confidence=MIN_CONFIDENCE
     )

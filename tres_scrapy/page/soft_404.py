@@ -6,7 +6,7 @@ import re
 
 from tres_scrapy.page.text import Page, tokenise
 
-_LONG = 150  # words; a longer page says more than that something is missing
+_LONG = 150  # words; a longer page has other content
 _NUMBER = re.compile(r"\b404\b")
 _MISSING = re.compile(
     r"\b(?:error|page)\W+404\b|\b404\W+(?:error|page|not)\b|\bnot\s+found\b"
@@ -16,6 +16,6 @@ _MISSING = re.compile(
 
 
 def is_soft_404(page: Page) -> bool:
-    """Say whether a short page speaks of a missing page in its title or in its first words."""
+    """Return whether a short page reports a missing page in its title or first words."""
     told = _NUMBER.search(page.title) or _MISSING.search(f"{page.title} {page.text[:200]}")
     return told is not None and len(tokenise(page.text)) < _LONG

@@ -1,4 +1,4 @@
-"""What the crawler reads on a page: title, text and outlinks (P 2.2, 3.3)."""
+"""Parses a page into title, text and outlinks (P 2.2, 3.3)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
-MAX_ATTRIBUTES: Final = 500  # of one tag: and on their number
-MAX_BLOCKS: Final = 1_000  # and so does the text of nested blocks
+MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
+MAX_BLOCKS: Final = 1_000  # and in nested blocks, whose text is read again
 MIN_TEXT_WORDS: Final = 30
 WORD: Final = re.compile(r"[^\W\d_]{2,}")
 UNSEEN: Final = "script, style, noscript, template, svg, iframe, object"
@@ -36,16 +36,16 @@ CROWDED_TAG: Final = re.compile(
     f"{{{MAX_ATTRIBUTES}}}",
     re.VERBOSE,
 )
-# parameters that the scripts of a page read, and no server: a page is one with and without them
+# Parameters that only scripts in the browser read: they do not change the page.
 TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
 BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
 MAX_TITLE_LENGTH: Final = 1_000
-LEVELS: Final = 5  # how far above a link its block may lie
-LINK_SHARE: Final = 0.7  # a block of at least two links with more of its text in them is a menu
+LEVELS: Final = 5  # most levels from a link up to its block
+LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
 LINKS: Final = frozenset({"a", "area"})
 CONTEXT_WORDS: Final = 10  # on each side of a link
-MAX_WORD_LENGTH: Final = 50  # a longer one would be repeated beside each of many links
+MAX_WORD_LENGTH: Final = 50  # a longer word would be repeated in the context of many links
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
     about above after again against all also am an and any are as at be because been before being
@@ -65,7 +65,7 @@ LIMITS: Final = ReadingLimits()
 
 
 class Link(NamedTuple):
-    """An outlink: its canonical URL and the text that a reader sees on it."""
+    """An outlink: its canonical URL and its visible text."""
 
     url: str
     anchor: str
@@ -79,9 +79,9 @@ class Page:
     title: str
     text: str
     links: tuple[Link, ...]
-    language: str = ""  # ISO 639-1, "" where it cannot be told
-    contexts: tuple[str, ...] = ()  # the words around each link, if they were asked for
-    canonical: str = ""  # the URL of its host that it says it is to be known by, if any
+    language: str = ""  # ISO 639-1, "" if unknown
+    contexts: tuple[str, ...] = ()  # the words around each link, if requested
+    canonical: str = ""  # the canonical URL on its host that it declares, if any
 
 
 def tokenise(text: str) -> list[str]:
@@ -100,8 +100,8 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, the words around each link are read too; without `language`, it is left open.
-    Where `least_words` or fewer are left of the text, the boilerplate is read as well.
+    With `contexts`, read the words around each link too; without `language`, do not detect the
+    language. Keep the boilerplate if the text without it has `least_words` words or fewer.
     """
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
@@ -121,7 +121,7 @@ def read_page(
 
 
 def parse(html: str) -> LexborHTMLParser:
-    """Parse HTML up to where tags or attributes are too many for the parser."""
+    """Parse HTML, cut off where it has too many tags or attributes for the parser."""
     surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
     html = html if surplus is None else html[: surplus.start()]
     surplus = CROWDED_TAG.search(html)
@@ -131,18 +131,18 @@ def parse(html: str) -> LexborHTMLParser:
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
-    for node in reversed(tree.css(selector)):  # the inner one first: the outer one frees it
-        if node.tag != "html" and (only is None or node.mem_id in only):  # the root has to stay
+    for node in reversed(tree.css(selector)):  # inner first: dropping the outer node frees them
+        if node.tag != "html" and (only is None or node.mem_id in only):  # the root must stay
             node.decompose()
 
 
 def _menus(tree: LexborHTMLParser, room: int) -> set[int]:
-    """Return the ids of blocks whose text is mostly that of links: menus, teasers, tag clouds."""
+    """Return the ids of blocks with mostly link text: menus, teasers, tag clouds."""
     blocks: dict[int, tuple[LexborNode, list[int]]] = {}
     for link in tree.css("a[href]"):
         length, node = len(link.text()), link.parent
         room -= length
-        if room < 0:  # links within links: each repeats the text of those in it
+        if room < 0:  # nested links: each repeats the text of its inner links
             break
         for _ in range(LEVELS):
             if node is None:
@@ -173,7 +173,7 @@ def _links(tree: LexborHTMLParser, url: str, limits: ReadingLimits) -> tuple[Lin
 
 
 def _contexts(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tuple[str, ...]:
-    """Return for each link the words before and after it, at its first place with words on it."""
+    """Return the words before and after each link, at its first occurrence with a text."""
     words, spans = _spans(tree)
     places: dict[str, tuple[int, int]] = {}
     for target, node in _outlinks(tree, url):
@@ -189,7 +189,7 @@ def _contexts(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tupl
 
 
 def _spans(tree: LexborHTMLParser) -> tuple[list[str], dict[int, tuple[int, int]]]:
-    """Return the words of a page and, by the id of a link, where those on it begin and end."""
+    """Return the words of a page and, by link id, the range of words inside the link."""
     words: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     for node in _walk(tree.body):
@@ -203,7 +203,7 @@ def _spans(tree: LexborHTMLParser) -> tuple[list[str], dict[int, tuple[int, int]
 
 
 def _walk(root: LexborNode | None) -> Iterator[LexborNode]:
-    """Yield what is below `root` in the order of the page, a link where it begins and ends."""
+    """Yield the nodes below `root` in document order, each link at its start and at its end."""
     waiting = [(root.child if root is not None else None, False)]
     while waiting:
         node, left = waiting.pop()

@@ -1,1 +1,1 @@
-"""The record of a crawl and what people read of it: figures, report, explanations."""
+"""The record of a crawl, and its charts, report and explanations."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 Trace = dict[str, Any]
 Layout = dict[str, Any]
 
-# Okabe and Ito's colours, apart for colour-blind readers, on white and on black
+# Okabe and Ito's colours: distinct for colour-blind readers, on white and on black
 BLUE, ORANGE, GREEN, GREY = "#0a7abf", "#e08a00", "#009e73", "#8c8c8c"
 LIGHT_BLUE, PURPLE = "#56b4e9", "#c46da0"
 HEIGHT: Final = 320
@@ -20,7 +20,7 @@ HEIGHT: Final = 320
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure of plotly with a title and a sentence that says how to read it.
+    """A Plotly figure with a title and a sentence that says how to read it.
 
     The page sets the colours of text and grid, light or dark.
     """
@@ -32,12 +32,12 @@ class Chart:
     layout: Layout
 
     def as_figure(self) -> dict[str, Any]:
-        """Return what plotly.js draws."""
+        """Return the figure for plotly.js."""
         return {"data": self.data, "layout": self.layout}
 
 
 def plotly_file() -> Path:
-    """Return plotly.js as the package plotly ships it; importing that package takes longer."""
+    """Return the path of plotly.js in the package plotly, without the slow import."""
     found = find_spec("plotly")
     assert found is not None
     assert found.submodule_search_locations is not None
@@ -66,7 +66,7 @@ def steps(edges: Sequence[float], heights: Sequence[float], name: str, colour: s
 
 
 def bars(names: Sequence[str], values: Sequence[float], name: str, colours: Any) -> Trace:
-    """Return horizontal bars, the first name on top; `colours` is one or a list."""
+    """Return horizontal bars, the first name on top; `colours` is one colour or a list."""
     return {
         "type": "bar",
         "orientation": "h",
@@ -79,7 +79,7 @@ def bars(names: Sequence[str], values: Sequence[float], name: str, colours: Any)
 
 
 def layout(x: str, y: str, **more: Any) -> Layout:
-    """Return the layout of a chart by the titles of its axes; `more` is plotly's."""
+    """Return the layout of a chart with titled axes; `more` goes to Plotly as it is."""
     margin = {"l": 60, "r": 12, "t": 8, "b": 48}
     given = {"height": HEIGHT, "margin": margin, "hovermode": "x unified", **more}
     return given | {
@@ -96,7 +96,7 @@ def layout(x: str, y: str, **more: Any) -> Layout:
 
 
 def bar_layout(count: int, x: str, **more: Any) -> Layout:
-    """Return the layout of so many horizontal bars."""
+    """Return the layout of `count` horizontal bars."""
     return layout(
         *(x, ""),
         height=max(160, 70 + 24 * count),

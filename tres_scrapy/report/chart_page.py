@@ -17,7 +17,7 @@ from tres_scrapy.report.chart import Chart, plotly_file
 
 
 def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:
-    """Return a page: a template of the package, such as "report/crawl_report.html.jinja".
+    """Render a template of the package, such as "report/crawl_report.html.jinja".
 
     The template extends report/chart_page.html.jinja and gets `charts` and `values`.
     """
@@ -39,13 +39,13 @@ def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page; it replaces an older one when it is complete."""
+    """Write a page; it replaces an older page only when it is complete."""
     with whole_file(path) as file:
         file.write(text.encode(errors="replace"))  # a title may hold half a surrogate pair
 
 
 def plotly_script() -> str:
-    """Return plotly.js so that it can stand in a script element."""
+    """Return plotly.js, escaped for a script element."""
     return plotly_file().read_text(encoding="utf-8").replace("</script", "<\\/script")
 
 
@@ -60,6 +60,6 @@ def _hash(script: str) -> str:
 
 
 def _json(charts: Sequence[Chart]) -> Markup:
-    """Return the charts as JSON that cannot end the element it stands in."""
+    """Return the charts as JSON that cannot close its script element."""
     text = json.dumps({chart.name: chart.as_figure() for chart in charts})
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no character of HTML is left

@@ -20,13 +20,13 @@ from tres_scrapy.report.learned_chart import dependence_charts, tree_chart
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_row import Point
 
-WINDOW: Final = 20  # the recent harvest rate is that of the last page in so many,
-LEAST: Final = 30  # and of so many pages at least
+WINDOW: Final = 20  # the recent harvest rate covers the last 1/20 of the pages,
+LEAST: Final = 30  # and at least this many pages
 DOMAINS: Final = 15
 
 
 def charts(record: Record) -> list[Chart]:
-    """Return the charts that a record has data for."""
+    """Return the charts for which a record has data."""
     curve, starts = [point for point in record.curve() if point.pages], record.starts()
     found = [
         *(_harvest(curve), _domains_found(curve), _frontier(curve)),
@@ -45,7 +45,7 @@ def _harvest(curve: Sequence[Point]) -> Chart | None:
     return Chart(
         "harvest",
         "Harvest rate",
-        "Share of relevant pages: of the whole crawl, and of its last twentieth. The recent rate "
+        "Share of relevant pages: in the whole crawl, and in its last twentieth. The recent rate "
         "falls when the easy pages are found.",
         [
             line(pages, whole, "whole crawl", BLUE),
@@ -56,7 +56,7 @@ def _harvest(curve: Sequence[Point]) -> Chart | None:
 
 
 def _recent(curve: Sequence[Point]) -> Iterator[float]:
-    """Yield the harvest rate of the last pages at each point."""
+    """Yield the harvest rate of the most recent pages at each point."""
     start = 0
     for end, point in enumerate(curve):
         width = max(LEAST, point.pages // WINDOW)
@@ -105,7 +105,7 @@ def _speed(curve: Sequence[Point], starts: Sequence[float]) -> Chart | None:
     minutes, rates = list[float](), list[float | None]()
     for before, point in zip([curve[0], *curve], curve, strict=False):
         if any(before.time < start <= point.time for start in starts):
-            minutes.append(minutes[-1])  # no line leads from here to the next point
+            minutes.append(minutes[-1])  # no line from here to the next point
             rates.append(None)
         minutes.append(round((point.time - curve[0].time) / 60, 3))
         rates.append(point.rate)

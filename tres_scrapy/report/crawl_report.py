@@ -30,7 +30,7 @@ GROUPS: Final = {  # charts by heading
 
 
 def write_report(record: Record, path: Path) -> None:
-    """Write the report of a record; it replaces an older one when it is complete."""
+    """Write the report of a record; it replaces an older report only when it is complete."""
     with record.moment():
         text = render(record)
     write_page(path, text)
@@ -61,7 +61,7 @@ def render(record: Record) -> str:
 
 
 def web_link(url: str) -> str:
-    """Return a URL if it is http or https, else "": a click must not run a script."""
+    """Return a URL if it is http or https, else "", so that a click never runs a script."""
     return url if url.startswith(("http://", "https://")) else ""
 
 
@@ -84,7 +84,7 @@ def _ending(meta: dict[str, str]) -> str:
 
 
 def _headline(record: Record) -> dict[str, str]:
-    """Return the numbers at the top by their names."""
+    """Return the numbers at the top of the report, by name."""
     curve, count = record.curve(), record.count()
     if not curve:
         return {}
@@ -116,7 +116,7 @@ def _duration(curve: Sequence[Point]) -> str:
 
 
 def _begun(record: Record) -> str:
-    """Return when the crawl started and how often it was resumed, "" if that is not known."""
+    """Return when the crawl started and how often it was resumed, "" if unknown."""
     starts = record.starts()
     if not starts:
         return ""

@@ -26,7 +26,7 @@ OUTCOMES: Final = {
 
 
 class FetchExplanation:
-    """Explains the fetch of a URL; LookupError: it was not fetched."""
+    """Explains the fetch of a URL; raise LookupError if it was not fetched."""
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
@@ -109,12 +109,12 @@ class FetchExplanation:
 
 
 def plain(text: str) -> str:
-    """Return a text without characters that a terminal would obey."""
+    """Return a text with a space for each control character."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 
 def wrapped(start: str, text: str) -> str:
-    """Return a text in lines of WIDTH characters, indented by the length of its start."""
+    """Return a text in lines of WIDTH characters, indented by the length of `start`."""
     bound = text.replace(" %", "\N{NO-BREAK SPACE}%")
     lines = fill(bound, WIDTH, initial_indent=start, subsequent_indent=" " * len(start))
     return lines.replace("\N{NO-BREAK SPACE}", " ")

@@ -13,11 +13,11 @@ from tres_scrapy.report.record import Record
 from tres_scrapy.report.rule import Condition
 from tres_scrapy.report.snapshot import Node
 
-NODES: Final = 300  # boxes of the tree, those with most experiences
+NODES: Final = 300  # boxes of the tree: those with the most experiences
 
 
 def tree_chart(record: Record) -> Chart | None:
-    """Return the tree as nested boxes, if the record has one."""
+    """Return the tree as nested boxes, None if the record has no tree."""
     root = record.tree()
     if root is None or not root.fetched:
         return None
@@ -72,7 +72,7 @@ def _numbers(node: Node) -> list[str]:
 
 
 def _drawn(root: Node) -> Iterator[tuple[str, str, str, Node]]:
-    """Yield id, parent's id, label and node of those with most experiences, parents first."""
+    """Yield id, parent's id, label and node of the nodes with most experiences, parents first."""
     numbers, shown = count(), 1
     waiting = [(-root.fetched, next(numbers), "0", root)]
     yield "0", "", "all links", root

@@ -1,4 +1,4 @@
-"""Why a sample was chosen (Algorithms 2 and 3), and which ones it was preferred to."""
+"""Why a sample was chosen (Algorithms 2 and 3), and which samples it was preferred to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEED, QUERY, GREEDY, UNCERTAIN, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
     *("seed", "query", "greedy", "uncertain", "new_domain", "explored", "other", "lost"),
 )
 RIVALS: Final = 10
-_SEARCHED: Final = 64  # of the highest Q, among which the best of other leaves are looked for
+_SEARCHED: Final = 64  # number of highest Q searched for the best samples of other leaves
 
 
 class RivalSample(NamedTuple):
@@ -41,7 +41,7 @@ def kind_of(decision: Decision, *, is_seed: bool) -> str:
 
 
 def rivals_of(decision: Decision) -> list[RivalSample]:
-    """Return the best sample of each leaf, without the chosen one, the highest Q first."""
+    """Return the best sample of each leaf, highest Q first, without the chosen sample."""
     choice = decision.choice
     if choice is None or choice.q_values is None:
         return []
@@ -54,7 +54,7 @@ def rivals_of(decision: Decision) -> list[RivalSample]:
 
 
 def size_of(choice: Choice) -> tuple[int, int]:
-    """Return the number of samples drawn for a choice, and of their leaves."""
+    """Return the number of samples drawn for a choice, and the number of their leaves."""
     return len(choice.rows), int(np.count_nonzero(np.bincount(choice.leaves)))
 
 
@@ -64,7 +64,7 @@ def _has_highest_bound(choice: Choice, row: int) -> bool:
 
 
 def _highest(choice: Choice) -> list[int]:
-    """Return the places of the highest Q in their order."""
+    """Return the indices of the highest Q, in descending order of Q."""
     assert choice.q_values is not None
     values = choice.q_values
     places = np.arange(len(values))
@@ -75,7 +75,7 @@ def _highest(choice: Choice) -> list[int]:
 
 
 class Reasons:
-    """Explains the decisions of a crawl, from the rules of its tree."""
+    """Explains the decisions of a crawl by the rules of its tree."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawl = crawl
@@ -96,7 +96,7 @@ class Reasons:
 def sentence(
     kind: str, q_value: float | None, rule: str = "", samples: int = 0, leaves: int = 0
 ) -> str:
-    """Return why a sample was chosen: its Q, what it was chosen among, the rule of its leaf."""
+    """Return why a sample was chosen: its Q, the number of candidates, the rule of its leaf."""
     q = "" if q_value is None else f"{q_value:.2f}"
     drawn = f"{samples:,} links from {leaves:,} leaves"
     reasons = {

@@ -24,9 +24,9 @@ from tres_scrapy.report.snapshot import DEPENDENCE, TREE, Node, tree_of_splits
 
 
 class Record:
-    """The record of a crawl, read again at each call; RecordError: it is damaged or not a record.
+    """The record of a crawl; each call reads the file again.
 
-    Use it as a context manager, or close it.
+    Use it as a context manager or close it. Raise RecordError if the file is not a valid record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ class Record:
 
     @contextmanager
     def moment(self) -> Iterator[None]:
-        """Read everything inside from one snapshot, while the crawl goes on."""
+        """Read everything in the block from one snapshot, while the crawl continues."""
         self._read("BEGIN")
         try:
             yield
@@ -68,22 +68,22 @@ class Record:
         return {str(name): str(value) for name, value in found}
 
     def last(self, count: int, *, before: int | None = None) -> list[Fetch]:
-        """Return the last fetches, the newest first; only those before a step if it is given."""
+        """Return the last `count` fetches, newest first, optionally only those before a step."""
         step = 2**62 if before is None else before
         query = "SELECT * FROM page WHERE step < ? ORDER BY step DESC LIMIT ?"
         return self._pages(query, step, count)
 
     def since(self, step: int, count: int) -> list[Fetch]:
-        """Return the first fetches after a step, the oldest first."""
+        """Return the first `count` fetches after a step, oldest first."""
         return self._pages("SELECT * FROM page WHERE step > ? ORDER BY step LIMIT ?", step, count)
 
     def find(self, url: str) -> Fetch | None:
-        """Return the fetch of a URL, before or after redirects."""
+        """Return the fetch of a URL, before or after redirects, None if it was not fetched."""
         query = "SELECT * FROM page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"
         return next(iter(self._pages(query, url)), None)
 
     def trail(self, page: Fetch) -> list[Fetch]:
-        """Return the fetches from the seed to a page, both included; a gap ends it early."""
+        """Return the fetches from the seed to a page, both included; fewer if some are missing."""
         trail, rows = [page], {page.row}
         while (parent := trail[-1].parent) is not None and parent not in rows:
             found = self._pages("SELECT * FROM page WHERE row = ?", parent)
@@ -94,7 +94,7 @@ class Record:
         return trail[::-1]
 
     def rivals(self, step: int) -> list[Rival]:
-        """Return the rivals of the fetch at a step; only the last fetches keep theirs."""
+        """Return the rivals of the fetch at a step; only recent fetches keep their rivals."""
         found = self._read("SELECT value FROM rivals WHERE step = ?", step)
         with reading(self.path):
             return [
@@ -104,13 +104,13 @@ class Record:
             ]
 
     def curve(self) -> list[Point]:
-        """Return the points of the curve in their order."""
+        """Return the points of the curve in order."""
         points = [Point(*point) for point in self._read("SELECT * FROM curve ORDER BY step")]
         with reading(self.path):
             return [point._replace(time=_time(point.time)) for point in points]
 
     def count(self) -> dict[str, int]:
-        """Return the number of fetches by outcome, the most frequent first."""
+        """Return the number of fetches by outcome, most frequent first."""
         query = (
             "SELECT CASE WHEN kind <> ? THEN kind WHEN relevant THEN 'relevant' "
             "WHEN copy THEN 'copy' ELSE 'irrelevant' END AS outcome, count(*) AS number "
@@ -119,7 +119,7 @@ class Record:
         return {str(outcome): int(number) for outcome, number in self._read(query, PAGE)}
 
     def domains(self, count: int) -> list[DomainCount]:
-        """Return the domains with most relevant pages."""
+        """Return the `count` domains with the most relevant pages."""
         query = (
             "SELECT domain, count(*) AS pages, total(relevant) AS good FROM page WHERE kind = ? "
             "GROUP BY domain ORDER BY good DESC, pages, domain LIMIT ?"
@@ -131,7 +131,7 @@ class Record:
 
     @property
     def rules(self) -> RuleBook:
-        """The rules of the leaves, with the splits written since the last use."""
+        """The rules of the leaves, updated with the splits since the last use."""
         book = self._rules
         query = "SELECT leaf, feature, threshold, reduction FROM split WHERE number >= ? "
         found = self._read(f"{query} ORDER BY number", len(book.rules))
@@ -147,7 +147,7 @@ class Record:
         return book
 
     def rule(self, leaf: int | None, splits: int | None) -> str:
-        """Return the rule of a leaf when the tree had so many splits, "" without a tree."""
+        """Return the rule of a leaf when the tree had `splits` splits, "" without a tree."""
         if leaf is None or splits is None:
             return ""
         book = self.rules
@@ -169,7 +169,7 @@ class Record:
         return sentence(page.chosen, page.q_value, rule, page.samples or 0, page.leaves or 0)
 
     def tree(self) -> Node | None:
-        """Return the root of the tree at the last snapshot, if it has one."""
+        """Return the root of the tree at the last snapshot, None without a tree."""
         value = self._snapshot(TREE)
         if value is None:
             return None
@@ -216,6 +216,6 @@ def _fetch(columns: Sequence[Any]) -> Fetch:
 
 
 def _time(seconds: float) -> float:
-    """Return seconds since 1970; ValueError, OverflowError or OSError: no calendar has them."""
+    """Return `seconds`; raise ValueError, OverflowError or OSError if they are not a valid date."""
     datetime.fromtimestamp(seconds, UTC)
     return seconds

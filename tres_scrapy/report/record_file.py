@@ -1,4 +1,4 @@
-"""The file of a record: one SQLite database, written by the crawl and read by anyone beside it."""
+"""The file of a record: one SQLite database that can be read while the crawl writes it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _FAULTS = (
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise RecordError for whatever can go wrong when a damaged record is read."""
+    """Raise RecordError for any error that reading a damaged record can cause."""
     try:
         yield
     except _FAULTS as error:
@@ -68,7 +68,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Open a record, a new one if there is none; RecordError: it cannot be written."""
+    """Open or create a record; raise RecordError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return SCHEMA.open(path, Access.SHARED)
@@ -77,7 +77,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open a record, perhaps one that is being written; RecordError: it cannot be read."""
+    """Open a record, even while a crawl writes it; raise RecordError if it cannot be read."""
     try:
         return SCHEMA.open(path, Access.READ)
     except SqliteFileError as error:

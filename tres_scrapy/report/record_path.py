@@ -9,10 +9,10 @@ from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
 
 
 def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
-    """Return the path of a crawl's record: in its JOBDIR, or beside its output under its name.
+    """Return the path of a crawl's record: in its JOBDIR, or beside its output.
 
-    When several runs write to one output, the later ones have their time in the name. A pipe has
-    no files beside it: its record goes to output/.
+    If several runs write to one output, the records of later runs have their start time in the
+    name. If the output is not a file, such as a pipe, the record goes to output/.
     """
     if job:
         return Path(job, IN_JOB)
@@ -24,9 +24,9 @@ def record_path(output: Path, job: str | None, started: str, topic: str) -> Path
 
 
 def find_record(place: Path) -> Path:
-    """Return the record at a path: the file itself, or that of a JOBDIR or a JSON lines file.
+    """Return the path of a record from its own path, a JOBDIR or a JSON lines file.
 
-    RecordError: no record is there.
+    Raise RecordError if there is no record.
     """
     if place.is_dir():
         if not (place / IN_JOB).exists():

@@ -1,4 +1,4 @@
-"""The rows of a record, as a program reads them."""
+"""The rows of a record as Python objects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """A booked fetch, with or without a page: the columns of the table `page`."""
+    """A completed fetch, successful or not: the columns of the table `page`."""
 
     step: int
     row: int
@@ -45,14 +45,14 @@ class Fetch:
 
     @property
     def outcome(self) -> str:
-        """One word: relevant, irrelevant, copy, or the kind of the failure."""
+        """The result: relevant, irrelevant, copy, or the kind of the failure."""
         if self.kind != PAGE:
             return self.kind
         return "relevant" if self.relevant else "copy" if self.copy else "irrelevant"
 
 
 class Point(NamedTuple):
-    """A point of the curve; `rate` is pages a second since the point before."""
+    """A point of the curve; `rate` is pages per second since the previous point."""
 
     step: int
     time: float
@@ -66,7 +66,7 @@ class Point(NamedTuple):
 
 
 class DomainCount(NamedTuple):
-    """A registrable domain with its numbers of pages and of relevant ones."""
+    """A registrable domain with its number of pages and of relevant pages."""
 
     name: str
     pages: int

@@ -1,4 +1,4 @@
-"""Writes the record of a crawl; bookings wait in memory until the next transaction."""
+"""Writes the record of a crawl; new fetches wait in memory until the next transaction."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tres_scrapy.report.record_file import open_to_write
 from tres_scrapy.report.snapshot import DEPENDENCE, TREE, dependence, snapshot_of, tree_of
 
 LONGEST: Final = 300  # characters kept of a title, an anchor and the URL of a rival
-RIVALS_KEPT: Final = 10_000  # pages whose rivals are kept, the last ones
-CURVE: Final = 200  # a point of the curve for each of so many parts of the pages until then
-PERIOD: Final = 10.0  # seconds between two snapshots at least,
-COST: Final = 200  # and so many times as long as the last one took
-DRAWN: Final = 128  # of the last samples, for the dependence of Q on a feature
+RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
+CURVE: Final = 200  # a new point of the curve after another 1/200 of the pages
+PERIOD: Final = 10.0  # least seconds between two snapshots,
+COST: Final = 200  # and least multiple of the time that the last snapshot took
+DRAWN: Final = 128  # number of last samples used for the dependence of Q on a feature
 _PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608
 _CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  # noqa: S608
 
@@ -37,7 +37,7 @@ class RecordEntry(NamedTuple):
     title: str
     probability: float | None
     is_copy: bool
-    is_lost: bool = False  # the reason for its choice is not known
+    is_lost: bool = False  # the reason for its choice is unknown
 
 
 class Writer:
@@ -67,7 +67,7 @@ class Writer:
         settings: Mapping[str, str],
         time: float,
     ) -> Self:
-        """Create or reopen a record; RecordError: it cannot be written."""
+        """Create or reopen a record; raise RecordError if it cannot be written."""
         connection = open_to_write(path)
         connection.execute("BEGIN")
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
@@ -100,7 +100,7 @@ class Writer:
         self._waiting.append(RecordEntry(booking, time, title, probability, is_copy))
 
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
-        """Add bookings that are missing in the record, because the crawl was killed."""
+        """Add bookings that are missing from the record because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
         latest = self._connection.execute("SELECT max(time) FROM page").fetchone()[0] or time
         self._waiting += [
@@ -110,7 +110,7 @@ class Writer:
         ]
 
     def flush(self, time: float, *, last: bool = False) -> None:
-        """Write what waits, and the curve and the snapshots where they are due."""
+        """Write the waiting bookings, and the curve and the snapshots if they are due."""
         if not self._waiting and not last:
             return
         cursor = self._connection.cursor()
@@ -131,13 +131,13 @@ class Writer:
         self._waiting.clear()
 
     def close(self, time: float, reason: str) -> None:
-        """Write the rest and why the crawl ended, and leave one file."""
+        """Write the rest and why the crawl ended, and leave a single file."""
         try:
             self.flush(time, last=True)
             self._write_meta(self._connection.cursor(), ended=f"{time:.3f}", reason=reason)
         finally:
             try:
-                # Without its log the file can be moved; while another reads it, it stays as it is.
+                # Without its log the file can be moved. This fails while another process reads it.
                 self._connection.execute("PRAGMA journal_mode = DELETE")
             except sqlite3.OperationalError:
                 pass

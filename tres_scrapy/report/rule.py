@@ -1,4 +1,4 @@
-"""The rule of a leaf in words: the splits on the way to it, as intervals of features (P 2.6)."""
+"""The rule of a leaf in words: the splits above it, as intervals of features (P 2.6)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ANY: Final = "any link (the tree has not split)"
 
 
 class Condition(NamedTuple):
-    """low <= x[feature] < high, by the feature's number from 0."""
+    """The condition low <= x[feature] < high; features are numbered from 0."""
 
     feature: int
     low: float = -math.inf
     high: float = math.inf
 
     def narrowed(self, low: float, high: float) -> Condition:
-        """Return the interval inside both."""
+        """Return the intersection with another interval."""
         return Condition(self.feature, max(self.low, low), min(self.high, high))
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
         return spec.rule[0].format(interval)
 
     def brief(self) -> str:
-        """Return a few words that stand alone, of a condition with one end."""
+        """Return a few words, without context, for a condition with one bound."""
         spec, is_upper = TABLE[self.feature], self.low > -math.inf
         if spec.unit is Unit.BINARY:
             return spec.brief[is_upper]
@@ -44,9 +44,9 @@ class Condition(NamedTuple):
 
 
 class RuleBook:
-    """The rules of all leaves that a tree has had, by leaf and number of splits.
+    """The rules of all past and present leaves of a tree, by leaf and number of splits.
 
-    A leaf that splits keeps its number as the left child; the right one of split i is leaf i + 1.
+    A leaf that splits keeps its number as the left child; the right child of split i is leaf i + 1.
     """
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
@@ -55,13 +55,13 @@ class RuleBook:
         self.extend(rules)
 
     def extend(self, rules: Iterable[Rule]) -> None:
-        """Append splits to those known."""
+        """Append new splits."""
         for rule in rules:
             self._splits.setdefault(rule.leaf, []).append(len(self.rules))
             self.rules.append(rule)
 
     def conditions(self, leaf: int, splits: int) -> list[Condition]:
-        """Return the rule of a leaf after so many splits: a condition a feature, in their order."""
+        """Return the rule of a leaf after `splits` splits: one condition per feature, in order."""
         found: dict[int, Condition] = {}
         for number, is_left in self._way(leaf, splits):
             feature, threshold, _ = self.rules[number].split
@@ -75,14 +75,14 @@ class RuleBook:
         return words_of(self.conditions(leaf, splits))
 
     def _way(self, leaf: int, splits: int) -> list[tuple[int, bool]]:
-        """Return the splits from the root to a leaf and whether it goes left at each."""
+        """Return the splits from the root to a leaf, and whether the leaf is left of each."""
         way: list[tuple[int, bool]] = []
         while True:
             lefts = [number for number in self._splits.get(leaf, ()) if number < splits]
             way += [(number, True) for number in reversed(lefts)]
             if leaf == 0:
                 return way[::-1]
-            splits = leaf - 1  # the split that made it
+            splits = leaf - 1  # the split that created the leaf
             way.append((splits, False))
             leaf = self.rules[splits].leaf
 
@@ -93,7 +93,7 @@ def words_of(conditions: Sequence[Condition]) -> str:
 
 
 def _distance(condition: Condition) -> str:
-    """Return how many links 1 / distance allows: 1 if the page with the link is relevant itself."""
+    """Return the allowed distances in words: 1 link if the page with the link is relevant."""
     least, most = _steps(condition)
     if most is None:
         return f"{least} or more links"
@@ -101,7 +101,7 @@ def _distance(condition: Condition) -> str:
 
 
 def _steps(condition: Condition) -> tuple[int, int | None]:
-    """Return the least and the most links since a relevant page that 1 / links allows."""
+    """Return the range of links since a relevant page that a condition on 1 / links allows."""
     least = math.floor(1 / condition.high + 1e-6) + 1 if condition.high < math.inf else 1
     return least, math.floor(1 / condition.low + 1e-6) if condition.low > 0 else None
 
@@ -120,7 +120,7 @@ def _interval(condition: Condition) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a share with enough digits to tell it from 0 and from 100 %."""
+    """Return a share in percent, with enough digits to differ from 0 and from 100 %."""
     percent = 100 * share
     distance = min(percent, 100 - percent)
     digits = 0 if distance >= 10 else 1 if distance >= 1 else 3

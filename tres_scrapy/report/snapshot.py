@@ -31,7 +31,7 @@ class Node:
 
 
 def tree_of(policy: Policy) -> TreeFrontier | None:
-    """Return the Tree-Frontier of a policy that has one."""
+    """Return the Tree-Frontier of a policy, None if it has none."""
     tree = getattr(policy, "tree", None)
     return tree if isinstance(tree, TreeFrontier) else None
 

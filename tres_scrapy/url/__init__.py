@@ -1,1 +1,1 @@
-"""What a URL is: its canonical form, its registrable domain, and whether its host is public."""
+"""URLs: the canonical form, the registrable domain, and whether the host is public."""

@@ -1,4 +1,4 @@
-"""The canonical form of a URL: the one under which a page is known and fetched once."""
+"""The canonical form of a URL, under which a page is stored and fetched once."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from w3lib.url import safe_url_string
 MAX_URL_LENGTH: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 HOST: Final = re.compile(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|[0-9a-f:]*:[0-9a-f:.]*")
-# what is canonical as it stands: most links, at a tenth of the price of taking them apart
+# matches URLs that are already canonical: most links, in a tenth of the time of parsing
 PLAIN_URL: Final = re.compile(
     r"https?://([a-z0-9][a-z0-9-]{0,62}\.)+[a-z]{2,63}/[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?"
 )
 
 
 def canonicalise(url: str) -> str | None:
-    """Return the URL as a browser would ask for it, or None when it cannot be fetched.
+    """Return the URL as a browser would request it, or None if it cannot be fetched.
 
-    Only what no server sees is made alike: case of scheme and host, default port, fragment, the
-    empty path and escapes. The query is left in its order, which servers do see. A user name and
-    password are left out: they are nobody's to store.
+    Only differences that no server sees are removed: case of scheme and host, default port,
+    fragment, empty path and escapes. The query keeps its order. A user name and password are left
+    out, so that they are never stored.
     """
     if len(url) > MAX_URL_LENGTH:
         return None

@@ -1,4 +1,4 @@
-"""Domains as one registers them, of which pages are counted."""
+"""Registrable domains: pages are counted by domain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import tldextract
 _suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bundled list only
 
 
-@lru_cache(maxsize=1_000)  # a new host is asked for twice
+@lru_cache(maxsize=1_000)  # each new host is looked up twice
 def registrable_domain(host: str) -> str:
-    """Return the domain one registers to own `host`; an address or a single label is its own."""
+    """Return the registrable domain of `host`; an address or a single label is its own domain."""
     if ":" in host or host[-1:].isdecimal():
         try:
             return str(ipaddress.ip_address(host.strip("[]")))
         except ValueError:
             pass
-    # The list's implicit rule "*": under an unlisted top-level domain, names are registered
+    # The list's implicit rule "*": under an unlisted top-level domain, domains are registered
     # directly below it.
     return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])

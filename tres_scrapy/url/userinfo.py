@@ -1,4 +1,4 @@
-"""User names and passwords in URLs: found, and left out of what is shown."""
+"""Removes user names and passwords from URLs that are shown."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the user names and passwords of the URLs in it."""
+    """Return a text without the user names and passwords in its URLs."""
     return _IN_TEXT.sub(r"\1", text)

@@ -1,4 +1,4 @@
-"""The addresses of the synthetic web: hosts under .test and the URLs of pages, both ways."""
+"""The addresses of the synthetic web: hosts under .test, and page to URL and back."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STYLES = ("/{folder}/{slug}-{code}.html", "/{slug}-{code}/", "/p/{code}",
           "/index.php?page={code}", "/c{section}/{code}.html")  # fmt: skip
 STYLE_SHARES = np.cumsum([0.3, 0.2, 0.2, 0.15])
 WORDY = 2  # styles below this one show words
-TOPICAL, TEMPTING = 0.15, 0.02  # shares of host names with a word of their topic, of the crawl's
+TOPICAL, TEMPTING = 0.15, 0.02  # shares of hosts named by a word of their topic, of the crawl's
 
 
 class Addresses:
-    """Writes the URL of a page and reads it back; what it did not write it does not know."""
+    """Writes the URL of a page, and finds the page of a URL that it wrote."""
 
     def __init__(self, pages: SyntheticPages) -> None:
         sites = np.arange(SITES)
@@ -43,7 +43,7 @@ class Addresses:
         self.word = self.vocabulary.draw(topic, noise[4])
 
     def host(self, site: int) -> str:
-        """Return the host of a site, with a subdomain or without."""
+        """Return the host of a site, with or without a subdomain."""
         prefix, form = PREFIXES[self.prefix[site]], self.form[site]
         place = self.names.forward(site)
         code = SYLLABLES[place >> 12] + SYLLABLES[place >> 6 & 63] + SYLLABLES[place & 63]
@@ -75,7 +75,7 @@ class Addresses:
         return [f"http://{self.host(site)}{path}" for site, path in paths]
 
     def find(self, places: Sequence[tuple[int, str]]) -> tuple[Ints, Traits]:
-        """Return which places (site, path and query) have a page, and the traits of these."""
+        """Return which places (site, path and query) have a page, and the traits of those pages."""
         candidates = [(i, p[0], n) for i, p in enumerate(places) for n in self._candidates(*p)]
         place, site, number = np.array(candidates, np.int64).reshape(-1, 3).T
         traits = self.pages.traits(site, number)

@@ -1,4 +1,4 @@
-"""What the search engine knows of the synthetic web: some pages of each of its popular sites."""
+"""The pages of the synthetic web that its search engine knows: a few of each popular site."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SITES_KNOWN, DEPTH = 65_536, 5  # popular sites, pages of each: the home page an
 
 
 class Catalogue:
-    """Pages in the order of their sites' popularity, known by their titles.
+    """Pages in the order of their sites' popularity, indexed by their titles.
 
-    The text of a page is only written when it is fetched; its title has words of the same topic.
+    The text of a page is generated only when it is fetched; its title has words of the same topic.
     """
 
     def __init__(self, addresses: Addresses, prose: Prose) -> None:
@@ -38,7 +38,7 @@ class Catalogue:
 
     @cached_property
     def _known(self) -> tuple[Ints, Ints]:
-        """Return the site and the number of every page, without those whose URL has another end."""
+        """Return site and number of every known URL that answers with a unique page."""
         popular = np.argsort(-self.sites.fame, kind="stable")[:SITES_KNOWN]
         site, place = np.repeat(popular, DEPTH), np.tile(np.arange(DEPTH), SITES_KNOWN)
         number = np.where(place == 0, 0, self.pages.first(site) + place - 1)

@@ -1,4 +1,4 @@
-"""When pages of the changing web change, vanish and come back, in days of the web's own time."""
+"""When pages of the changing web change, vanish and come back, in days of that web."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from tres_scrapy.webs.noise import Ints, mix, unit
 
-BLOCK = 64  # changes that are drawn at a time
-VANISHING, RETURNING = 0.06, 0.5  # shares of pages that vanish, of those that come back
-LIFE = 10.0  # days in which a page vanishes, evenly, and again until it comes back
+BLOCK = 64  # changes drawn at a time
+VANISHING, RETURNING = 0.06, 0.5  # shares of pages that vanish, of vanished pages that come back
+LIFE = 10.0  # days in which a page vanishes; it returns within as many
 GONE, MISSING = 410, 404
 
 
 class Changes:
-    """The true history of n pages: each changes by a Poisson process of its own rate, [n]."""
+    """The true history of n pages: page i changes by a Poisson process of rate `rates[i]`."""
 
     def __init__(self, key: int, rates: NDArray[np.float64]) -> None:
         self.key, self.rates = key, rates
@@ -30,7 +30,7 @@ class Changes:
         self.status: Ints = np.where(code < 0.5, MISSING, GONE)
 
     def times(self, page: int, day: float) -> list[float]:
-        """Return when a page has changed up to a day, in order."""
+        """Return the times of the changes of a page up to a day, in order."""
         known = self._times.setdefault(page, [])
         while not known or known[-1] <= day:
             noise = unit(mix(self.key, 70, page, len(known) + np.arange(BLOCK)))
@@ -39,10 +39,10 @@ class Changes:
         return known[: bisect_right(known, day)]
 
     def is_there(self, page: int, day: float) -> bool:
-        """Tell whether a page has not vanished or has come back."""
+        """Return whether a page exists on a day."""
         return not self.vanishes[page] <= day < self.returns[page]
 
     def presence(self, page: int, start: float, end: float) -> float:
-        """Return how long between two moments a page was there."""
+        """Return for how many days between two moments a page existed."""
         away = min(end, self.returns[page]) - max(start, self.vanishes[page])
         return max(0.0, end - start) - max(0.0, float(away))

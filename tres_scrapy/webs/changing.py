@@ -1,4 +1,4 @@
-"""A web whose pages change, vanish, come back and lie about it, by a clock that may be fast."""
+"""A web whose pages change, vanish and come back, some with false headers, on a fast clock."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ONE: Hash = np.zeros(1, np.uint64)
 SENTENCE = 12  # words
 FEWEST, MOST = 8, 30  # sentences of a page
 LEAST_CHANGE, LARGEST_CHANGE = 0.4, 1.0  # share of the sentences that a change replaces
-ERROR_SHARE = 0.01  # of fetches, answered 500 or 503
+ERROR_SHARE = 0.01  # of fetches, answered with 500 or 503
 COUNTER_SHARE = 0.2  # of sites, with a counter inside the main text of their pages
 LATEST = 4  # articles on an index
 ARTICLE = re.compile(r"/new-(\d{1,9})-(\d{1,9})\.html")
 
 
 class ChangingWeb:
-    """Answers by the time: `day` seconds are a day of its pages, which begins at `epoch`.
+    """Serves pages by the clock: days start at `epoch` and last `day` seconds.
 
     Navigation, adverts, tokens and counters differ at every fetch, whether the page has changed or
-    not. The same seed and epoch give the same history. With a `tick` the time goes by requests, so
-    many seconds for each, whatever the machine does besides. `labels` calls all pages relevant.
+    not. The same seed and epoch give the same history. With a `tick`, each request moves the clock
+    by that many seconds, however busy the machine is. `labels` calls all pages relevant.
     """
 
     search, https = SEARCH, False
@@ -67,7 +67,7 @@ class ChangingWeb:
         return self.respond(url, {})
 
     def respond(self, url: str, fields: Mapping[str, str]) -> Answer:
-        """Return the answer to a request with these header fields, their names in lower case."""
+        """Return the answer to a request with these header fields, names in lower case."""
         now = (self._time() - self.epoch) / self.day
         self._fetches[url] += 1
         self._ticks += url in self.shelf.pages
@@ -90,11 +90,11 @@ class ChangingWeb:
         return self._page(page, now, fields, noise)
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs are pages."""
+        """Return whether each URL is a page."""
         return [url in self.shelf.pages for url in urls]
 
     def html(self, page: int, version: int, noise: int) -> str:
-        """Return a page as it is after this many changes; `noise` is another at each fetch."""
+        """Return a page after `version` changes; `noise` differs at each fetch."""
         section, host = int(self.shelf.section[page]), int(self.shelf.host[page])
         if self.shelf.index[page]:
             title, body = "Latest", self._index(section, version)
@@ -125,13 +125,13 @@ class ChangingWeb:
         headers = []
         if kind in {"honest", "etag", "restless", "deaf", "lying"}:
             headers.append(("ETag", f'"{tag}"'))
-        # A date tells seconds only: within the second of a change it is not told, or it would lie.
+        # A date has whole seconds: in the second of a change it could be wrong, so it is left out.
         if kind in {"honest", "date"} and self._time() - changed > 1:
             headers.append(("Last-Modified", formatdate(changed, usegmt=True)))
         return tuple(headers)
 
     def _article(self, path: str, now: float, noise: int) -> Answer:
-        """Return an article that an index has brought out: it does not change any more."""
+        """Return an article from an index; articles never change."""
         match = ARTICLE.search(path)
         section, number = (int(match[1]), int(match[2])) if match else (0, 0)
         index = section * SECTION_PAGES
@@ -147,7 +147,7 @@ class ChangingWeb:
         return self.shelf.urls[page] if page < len(self.shelf.urls) else ""
 
     def _topic(self, page: int) -> int:
-        """Return the topic of a page or of an article, whose numbers go on behind the pages."""
+        """Return the topic of a page or article: article numbers follow the page numbers."""
         count = len(self.shelf.urls)
         known = page if page < count else page % count * SECTION_PAGES
         return int(self.shelf.topic[self.shelf.host[known]])
@@ -156,7 +156,7 @@ class ChangingWeb:
         return self._lines(page, 92, 5)[0].title()
 
     def _text(self, page: int, version: int) -> str:
-        """Return the paragraphs of a page: each sentence as the last change of it has left it."""
+        """Return the paragraphs of a page, each sentence as its last change left it."""
         count = FEWEST + int(below(mix(self.key, 93, page), MOST - FEWEST)[0])
         last = np.zeros(count, np.int64)
         waiting = np.ones(count, bool)
@@ -174,7 +174,7 @@ class ChangingWeb:
         return "".join(f"<p>{' '.join(sentences[i : i + 5])}</p>" for i in range(0, count, 5))
 
     def _index(self, section: int, version: int) -> str:
-        """Return teasers of the latest articles; each change is an article more."""
+        """Return teasers of the latest articles; each change adds an article."""
         rows = []
         for number in range(version - 1, max(-1, version - 1 - LATEST), -1):
             own = len(self.shelf.urls) * (1 + number) + section
@@ -185,7 +185,7 @@ class ChangingWeb:
         return f"<p>{about}.</p>{''.join(rows)}"
 
     def _lines(self, page: int, lane: int, words: int, parts: Hash = ONE) -> list[str]:
-        """Return a line of so many words of the page's topic for each of the parts."""
+        """Return a line of `words` words on the page's topic for each of the parts."""
         noise = mix(self.key, lane, page, parts[:, None], np.arange(words))
         plain = unit(mix(noise, 1)) < 0.6
         rows = np.where(plain, self.vocabulary.background, self._topic(page))
@@ -193,7 +193,7 @@ class ChangingWeb:
         return [" ".join(line) for line in drawn.tolist()]
 
     def _frame(self, host: int, title: str, body: str, links: list[str], noise: int) -> str:
-        """Return the page with what differs at every fetch: menus, adverts, tokens and counters."""
+        """Return the page with menus, adverts, tokens and counters that differ at every fetch."""
         token, visits = f"{noise:016x}", f"{noise % 99_991:,}"
         any_page = noise % len(self.shelf.urls)
         words = self._lines(any_page, 100, 6)[0].split()
@@ -215,7 +215,7 @@ class ChangingWeb:
 
 
 def _unchanged(headers: Mapping[str, str], fields: Mapping[str, str]) -> bool:
-    """Tell whether the copy that the client has is good by what the server sends (RFC 9110)."""
+    """Return whether the client's copy is still valid by the server's headers (RFC 9110)."""
     if wanted := fields.get("if-none-match"):
         return headers.get("ETag") in {tag.strip() for tag in wanted.split(",")}
     since, modified = fields.get("if-modified-since"), headers.get("Last-Modified")

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import HTML, Answer, unknown_host
 
-# A document is relevant when one of its categories holds a mark of the topic: these, or its name.
+# A document is relevant when a category contains one of these marks, or else the topic's name.
 MARKS = {
     "food": ("Food_and_drink", "Food_and_agriculture", "Everyday_life.Drink"),
     "sports": ("Sports",),
@@ -39,8 +39,8 @@ class CorpusDocument:
 class CorpusWeb:
     """The documents of a JSON-lines file, plain or xz: id, title, categories, links, text.
 
-    ValueError: no category holds the topic, or a line cannot be read; FileNotFoundError names the
-    path that is not there.
+    Raise ValueError if no category matches the topic or a line cannot be read, and
+    FileNotFoundError if there is no such file.
     """
 
     search = SEARCH
@@ -49,7 +49,7 @@ class CorpusWeb:
 
     def __init__(self, path: Path, topic: str) -> None:
         if not path.is_file():
-            raise FileNotFoundError(f"no file at data={str(path)!r}: name the corpus, JSON lines")
+            raise FileNotFoundError(f"no file at data={str(path)!r}: give a corpus in JSON lines")
         self.name = f"corpus-{topic}"
         self.documents = dict(_documents(path, _rule(topic)))
         self.pages = {_key(document.url): document for document in self.documents.values()}
@@ -58,7 +58,7 @@ class CorpusWeb:
         self.seeds: tuple[str, ...] = (self._start(topic),)
 
     def answer(self, url: str) -> Answer:
-        """Return the page of a document, 404 for a path no document has."""
+        """Return the page of a document, or 404 if no document has this path."""
         host, path = _key(url)
         if host == HOST:
             return self.engine.answer(url)
@@ -71,7 +71,7 @@ class CorpusWeb:
         return Answer(200, self._html(document).encode(), HTML, "page", document.relevant, "corpus")
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs bring a relevant page; nothing is redirected here."""
+        """Return whether each URL is a relevant page; this web has no redirects."""
         found = [self.pages.get(_key(url)) for url in urls]
         return [document is not None and document.relevant for document in found]
 
@@ -87,12 +87,12 @@ class CorpusWeb:
         """Return the URL of the seed document, else of the relevant one with the most links."""
         relevant = [d for d in self.documents.values() if d.relevant]
         if not relevant:
-            raise ValueError(f"no category of a document holds topic={topic!r}: check categories")
+            raise ValueError(f"no document has a category with topic={topic!r}: check categories")
         titled = (d.url for d in relevant if d.title == SEEDS.get(topic))
         return next(titled, max(relevant, key=lambda document: len(document.links)).url)
 
     def _html(self, document: CorpusDocument) -> str:
-        """Return the document with each link where its target's title stands first."""
+        """Return the document as HTML, each link at the first mention of its target's title."""
         targets = [self.documents[link] for link in document.links if link in self.documents]
         waiting = {t.title.lower(): t for t in targets if t.url != document.url}
         titles = "|".join(re.escape(title) for title in sorted(waiting, key=len, reverse=True))
@@ -109,7 +109,7 @@ class CorpusWeb:
 
 
 def _rule(topic: str) -> Callable[[str], bool]:
-    """Return what says whether a category is one of the topic."""
+    """Return a function that returns whether a category belongs to the topic."""
     if marks := MARKS.get(topic):
         return lambda category: any(mark in category for mark in marks)
     return lambda category: topic.lower() in category.lower()
@@ -126,7 +126,7 @@ def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, 
             links = tuple(row["links"])
             yield row["id"], CorpusDocument(url, row["title"], links, row["text"], relevant)
         except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise ValueError(f"{path.name} line {number} is no document: {error!r}") from error
+            raise ValueError(f"{path.name} line {number} is not a document: {error!r}") from error
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _host(category: str) -> str:
-    """Return a host of its own registrable domain: Science.Biology is biology-science.test."""
+    """Return a registrable domain for a category: Science.Biology is biology-science.test."""
     label = "-".join(reversed(category.lower().replace("_", "-").split(".")))
     return f"{label[:LONGEST_LABEL].strip('-')}.test"
 
@@ -150,7 +150,7 @@ def _key(url: str) -> tuple[str, str]:
 
 
 def _place(block: str, pattern: re.Pattern[str] | None, waiting: dict[str, CorpusDocument]) -> str:
-    """Return a paragraph as HTML; the links it takes leave `waiting`."""
+    """Return a paragraph as HTML; remove the links placed in it from `waiting`."""
     parts, end = [], 0
     for match in pattern.finditer(block) if pattern else ():
         if target := waiting.pop(match[0].lower(), None):

@@ -1,4 +1,4 @@
-"""What a crawl of a web got: the server's own count, from the true labels."""
+"""What a crawl fetched: the server's own count, from the true labels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tres_scrapy.webs.web import Answer
 PAGES = (
     "page",
     "trap",
-)  # HTML with status 200 that is no soft 404; a trap never counts as relevant
+)  # HTML with status 200, soft 404s left out; a trap never counts as relevant
 
 
 class Count:
-    """Counts the answers given to a crawler, and how politely it asked for them.
+    """Counts the answers given to a crawler, and how politely the crawler asked.
 
-    `begin` and `end` bracket a transfer, at times in seconds of any one clock; `add` books its
+    `begin` and `end` bracket a transfer, with times in seconds of one clock; `add` counts its
     answer and writes it to the log as one JSON line.
     """
 
@@ -48,7 +48,7 @@ class Count:
         self.open[host] -= 1
 
     def add(self, url: str, answer: Answer, time: float = 0.0) -> None:
-        """Book one answer; a URL answered before is a fetch but not another page."""
+        """Count one answer; a repeated URL is another fetch but not another page."""
         duplicate = url in self.seen
         self.seen.add(url)
         self.fetches += 1

@@ -16,7 +16,7 @@ from tres_scrapy.webs.noise import below, mix
 from tres_scrapy.webs.web import HTML, TEXT, Answer, unknown_host
 
 PER_PAGE, SNIPPET = 10, 30  # records on a page of results, words of each
-GUIDES, SHOWN = 40, 3  # pages about nothing, and links to some of them on every page
+GUIDES, SHOWN = 40, 3  # pages without records, and links to some of them on every page
 RECORD = re.compile(r"/record/(\d{1,5})(?:-[a-z0-9-]*)?")
 STATIC: Final = frozenset({"/about", "/contact", "/browse"})
 GUIDE = re.compile(r"/guide/(\d{1,2})")
@@ -32,14 +32,14 @@ OPENSEARCH: Final = (
 
 
 class SearchSite(NamedTuple):
-    """How a site is searched: by `form` (get or post), and what its home page says about that."""
+    """How a site is searched: by `form` (get or post), or as its home page describes."""
 
     action: str
     form: str = ""
     described: str = ""  # json-ld or opensearch
-    open: bool = True  # to robots
-    page: str = "page"  # the parameter that turns the pages of results
-    step: int = 1  # what it grows by from page to page
+    open: bool = True  # whether robots.txt allows the search
+    page: str = "page"  # the parameter that selects the page of results
+    step: int = 1  # its increase from page to page
 
 
 SITES: Final = {
@@ -52,7 +52,7 @@ SITES: Final = {
 
 
 class DeepWeb:
-    """Five sites of a topic: the same seed always gives the same records."""
+    """Five sites on a topic: the same seed always gives the same records."""
 
     https = False
     notes: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class DeepWeb:
         return self._page(host, site, path)
 
     def submit(self, url: str, body: str) -> Answer:
-        """Return the answer to a form that is posted."""
+        """Return the answer to a posted form."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         site = SITES.get(host)
@@ -85,7 +85,7 @@ class DeepWeb:
         return self._results(host, site, body)
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs bring a record on the topic."""
+        """Return whether each URL is a record on the topic."""
         return [self.answer(url).relevant for url in urls]
 
     def holding(self, host: str) -> Holding:
@@ -161,7 +161,7 @@ class DeepWeb:
 
 
 def _paging(site: SearchSite, words: str, start: int, found: int) -> str:
-    """Return links, or small forms where everything is posted, to the pages around."""
+    """Return links to the previous and next page, as small forms on a site that uses POST."""
     steps = []
     for label, place in (("Previous", start - PER_PAGE), ("Next", start + PER_PAGE)):
         if not 0 <= place < found:
@@ -190,7 +190,7 @@ def _html(
     relevant: bool = False,
     facts: Mapping[str, object] | None = None,
 ) -> Answer:
-    """Return a page with its menu, its search box and guides that change from page to page."""
+    """Return a page with a menu, a search box and links to guides that differ from page to page."""
     guides = below(mix(int.from_bytes(noise.encode()[-7:], "big"), 88, np.arange(SHOWN)), GUIDES)
     aside = "".join(f'<li><a href="/guide/{i}">Guide {i}</a></li>' for i in guides.tolist())
     menu = "".join(f'<a href="/{name}">{name.title()}</a> ' for name in ("about", "browse"))
@@ -222,7 +222,7 @@ def _described(host: str, site: SearchSite) -> str:
 
 
 def _form(site: SearchSite) -> str:
-    """Return the search box, beside a form for letters, which is not one."""
+    """Return the search box, and beside it a newsletter form that is not a search box."""
     letter = (
         '<form action="/letters" method="post"><input type="email" name="email">'
         "<button>Subscribe</button></form>"

@@ -1,4 +1,4 @@
-"""The records of a deep-web site, which are reachable only by a search of their titles."""
+"""The records of a deep-web site, which only a search of their titles can reach."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tres_scrapy.webs.noise import Ints, below, generator, mix, unit
 from tres_scrapy.webs.search import split_words
 from tres_scrapy.webs.vocabulary import STOP_WORDS, tables
 
-RECORDS, CAP = 10_000, 100  # of a site, returned by a query at most
+RECORDS, CAP = 10_000, 100  # records of a site, most results of a query
 ABOUT = 0.3  # share of records on the topic of the crawl
 TITLE, BODY = 6, 160  # words
-GENERAL, COMMON = 0.25, 0.3  # shares of words of no topic in a text, of the commonest in a body
-OFFSET, EXPONENT = 20, 1.05  # of the law of Zipf and Mandelbrot
-UNTITLED = 0.3  # share of words that stand in no title
-DRAWS = 6  # for each word of a title until one may stand there
+GENERAL, COMMON = 0.25, 0.3  # shares of words without topic in a text, of common words in a body
+OFFSET, EXPONENT = 20, 1.05  # of the Zipf-Mandelbrot law
+UNTITLED = 0.3  # share of words that never occur in a title
+DRAWS = 6  # attempts to find a word that may occur in a title
 AUTHORS, PUBLISHERS = 2500, 200
 SYLLABLES = re.findall("..", "babelocaduferogihojukalemanepoqirasotuvawexiyoza")
 
@@ -37,7 +37,7 @@ class LibraryRecord:
 
 @cache
 def _words() -> tuple[tuple[str, ...], list[list[str]]]:
-    """Return the topics, and the words of each, of none of them and of any text."""
+    """Return the topics; and the words of each, those without topic and those of any text."""
     counts = tables()
     topics = tuple(name for name in counts if name != "background")
     background = list(counts["background"])
@@ -55,7 +55,7 @@ class Holding:
         other = (about + 1 + below(mix(key, 81, numbers), len(topics) - 1)) % len(topics)
         self.relevant = unit(mix(key, 82, numbers)) < ABOUT
         self.topic: Ints = np.where(self.relevant, about, other)
-        self.rank: Ints = np.argsort(mix(key, 83, numbers))  # the best of a long answer
+        self.rank: Ints = np.argsort(mix(key, 83, numbers))  # orders long answers
         self.titles = [self._title(number) for number in range(RECORDS)]
         self._found: dict[str, list[int]] = {}
         place = np.argsort(self.rank)
@@ -64,7 +64,7 @@ class Holding:
                 self._found.setdefault(word, []).append(number)
 
     def search(self, query: str) -> list[int]:
-        """Return the numbers of the records whose titles hold every word, the best CAP of them."""
+        """Return the numbers of records whose titles contain every word: the CAP best."""
         words = split_words(query)
         if not words:
             return []
@@ -111,7 +111,7 @@ class Holding:
 
 @cache
 def titled(word: str) -> bool:
-    """Tell whether a word may stand in a title: most verbs, say, do not."""
+    """Return whether a word may occur in a title: most verbs, for example, do not."""
     number = int.from_bytes(word.encode()[:8], "big") >> 1
     return bool(unit(mix(number, 87))[0] >= UNTITLED)
 

@@ -1,4 +1,4 @@
-"""Where the links of a synthetic page lead: its section, its site, its topic's sites, adverts."""
+"""The targets of a synthetic page's links: its section, its site, other sites and adverts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tres_scrapy.webs.noise import Hash, Ints, below, mix, unit
 from tres_scrapy.webs.site import HUB, MIXED, PURE
 from tres_scrapy.webs.trait import SyntheticPages, Traits
 
-# Links of a page to its own section, to the rest of its site, to other sites, and adverts.
+# Numbers of links to the own section, to the rest of the site, to other sites, and of adverts.
 CONTENT, INDEX, HUB_PAGE, HOME = (9, 3, 30, 3), (20, 2, 18, 3), (4, 2, 44, 1), (4, 16, 18, 3)
 HUB_STRONG = 0.85  # share of a hub page's outward links that keep to its topic
 FAITHFUL = 0.6  # share of off-topic pages' outward links that keep to their own topic
-NEAR = 0.6  # share of outward links to sites of near number, the others lead to popular ones
+NEAR = 0.6  # share of outward links to sites of near number; the others lead to popular sites
 HOMES, INDEXES = 0.15, 0.1  # shares of outward links to a home page, to a section index
 SAME_TOPIC = 0.65  # share of outward links to content in a section on the site's topic
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The links of a page as arrays of sites and page numbers, and how many stay in the site."""
+    """The links of a page as arrays of sites and page numbers, and how many stay on the site."""
 
     site: Ints
     number: Ints
@@ -38,7 +38,7 @@ class Links:
         self.key, self.topics = pages.key, topics
 
     def targets(self, page: Traits) -> Targets:
-        """Return where one page links to, without the navigation that its site repeats."""
+        """Return the links of one page, without the navigation that its site repeats."""
         site, number = int(page.site[0]), int(page.number[0])
         section, other, outward, adverts = self._counts(site, number)
         near = self._neighbours(site, number, section)
@@ -91,7 +91,7 @@ class Links:
         return np.where(share < stay, target, np.where(faithful, own, other % self.topics))
 
     def _stay(self, site: int, written: int, relevant: bool) -> tuple[float, int]:
-        """Return the share of links that lead to a topic's sites, and this topic."""
+        """Return the share of links that lead to sites of one topic, and that topic."""
         target, kind = self.sites.topic, self.sites.kind[site]
         if kind == HUB:
             return HUB_STRONG, written

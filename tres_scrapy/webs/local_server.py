@@ -1,4 +1,4 @@
-"""A server for this machine alone, whose connections end with it."""
+"""A server on 127.0.0.1 that closes its connections when it stops."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class LocalServer:
-    """Calls `serve` for each connection to a local port, which is closed when that returns.
+    """Calls `serve` for each connection to a local port, and closes the connection afterwards.
 
-    A connection that breaks off, with OSError or EOFError, is not a fault. `limit` is the most
-    bytes that a StreamReader holds for `readuntil`.
+    A broken connection (OSError, EOFError) is ignored. `limit` is the most bytes that a
+    StreamReader holds for `readuntil`.
     """
 
     def __init__(self, serve: Serve, limit: int) -> None:
@@ -23,7 +23,7 @@ class LocalServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int = 0) -> int:
-        """Listen on a port, 0 for any free one, and return it; OSError when it is taken."""
+        """Listen on a port, 0 for any free one, and return it; raise OSError if it is taken."""
         self._server = await asyncio.start_server(
             self._connect, "127.0.0.1", port, limit=self._limit
         )
@@ -39,7 +39,7 @@ class LocalServer:
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # a coroutine of the loop runs in one
+        assert task is not None  # every coroutine of the loop runs in a task
         self._connections.add(task)
         try:
             with suppress(OSError, EOFError, asyncio.CancelledError):

@@ -42,7 +42,7 @@ class Documents:
         self.traps = np.select(traps, [CALENDAR, SESSION])
 
     def page(self, page: Traits, session: str) -> str:
-        """Return the HTML of a page; on a site with sessions its own links carry the session."""
+        """Return the HTML of a page; links within a site with sessions carry the session."""
         site, number, size = (
             int(page.site[0]),
             int(page.number[0]),
@@ -74,11 +74,11 @@ class Documents:
         return html.encode(codec, "xmlcharrefreplace"), (("Content-Type", kind),)
 
     def session(self, site: int, *parts: int) -> str:
-        """Return a fresh session id on a site that gives one to every page, else nothing."""
+        """Return a new session id on a site that gives one to every page, else ""."""
         return f"sid={mix(self.key, 51, site, *parts)[0]:x}" if self.trap(site) == SESSION else ""
 
     def trap(self, site: int) -> int:
-        """Return the trap of a site, 0 for none."""
+        """Return the trap of a site, 0 if it has none."""
         return int(self.traps[site])
 
     def _links(self, site: int, number: int, targets: Targets, session: str) -> list[str]:
@@ -120,7 +120,7 @@ class Documents:
 
 
 def detour(url: str, share: float) -> str:
-    """Return the URL, or for a small share of links one that is redirected to it, once or more."""
+    """Return the URL or, for a small share of links, a URL that redirects to it."""
     if share < 1 - DETOUR_SHARE or url.count("/") < 3:
         return url
     scheme, _, rest = url.partition("://")

@@ -1,4 +1,4 @@
-"""Noise by hashing: every trait of a page is a function of (seed, site, page), not stored."""
+"""Noise by hashing: each trait of a page is computed from (seed, site, page), never stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 def mix(*parts: int | NDArray[Any]) -> Hash:
-    """Return the 64-bit hash of whole numbers >= 0, arrays after numbers, broadcast together."""
+    """Return the 64-bit hash of whole numbers >= 0; arrays follow plain numbers and broadcast."""
     state, rest = 0, 0
     for part in parts:  # plain numbers come first: hash them without NumPy's overhead
         if isinstance(part, np.ndarray):

@@ -1,4 +1,4 @@
-"""How common a topic is on the synthetic web and how well its pages hold together."""
+"""How common a topic is on the synthetic web, and how closely its pages are linked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The calibrated shares of one topic; benchmarks/calibration.py measures what they lead to."""
+    """The calibrated shares of one topic; benchmarks/calibration.py measures their effect."""
 
     prevalence: float  # share of the sites that are about the topic
     strong: float  # share of a relevant page's outward links that stay in the topic
@@ -15,7 +15,7 @@ class Profile:
     leak: float  # the same for a page anywhere else
     faint: float  # share of relevant pages with few words of the topic
     tempting: float  # share of irrelevant pages with many words of the topic
-    doubt: float  # share of the topic's words at which a reader is in doubt about a page
+    doubt: float  # share of the topic's words at which the relevance of a page is unclear
 
 
 PROFILES = {
@@ -26,7 +26,7 @@ PROFILES = {
 
 
 def profile_of(topic: str) -> Profile:
-    """Return the profile of a topic; ValueError names the topics there are."""
+    """Return the profile of a topic; raise ValueError if the topic has none."""
     if topic not in PROFILES:
         raise ValueError(
             f"topic={topic!r} has no synthetic web; choose one of {', '.join(PROFILES)}"

@@ -1,4 +1,4 @@
-"""The words of a synthetic page: its text, drawn from the tables of its topics, and its anchors."""
+"""The words of a synthetic page: text from the word tables of its topics, and anchors."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tres_scrapy.webs.site import MIXED, PURE
 from tres_scrapy.webs.trait import TITLE, SyntheticPages, Traits
 
 SHORTEST, LONGEST = 80, 500  # words in a content page
-FOCUS = 20  # words that a page keeps coming back to
+FOCUS = 20  # words that a page repeats
 SENTENCE, PARAGRAPH = 12, 5  # words in a sentence, sentences in a paragraph
 EMPTY = ("read more", "link", "here", "more", "next", "»", "3", "continue", "[12]", "click here",
          "details", "")  # fmt: skip
-# Shares of anchors that say nothing, that show the title, that mislead; the others are plain words.
+# Shares of anchors that say nothing, show the title, mislead; the rest are plain words.
 NOTHING, HONEST, MISLEADING = 0.5, 0.36, 0.08
-NEAR_FACTOR = 4.0  # tempting pages are so much more common on the topic's own sites
+NEAR_FACTOR = 4.0  # how much more common tempting pages are on the topic's own sites
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """What a page's words are made of: shares of the topic's words and of a second topic's."""
+    """The shares of a page's words that come from its topic and from a second topic."""
 
     topic: int
     share: float
@@ -38,7 +38,7 @@ class Prose:
         self.key, self.profile = pages.key, pages.profile
 
     def mixture(self, page: Traits) -> Mixture:
-        """Return what a page's words are made of; ambiguous pages mix both topics or say little."""
+        """Return the mixture of a page's words; ambiguous pages mix both topics or say little."""
         site, topic = int(page.site[0]), int(page.topic[0])
         u = unit(mix(self.key, 40, site, int(page.source[0]), np.arange(3))).tolist()
         doubt, second = self.profile.doubt, int(self.sites.second[site])
@@ -56,7 +56,7 @@ class Prose:
         return [" ".join(words).title() for words in self.vocabulary.words[pages.title].tolist()]
 
     def sentences(self, page: Traits, words: int) -> list[str]:
-        """Return the sentences of a page of this many words."""
+        """Return the sentences of a page, `words` words in all."""
         noise = mix(self.key, 41, int(page.site[0]), int(page.source[0]))
         mixture, rng = self.mixture(page), generator(noise)
         share = rng.random(words)

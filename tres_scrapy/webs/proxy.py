@@ -16,7 +16,7 @@ from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
 LONGEST_HEAD = 65_536  # bytes of a request's head
 PHRASED = frozenset(HTTPStatus)
 BODILESS = {204, 304}
-HOW = "ask for a whole URL, as through a proxy: http_proxy=http://127.0.0.1:PORT"
+HOW = "send a whole URL, as to a proxy: http_proxy=http://127.0.0.1:PORT"
 
 
 class Proxy:
@@ -28,7 +28,7 @@ class Proxy:
         self._server = LocalServer(self._serve, LONGEST_HEAD)
 
     async def start(self, port: int) -> int:
-        """Listen on a local port, 0 for any free one, and return it; OSError when it is taken."""
+        """Listen on a local port (0: any free one) and return it; raise OSError if it is taken."""
         return await self._server.start(port)
 
     async def stop(self) -> None:
@@ -42,9 +42,9 @@ class Proxy:
     async def _exchange(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, origin: str = ""
     ) -> bool:
-        """Answer one request and tell whether the connection stays open.
+        """Answer one request and return whether the connection stays open.
 
-        In a tunnel to an origin, such as https://a.test, requests name only paths.
+        In a tunnel to an origin, such as https://a.test, requests contain only paths.
         """
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -73,7 +73,7 @@ class Proxy:
     async def _tunnel(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: str
     ) -> bool:
-        """Answer in the name of a secure host until the connection ends."""
+        """Answer as an https host until the connection ends."""
         try:
             certified = context(urlsplit(f"//{place}").hostname or "")
         except ValueError:
@@ -112,7 +112,7 @@ class Proxy:
 
 
 def _refuse(method: str, url: str, scheme: str) -> Answer | None:
-    """Return the answer to a request that is not for a page of any web, None for one that is."""
+    """Return the answer to a request that no web can serve, None if the request is valid."""
     if method == "CONNECT":
         return _refusal(501, f"CONNECT {url}: this web has no https, use http URLs")
     if method not in ("GET", "HEAD"):

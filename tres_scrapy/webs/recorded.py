@@ -1,4 +1,4 @@
-"""A web of pages that were recorded: each URL brings again what it brought then."""
+"""A web of recorded pages: each URL returns its recorded answer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tres_scrapy.webs.recording import BROKEN, KINDS, Recording
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import TEXT, Answer
 
-HOPS: Final = 10  # redirects that a label is followed through
+HOPS: Final = 10  # most redirects followed to find a label
 TITLE_WEIGHT: Final = 3  # times the search engine counts the words of a title
-_SHOWN: Final = 60  # letters of what a file calls a topic
+_SHOWN: Final = 60  # letters shown of a topic, which a file may choose
 
 
 class RecordedWeb:
-    """The responses in a WARC file or a folder of them; what was not recorded is 404.
+    """The responses in a WARC file or a folder of WARC files; any other URL is 404.
 
     A page is relevant if the crawl that recorded it, or the file of labels, says so.
     """
@@ -37,20 +37,20 @@ class RecordedWeb:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the recording before it is crawled."""
+        """Lines for the user about the recording, shown before the crawl."""
         recording, hosts = self.recording, {urlsplit(url).netloc for url in self._pages}
         notes = [
             f"{len(recording.slots)} recorded URLs, {len(self._pages)} pages of {len(hosts)} hosts"
             f"{recording.faults()}"
         ]
         if recording.topic:
-            notes.append(f"It was recorded by a crawl on {recording.topic[:_SHOWN]!r}")
+            notes.append(f"Recorded by a crawl on {recording.topic[:_SHOWN]!r}")
         if not recording.labelled:
-            notes.append("No page has a label, so that none counts as relevant: name their labels")
+            notes.append("No page has a label, so no page counts as relevant: give labels")
         return tuple(notes)
 
     def answer(self, url: str) -> Answer:
-        """Return what a URL brought, 404 of kind `unrecorded` if it was not asked for then."""
+        """Return the recorded answer, or 404 of kind `unrecorded` if the URL was not recorded."""
         slot = self.recording.find(url)
         if slot is None:
             if urlsplit(url).hostname == HOST:
@@ -66,7 +66,7 @@ class RecordedWeb:
         return Answer(status, body, headers, kind, relevant, "recorded")
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
+        """Return whether each URL, after redirects, is a relevant page."""
         return [self._label(url) for url in urls]
 
     def _label(self, url: str) -> bool:

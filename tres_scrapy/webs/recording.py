@@ -1,4 +1,4 @@
-"""What was recorded of each URL and where it lies: an index of WARC files, without the bodies."""
+"""An index of WARC files: what was recorded for each URL, and where it is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from w3lib.url import safe_url_string
 
 from tres_scrapy.webs.warc_file import Skip, StoredRecord, read_block, scan
 
-LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, packed and unpacked, as in the crawl
+LARGEST: Final = 8 * 1024 * 1024  # bytes of a body, compressed and decompressed, as in the crawl
 ENDINGS: Final = (".warc", ".warc.gz")
 KINDS: Final = ("page", "redirect", "soft404", "missing", "error", "robots", "other")
 PAGE, REDIRECT, SOFT, MISSING, ERROR, ROBOTS, OTHER = range(len(KINDS))
@@ -30,10 +30,10 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Recording:
-    """The responses of WARC files by URL; of several to one URL the last counts.
+    """The responses in WARC files by URL; the last response to a URL counts.
 
-    `data` is a file or a folder of files, which are read in the order of their names. OSError or
-    ValueError: they cannot be read, or hold no response.
+    `data` is a file, or a folder whose files are read in the order of their names. Raise OSError
+    or ValueError if they cannot be read or have no response.
     """
 
     def __init__(self, data: Path, labels: Path | None = None) -> None:
@@ -41,7 +41,7 @@ class Recording:
         self.skipped: Counter[str] = Counter()  # by reason
         self.labelled = 0
         self.seeds: tuple[str, ...] = ()
-        self.topic = ""  # that of the crawl that recorded it, where it says so
+        self.topic = ""  # of the crawl that recorded it, if the file names it
         self.slots: dict[str, int] = {}  # by URL as `key` returns it
         self.targets: dict[int, str] = {}  # of redirects, by slot
         self._file, self._offset = array("H"), array("q")
@@ -50,7 +50,7 @@ class Recording:
             for found in scan(path):
                 self._note(number, found)
         if not self.slots:
-            raise ValueError(f"{data} holds no response that can be served{self.faults()}")
+            raise ValueError(f"{data} has no response that can be served{self.faults()}")
         if labels is not None:
             self._label(labels)
 
@@ -59,26 +59,26 @@ class Recording:
         return self.slots.get(key(url))
 
     def kind(self, slot: int) -> int:
-        """Return what was recorded: the place of its name in KINDS."""
+        """Return the kind of the recorded answer: its index in KINDS."""
         return self._kind[slot]
 
     def relevant(self, slot: int) -> bool:
-        """Return whether a page was judged or said to be relevant."""
+        """Return whether a page was judged or labelled relevant."""
         return self._kind[slot] == PAGE and bool(self._relevant[slot])
 
     def read(self, slot: int) -> tuple[int, Headers, bytes]:
-        """Return status, headers and body, unpacked; OSError or ValueError if it cannot be."""
+        """Return status, headers and decompressed body; raise OSError or ValueError if damaged."""
         if self._offset[slot] < 0:
-            raise ValueError("there was no answer when it was recorded")
+            raise ValueError("the recorded crawl got no answer")
         path = self.files[self._file[slot]]
         return _response(read_block(path, self._offset[slot], LARGEST))
 
     def pages(self) -> Iterator[tuple[str, int]]:
-        """Yield URL and slot of every page, in the order they were first recorded."""
+        """Return URL and slot of every page, in the order of their first recording."""
         return ((url, slot) for url, slot in self.slots.items() if self._kind[slot] == PAGE)
 
     def faults(self) -> str:
-        """Return how many records were skipped and why, in words that go on a sentence."""
+        """Return how many records were skipped and why, as the end of a sentence."""
         kinds = ", ".join(f"{reason} ({count})" for reason, count in self.skipped.most_common())
         return f"; skipped: {kinds}" if kinds else ""
 
@@ -94,7 +94,7 @@ class Recording:
         elif kind == "warcinfo" and not self.seeds:
             facts = _fields(found.start)
             self.seeds, self.topic = tuple(facts.get("seeds", "").split()), facts.get("topic", "")
-        elif kind in {"revisit", "continuation"}:  # what it refers to stands
+        elif kind in {"revisit", "continuation"}:  # the earlier response stays valid
             self.skipped[f"{kind} record"] += 1
 
     def _add(self, number: int, found: StoredRecord) -> None:
@@ -122,7 +122,7 @@ class Recording:
         return slot
 
     def _note_verdict(self, found: StoredRecord) -> None:
-        """Take what a crawl has noted beside a response, or of a failure to get one."""
+        """Apply what a crawl noted about a response or a failed fetch."""
         fields, url = _fields(found.start), key(found.fields.get("warc-target-uri", ""))
         slot, failure = self.slots.get(url), fields.get("failure")
         if slot is None and failure not in {None, "robots"}:
@@ -137,7 +137,7 @@ class Recording:
         self.labelled += 1
 
     def _label(self, path: Path) -> None:
-        """Take labels from lines: a URL that is relevant, or JSON with url and relevant."""
+        """Read labels from lines: the URL of a relevant page, or JSON with url and relevant."""
         with path.open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 try:
@@ -145,14 +145,14 @@ class Recording:
                     urls = [row["url"], row.get("final_url", row["url"])]
                     relevant = bool(row.get("relevant", True))
                 except (KeyError, ValueError, AttributeError):
-                    raise ValueError(f"{path} line {number} is no label: {line[:80]!r}") from None
+                    raise ValueError(f"{path} line {number}: no label in {line[:80]!r}") from None
                 for url in filter(None, urls):
                     if (slot := self.find(url)) is not None:
                         self._judge(slot, relevant)
 
 
 def key(url: str) -> str:
-    """Return a URL in the one form in which it is looked up: what no server sees is made alike."""
+    """Return the form of a URL used for look-ups: details that no server sees are normalised."""
     try:
         parts = urlsplit(safe_url_string(url))
         host, port = parts.hostname or "", parts.port
@@ -168,7 +168,7 @@ def _files(data: Path) -> list[Path]:
         return [data]
     files = sorted(path for path in data.glob("*") if path.name.endswith(ENDINGS))
     if not files:
-        raise ValueError(f"no WARC file at {str(data)!r}: name one, or a folder with *.warc.gz")
+        raise ValueError(f"no WARC file at {str(data)!r}: give one, or a folder with *.warc.gz")
     return files
 
 
@@ -189,7 +189,7 @@ def _kind(url: str, status: int, headers: dict[str, str], body: bytes) -> int:
 
 
 HTML_TYPES: Final = {"text/html", "application/xhtml+xml"}
-# Headers of the coding that is undone here, and of a connection that is another now
+# Headers about the encoding, which is undone here, and about the old connection
 UNDONE: Final = {
     *("content-encoding", "transfer-encoding", "content-length"),
     *("connection", "keep-alive", "upgrade", "trailer", "te"),
@@ -204,7 +204,7 @@ def _response(block: bytes) -> tuple[int, Headers, bytes]:
     record.parse_http(auto_decode="all")
     body = record.reader.read(LARGEST + 1)
     if len(body) > LARGEST:
-        raise ValueError(f"over {LARGEST} bytes, unpacked")
+        raise ValueError(f"over {LARGEST} bytes, decompressed")
     headers = record.http_headers
     kept = ((name, value) for name, value in headers.to_tuples() if name.lower() not in UNDONE)
     return headers.status_code or 0, tuple(kept), body

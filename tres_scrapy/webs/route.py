@@ -1,4 +1,4 @@
-"""What a URL of the synthetic web leads to, before any HTML is written: aliases and redirects."""
+"""Resolves URLs of the synthetic web to pages: aliases, sessions and redirects."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.trait import COPY, PAGE, REDIRECT
 
 ABROAD = 0.3  # share of redirects that lead to another site
-HOPS = 10  # redirects from page to page that a label is followed through: some run in circles
+HOPS = 10  # most redirects followed to find a label: some form a loop
 DETOUR = re.compile(r"/go/(\d)/(.*)")
 COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
 SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
 
 
 class Routes:
-    """Follows URLs to the pages they lead to and reads the labels of these."""
+    """Follows URLs to their pages and reads the labels of the pages."""
 
     def __init__(self, addresses: Addresses, documents: Documents) -> None:
         self.addresses, self.documents = addresses, documents
@@ -34,14 +34,14 @@ class Routes:
         return self.addresses.site(parts.hostname or ""), target
 
     def plain(self, site: int, target: str) -> tuple[str, str]:
-        """Return the target without an alias or a session, and the session, "" for none."""
+        """Return the target without alias and session, and the session ("" if it has none)."""
         session = SESSIONS.search(target)
         if session and self.documents.trap(site) == SESSION:
             return SESSIONS.sub("", target), session[1]
         return COPIES.sub("", target), ""
 
     def redirect(self, site: int, number: int) -> str:
-        """Return the URL a redirect leads to: in its site, or in another one of the same topic."""
+        """Return the target of a redirect: on its site, or on another site of the same topic."""
         noise = mix(self.key, 60, site, number, np.arange(3))
         where = np.array([site])
         if unit(noise)[0] < ABROAD:
@@ -52,7 +52,7 @@ class Routes:
         return self.addresses.urls(self.pages.traits(where, page))[0]
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs, followed through redirects, bring a relevant page."""
+        """Return whether each URL, after redirects, is a relevant page."""
         waiting, relevant = dict(enumerate(urls)), set[int]()
         for _ in range(HOPS + 1):
             if not waiting:
@@ -62,7 +62,7 @@ class Routes:
         return [row in relevant for row in range(len(urls))]
 
     def _fetch(self, urls: Mapping[int, str]) -> tuple[set[int], dict[int, str]]:
-        """Return which of the URLs are relevant pages, and where those lead that are redirects."""
+        """Return which URLs are relevant pages, and the targets of those that are redirects."""
         places = {row: place for row, url in urls.items() if (place := self._place(url))}
         found, pages = self.addresses.find([(site, target) for site, target, _ in places.values()])
         rows = np.array(list(places), np.int64)[found]
@@ -75,7 +75,7 @@ class Routes:
         return set(relevant.tolist()), {row: self.redirect(*origin) for row, *origin in origins}
 
     def _place(self, url: str) -> tuple[int, str, bool] | None:
-        """Return a URL's site, plain path and query at the end of a detour, and if in a session."""
+        """Return a URL's site, plain path and query after a detour, and if it has a session."""
         site, target = self.split(url)
         if site is None:
             return None

@@ -17,7 +17,7 @@ from tres_scrapy.webs.web import HTML, TEXT, Answer
 
 HOST = "search.test"
 SEARCH = f"http://{HOST}/?q={{query}}"
-PER_PAGE, MOST = 10, 100  # results on a page, of a query
+PER_PAGE, MOST = 10, 100  # results on a page, results of a query
 SATURATION, LENGTH_SHARE = 1.2, 0.75  # k1 and b of BM25
 PAGE_NUMBER = re.compile(r"[1-9][0-9]{0,3}")
 
@@ -28,7 +28,7 @@ def split_words(text: str) -> list[str]:
 
 
 class Index:
-    """Finds texts, each a list of words, by the words they hold; it knows nothing else of them."""
+    """Finds texts, each a list of words, by the words in them."""
 
     def __init__(self, texts: Iterable[Sequence[str]]) -> None:
         numbers = defaultdict[str, int]()
@@ -46,7 +46,7 @@ class Index:
         self.norms: NDArray[np.float64] = SATURATION * (1 - LENGTH_SHARE + share)
 
     def best(self, words: Iterable[str]) -> list[int]:
-        """Return the texts that hold some of the words, best first; equals keep their order."""
+        """Return the texts that contain some of the words, best first; ties keep their order."""
         scores = np.zeros(len(self.norms))
         for word in sorted({*words} & self.numbers.keys()):
             self._score(self.numbers[word], scores)
@@ -55,7 +55,7 @@ class Index:
         return best
 
     def _score(self, word: int, scores: NDArray[np.float64]) -> None:
-        """Add to the scores of the texts that hold a word."""
+        """Add to the scores of the texts that contain a word."""
         held = self.texts[self.starts[word] : self.starts[word + 1]]
         texts, times = np.unique(held, return_counts=True)
         rarity = np.log(1 + (len(scores) - len(texts) + 0.5) / (len(texts) + 0.5))
@@ -63,10 +63,10 @@ class Index:
 
 
 class Engine:
-    """Answers for the search engine's host.
+    """Answers requests to the search engine's host.
 
-    `texts` returns what is written on every page it knows, and is called at the first query;
-    `results` returns the URLs and the titles of some of these pages, by their places.
+    `texts` returns the text of every known page and is called at the first query; `results`
+    returns the URLs and titles of pages, by their places in `texts`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Engine:
         self._texts, self._results = texts, results
 
     def answer(self, url: str) -> Answer:
-        """Return a page of the results of a query, ten on each, or the empty form."""
+        """Return a page of ten results for a query, or the empty form."""
         parts = urlsplit(url)
         if parts.path == "/robots.txt":
             return Answer(200, b"User-agent: *\nDisallow:\n", TEXT, "robots")

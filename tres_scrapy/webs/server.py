@@ -1,4 +1,4 @@
-"""Serves an offline web to any crawler that honours http_proxy, and counts what it got.
+"""Serves an offline web to any crawler that honours http_proxy, and counts its fetches.
 
 python -m tres_scrapy.webs.server synthetic --topic food --seed 1 --port 0 --log FILE
 """
@@ -27,8 +27,8 @@ from tres_scrapy.webs.synthetic import SyntheticWeb
 from tres_scrapy.webs.web import Web
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
-DATA = "of the corpus web: JSON lines, xz or plain; of the recorded web: a WARC file or a folder"
-LABELS = "of the recorded web: URLs of relevant pages, or JSON lines with url and relevant"
+DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
+LABELS = "recorded web: a file of relevant URLs, or of JSON lines with url and relevant"
 
 
 def open_web(
@@ -43,7 +43,7 @@ def open_web(
     epoch: float | None = None,
     tick: float = 0.0,
 ) -> Web:
-    """Return a web by its kind; ValueError or OSError says what is wrong with the arguments."""
+    """Return a web by its kind; raise ValueError or OSError if an argument is wrong."""
     if kind == "synthetic":
         return SyntheticWeb(topic, seed=seed)
     if kind == "deep":
@@ -63,7 +63,7 @@ def open_web(
 def serve(web: Web, port: int, log: Path | None, ready: Callable[[int], None]) -> Count:
     """Serve a web until SIGINT, SIGTERM or the end of a piped standard input; return the count.
 
-    Calls `ready` with the port once it listens. OSError: the port is taken or the log not writable.
+    Call `ready` with the port. Raise OSError if the port is taken or the log cannot be written.
     """
     with open(log, "w", buffering=1, encoding="utf-8") if log else nullcontext() as lines:
         count = Count(lines)
@@ -76,7 +76,7 @@ async def _serve(proxy: Proxy, port: int, ready: Callable[[int], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, done.set)
     listening = await proxy.start(port)
-    if sys.stdin and _is_pipe(sys.stdin.fileno()):  # None where it was closed before the start
+    if sys.stdin and _is_pipe(sys.stdin.fileno()):  # None if it was closed before the start
         loop.add_reader(sys.stdin.fileno(), _read, sys.stdin.fileno(), done)
     ready(listening)
     await done.wait()
@@ -84,7 +84,7 @@ async def _serve(proxy: Proxy, port: int, ready: Callable[[int], None]) -> None:
 
 
 def _is_pipe(descriptor: int) -> bool:
-    """Tell whether a parent process holds the other end: a terminal or /dev/null never ends it."""
+    """Return whether a parent process holds the other end, unlike a terminal or /dev/null."""
     mode = os.fstat(descriptor).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
@@ -101,20 +101,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("web", choices=KINDS)
     parser.add_argument("--topic", default="food")
-    parser.add_argument("--seed", type=int, default=0, help="of the synthetic web")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the web")
     parser.add_argument("--data", type=Path, help=DATA)
     parser.add_argument("--labels", type=Path, help=LABELS)
-    parser.add_argument("--pages", type=int, default=2_000, help="of the changing web")
-    parser.add_argument("--day", type=float, default=DAY, help="its seconds in the changing web")
-    parser.add_argument("--tick", type=float, default=0.0, help="seconds a request, in its time")
-    parser.add_argument("--epoch", type=float, help="when its first day began; default: now")
-    parser.add_argument("--port", type=int, default=0, help="0 (default): any free one")
+    parser.add_argument("--pages", type=int, default=2_000, help="number of pages (changing)")
+    parser.add_argument("--day", type=float, default=DAY, help="seconds in a day (changing)")
+    parser.add_argument("--tick", type=float, default=0.0, help="clock seconds per request")
+    parser.add_argument("--epoch", type=float, help="Unix time of its start; default: now")
+    parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
     parser.add_argument("--log", type=Path, help="one JSON line per fetch")
     return parser
 
 
 def main() -> None:
-    """Serve a web; print its port, seeds and search URL as one JSON line, its count as the last."""
+    """Serve a web; print a JSON line with its port, seeds and search URL, at the end its count."""
     options = _parser().parse_args()
 
     def announce(port: int) -> None:

@@ -1,4 +1,4 @@
-"""The pages of the changing web: sites, their sections and how often what is in them changes."""
+"""The pages of the changing web: their sites, sections and change rates."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from tres_scrapy.webs.noise import Ints, below, mix, unit
 from tres_scrapy.webs.vocabulary import Vocabulary
 
-SECTION_PAGES = 10  # the first is the section's index
+SECTION_PAGES = 10  # the first page is the section's index
 SECTIONS = ("forum", "news", "shop", "blog", "docs", "archive")
 KIND_SHARES = np.cumsum([0.1, 0.15, 0.2, 0.2, 0.2])
 DAILY = np.array([20.0, 4.0, 0.5, 0.15, 0.03, 0.004])  # changes a day, by kind of section
-SPREAD = 0.7  # deviation of the logarithm of a section's own rate
-EVEN = 3.0  # shape of the gamma law by which pages of a section differ
-FLAT_SHARE = 0.25  # sites whose URLs do not tell the section
+SPREAD = 0.7  # standard deviation of the logarithm of a section's rate
+EVEN = 3.0  # shape of the gamma distribution of rates within a section
+FLAT_SHARE = 0.25  # sites whose URLs do not show the section
 HOST_SECTIONS = 5
 VALIDATORS = ("honest", "etag", "date", "none", "restless", "deaf", "lying")
 VALIDATOR_SHARES = np.cumsum([0.3, 0.15, 0.15, 0.15, 0.1, 0.1])
 
 
 class Shelf:
-    """Which host and section each of n pages is in, its URL and its change rate a day, [n]."""
+    """The host, section, URL and change rate (a day) of each of n pages, [n]."""
 
     def __init__(self, key: int, count: int, vocabulary: Vocabulary) -> None:
         pages: Ints = np.arange(count)
@@ -44,12 +44,12 @@ class Shelf:
         self.pages = {url: page for page, url in enumerate(self.urls)}
 
     def article(self, section: int, number: int) -> str:
-        """Return the URL of the article that a section has brought out as its number-th."""
+        """Return the URL of an article of a section, numbered in order of publication."""
         host = section // HOST_SECTIONS
         return f"http://{self.names[host]}/{self.folder(section)}/new-{section}-{number}.html"
 
     def folder(self, section: int) -> str:
-        """Return the folder of a section, the same for all of them on a flat site."""
+        """Return the folder of a section; all sections of a flat site share one."""
         if self.flat[section // HOST_SECTIONS]:
             return "p"
         return f"{SECTIONS[self.kind[section]]}{section % HOST_SECTIONS}"

@@ -13,8 +13,8 @@ SITES = 1 << SITE_BITS
 KINDS = ("off", "pure", "mixed", "hub")
 OFF, PURE, MIXED, HUB = range(len(KINDS))
 HUB_SHARE = 0.02  # of all sites
-PURE_SHARE = 0.6  # of the sites about the topic, the others are mixed
-TAIL, SMALLEST, LARGEST = 1.1, 16, 150_000  # sizes follow a Pareto law cut at the largest
+PURE_SHARE = 0.6  # of the sites about the topic; the others are mixed
+TAIL, SMALLEST, LARGEST = 1.1, 16, 150_000  # sizes follow a truncated Pareto law
 MOST_SECTIONS = 8
 # Share of relevant content pages in a site's sections about the topic, by kind of site.
 DENSITY = {PURE: 0.9, MIXED: 0.9, HUB: 0.0}
@@ -22,10 +22,10 @@ STRAY = 0.03  # share of relevant pages in the other sections of a mixed site
 
 
 class Sites:
-    """Everything known of a site before any of its pages is looked at.
+    """Everything about a site that does not depend on its pages.
 
-    `main` is the topic of the sections on the topic of the site, `second` that of the others;
-    `members[t]` are the sites whose main topic is t, in order, and `popular[t]` the same by size.
+    `main` is the topic of a site's main sections, `second` the topic of its other sections.
+    `members[t]` are the sites with main topic t in order, `popular[t]` the same by popularity.
     """
 
     def __init__(self, key: int, topic: int, topics: int, profile: Profile) -> None:
@@ -49,7 +49,7 @@ class Sites:
         self._rank(share(9), topics)
 
     def _divide(self, extra: NDArray[np.float64], share: NDArray[np.float64]) -> None:
-        """Give every site 1 to 8 sections (mixed ones at least 3), some on its main topic."""
+        """Give every site 1 to 8 sections (mixed sites at least 3), some on its main topic."""
         least = np.where(self.kind == MIXED, 3, 1)
         wished = np.log2(self.size / 8) * (0.5 + extra)
         self.sections: Ints = np.clip(wished, least, MOST_SECTIONS).astype(np.int64)
@@ -66,7 +66,7 @@ class Sites:
         return density, np.where(self.kind == MIXED, STRAY, off)
 
     def _rank(self, share: NDArray[np.float64], topics: int) -> None:
-        """List the sites of each topic in order of their number and of their popularity."""
+        """List the sites of each topic by number and by popularity."""
         self.fame = self.size ** (0.3 + 0.7 * share)
         self.members = [np.flatnonzero(self.main == topic) for topic in range(topics)]
         self.popular = [members[np.argsort(-self.fame[members])] for members in self.members]
@@ -75,7 +75,7 @@ class Sites:
             self.place[members] = np.arange(len(members))
 
     def on_main(self, site: Ints, section: Ints) -> NDArray[np.bool_]:
-        """Tell which sections are on their site's main topic."""
+        """Return whether each section is on its site's main topic."""
         turned = (section + self.turn[site]) % self.sections[site]
         return turned < self.own[site]
 
@@ -84,5 +84,5 @@ class Sites:
         return (noise % self.own[site] - self.turn[site]) % self.sections[site]
 
     def has(self, site: Ints, lane: int, share: float) -> NDArray[np.bool_]:
-        """Tell which sites have a property that this share of all sites has."""
+        """Return whether each site has a property that this share of all sites has."""
         return unit(mix(self.key, 3, site, lane)) < share

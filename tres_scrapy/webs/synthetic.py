@@ -22,7 +22,7 @@ from tres_scrapy.webs.trait import COPY, FILE, MISSING, PAGE, REDIRECT, Syntheti
 from tres_scrapy.webs.vocabulary import Vocabulary
 from tres_scrapy.webs.web import TEXT, Answer, unknown_host
 
-SOFT_SHARE = 0.15  # share of sites that answer a missing page with status 200
+SOFT_SHARE = 0.15  # share of sites that answer with status 200 for a missing page
 SLOW_SHARE, SHORTEST_WAIT, LONGEST_WAIT = 0.03, 0.5, 3.0
 ROBOTS_SHARE, PATIENT_SHARE = 0.15, 0.03  # sites with rules for robots, with a Crawl-delay
 MONTHS = re.compile(r"/calendar/(\d{1,6})/(\d{1,2})(?:/\d{1,2})?")
@@ -35,7 +35,7 @@ FILES = {
 class SyntheticWeb:
     """The synthetic web of a topic: the same seed always gives the same answers.
 
-    `slow=False` lets no host wait. ValueError names the topics if `topic` is not one of them.
+    With `slow=False` no host delays its answers. Raise ValueError if `topic` has no such web.
     """
 
     search = SEARCH
@@ -72,7 +72,7 @@ class SyntheticWeb:
         )  # fmt: skip
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
+        """Return whether each URL, after redirects, is a relevant page."""
         return self.routes.labels(urls)
 
     def _answer(self, site: int, target: str) -> Answer:
@@ -135,7 +135,7 @@ class SyntheticWeb:
         return round(wait, 2) if share[0] < SLOW_SHARE else 0.0
 
     def _start(self) -> str:
-        """Return a relevant home page of a pure site of middling size."""
+        """Return a relevant home page of a pure site of medium size."""
         fit = (self.sites.kind == PURE) & (self.sites.size > 40) & (self.sites.size < 400)
         sites = np.flatnonzero(fit & (np.arange(SITES) > 0))
         homes = self.pages.traits(sites, np.zeros(len(sites), np.int64))

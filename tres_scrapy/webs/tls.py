@@ -1,4 +1,4 @@
-"""Certificates by which a proxy answers for any host: a client must not check who signed them."""
+"""Certificates with which a proxy answers for any host; clients must not verify the issuer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import lru_cache
 
 from trustme import CA
 
-AUTHORITY = CA()  # of this process alone
+AUTHORITY = CA()  # known to this process only
 UNNAMED = "unnamed.invalid"
 
 
 @lru_cache(maxsize=1024)
 def context(host: str) -> ssl.SSLContext:
-    """Return what serves TLS in the name of a host."""
+    """Return the TLS context of a server that answers for a host."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         certificate = AUTHORITY.issue_cert(host)
-    except ValueError:  # not a name by IDNA, such as one with an underscore
+    except ValueError:  # not a valid IDNA name, such as one with an underscore
         certificate = AUTHORITY.issue_cert(UNNAMED)
     certificate.configure_cert(made)
     return made

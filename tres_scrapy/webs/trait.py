@@ -1,4 +1,4 @@
-"""The traits of pages: what a URL answers with, its topic, its true label and its title."""
+"""The traits of pages: kind of answer, topic, true label and title."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tres_scrapy.webs.profile import Profile
 from tres_scrapy.webs.site import HUB, Sites
 from tres_scrapy.webs.vocabulary import Vocabulary
 
-# What a content page's URL answers with, and the share of content URLs that do.
+# The kinds of answers of content URLs, and the share of each but PAGE.
 PAGE, REDIRECT, MISSING, ERROR, FILE, COPY = range(6)
 FATES = np.cumsum([0.03, 0.02, 0.01, 0.02, 0.03])
 STATICS = ("about", "contact", "privacy", "login")
-TITLE, TOPIC_WORDS = 5, 0.55  # words in a full title, the share of them from the topic
+TITLE, TOPIC_WORDS = 5, 0.55  # words in a full title, share of words from the topic
 # A site's home page and the indexes of its sections are relevant less often than its content.
 INDEX_SHARE = 0.35
 HOME_SHARES = np.array([0.0, 0.6, 0.15, 0.0])  # by kind of site
@@ -24,7 +24,7 @@ HOME_SHARES = np.array([0.0, 0.6, 0.15, 0.0])  # by kind of site
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Traits of n pages: what their URLs answer with, labels, topics, title words [n, TITLE]."""
+    """Traits of n pages: kinds of answers, labels, topics, title words [n, TITLE]."""
 
     site: Ints
     number: Ints
@@ -40,10 +40,10 @@ class Traits:
 
 
 class SyntheticPages:
-    """Traits of pages (site, number), each a function of arrays of sites and of numbers.
+    """Computes the traits of pages from arrays of sites and of page numbers.
 
-    Number 0 is the home page, then come the section indexes, then the content pages, each in the
-    section number % sections; from the site's size on, the static pages.
+    Number 0 is the home page. The section indexes follow, then the content pages, each in section
+    number % sections. Numbers from the site's size on are static pages.
     """
 
     def __init__(self, sites: Sites, vocabulary: Vocabulary, profile: Profile) -> None:
@@ -55,7 +55,7 @@ class SyntheticPages:
         return 1 + self.sites.sections[site]
 
     def content(self, site: Ints, number: Ints) -> NDArray[np.bool_]:
-        """Tell which pages are content: no home page, no index, no static page."""
+        """Return whether each page is content: not a home page, an index or a static page."""
         return (number >= self.first(site)) & (number < self.sites.size[site])
 
     def section(self, site: Ints, number: Ints) -> Ints:
@@ -72,13 +72,13 @@ class SyntheticPages:
         return number
 
     def fate(self, site: Ints, number: Ints) -> Ints:
-        """Return what each URL answers with."""
+        """Return the kind of answer of each URL."""
         drawn = unit(mix(self.key, 10, site, number))
         fates = (np.searchsorted(FATES, drawn, side="right") + 1) % (len(FATES) + 1)
         return np.where(self.content(site, number), fates, PAGE)
 
     def traits(self, site: Ints, number: Ints) -> Traits:
-        """Return everything about pages; a copy has the content of the page it repeats."""
+        """Return the traits of pages; a copy has the content of the page that it repeats."""
         fate = self.fate(site, number)
         source = number
         if (copies := fate == COPY).any():
@@ -92,7 +92,7 @@ class SyntheticPages:
         return Traits(site, number, fate, source, relevant, topic, title)
 
     def one(self, site: int, number: int) -> Traits:
-        """Return everything about one page."""
+        """Return the traits of one page."""
         return self.traits(np.array([site]), np.array([number]))
 
     def _relevant(self, site: Ints, number: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""How fresh the copies of a crawler were, by the changing web's own log and history."""
+"""How fresh a crawler's copies were, from the changing web's log and history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tres_scrapy.webs.changing import ChangingWeb
 
 
 def deliveries(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return when each page was delivered, in days: of the rows of a log those that had a body."""
+    """Return when each page was delivered with a body, in days, from the rows of a log."""
     times: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row["status"] == 200 and "version" in row:
@@ -26,10 +26,10 @@ def deliveries(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
 def freshness(
     web: ChangingWeb, delivered: Mapping[str, list[float]], start: float, end: float
 ) -> NDArray[np.float64]:
-    """Return for each page which share of the time from `start` to `end` its copy was fresh, [n].
+    """Return the share of the time from `start` to `end` that each page's copy was fresh, [n].
 
-    All copies were made at the start. A copy is fresh until the page changes; while the page is
-    not there it is neither, and that time is left out.
+    All copies were made at the start. A copy is fresh until the page changes. Time when the page
+    does not exist is left out.
     """
     shares = np.ones(len(web.shelf.urls))
     for page, url in enumerate(web.shelf.urls):

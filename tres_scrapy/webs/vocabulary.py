@@ -1,4 +1,4 @@
-"""The words of the synthetic web, drawn by their frequency in tables of topics."""
+"""The words of the synthetic web, drawn by their frequency in the table of each topic."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from tres_scrapy.webs.noise import Hash, Ints
 
 RESOLUTION = 8192  # a draw is one look-up in a table of this many quantiles
-STOP_WORDS = 150  # so many of the most frequent words stand in no title
-FLATTEN = 0.75  # counts are raised to this power: one collection's favourites must not rule
+STOP_WORDS = 150  # this many of the most frequent words never occur in a title
+FLATTEN = 0.75  # exponent of the counts: one collection's favourites must not dominate
 
 
 @cache
@@ -27,7 +27,7 @@ def tables() -> dict[str, dict[str, int]]:
 class Vocabulary:
     """Word tables as one array of quantiles; row k is topic k, then background and plain words.
 
-    `words` and `slugs` are the words by number, as they are written in a text and in a URL.
+    `words` and `slugs` hold the words by number, as written in a text and in a URL.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""The records of a WARC file, plain or packed, though parts of it may be damaged.
+"""The records of a WARC file, plain or gzipped, even if parts of the file are damaged.
 
-FastWARC reads the records. Where each one lies is found here, because FastWARC stops at the first
-damage, does not notice that a gzip member is cut, and has no limit for what a member unpacks to.
-Only the place and the beginning of each record are kept in memory.
+FastWARC reads the records. This module finds where each record is, because FastWARC stops at the
+first damage, does not notice a truncated gzip member, and does not limit its decompressed size.
+Only the offset and the beginning of each record are kept in memory.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import IO, Final
 
 from fastwarc.warc import ArchiveIterator
 
-HEAD: Final = 64 * 1024  # bytes of a record that are looked at: its headers and those of HTTP
-STEP: Final = 256 * 1024  # bytes read, and unpacked, at a time
-LARGEST: Final = 256 * 1024 * 1024  # bytes of a record, unpacked; one that is larger is not read
-MOST_FAULTS: Final = 100  # in a file, after which the rest of it is left
+HEAD: Final = 64 * 1024  # bytes of a record that are examined: its own headers and the HTTP headers
+STEP: Final = 256 * 1024  # bytes read and decompressed at a time
+LARGEST: Final = 256 * 1024 * 1024  # bytes of a decompressed record; a larger record is skipped
+MOST_FAULTS: Final = 100  # in a file; the rest of it is not read
 PACKED: Final = b"\x1f\x8b\x08"  # begins a gzip member
 MARK: Final = b"WARC/"  # begins a record
 PEEK: Final = 512
@@ -27,30 +27,30 @@ END: Final = b"\r\n\r\n"  # of a header, and of a record
 
 TORN: Final = "the file ends within the record"
 WRONG_LENGTH: Final = "its Content-Length is not that of the record"
-NOT_ALONE: Final = "more is packed with it than its Content-Length says: unpack the whole file"
+NOT_ALONE: Final = "its gzip member is longer than its Content-Length: unpack the whole file"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record: where it lies in its file, its headers by lower-case name, and how it begins."""
+    """A record: its offset in the file, its headers by lower-case name, and its beginning."""
 
     offset: int
     fields: dict[str, str]
     start: bytes
-    block: int  # where the block begins in a plain file
+    block: int  # offset of the block in a plain file
     length: int  # bytes of the block
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A part of the file that cannot be used as a record: where it begins, and why."""
+    """A part of the file that cannot be used as a record: its offset and the reason."""
 
     offset: int
     reason: str
 
 
 def scan(path: Path) -> Iterator[StoredRecord | Skip]:
-    """Yield the records of a file in their order; OSError if it cannot be read."""
+    """Yield the records of a file in order; raise OSError if the file cannot be read."""
     with path.open("rb") as file:
         packed = file.read(len(PACKED)) == PACKED
         file.seek(0)
@@ -59,12 +59,12 @@ def scan(path: Path) -> Iterator[StoredRecord | Skip]:
             yield found
             skips += isinstance(found, Skip)
             if skips == MOST_FAULTS:
-                yield Skip(file.tell(), "after so many faults the rest of the file is not read")
+                yield Skip(file.tell(), f"{MOST_FAULTS} faults: the rest of the file is not read")
                 return
 
 
 def read_block(path: Path, offset: int, limit: int) -> bytes:
-    """Return the block of a record, up to a limit of bytes; OSError if it is gone."""
+    """Return the first `limit` bytes of a record's block; raise OSError if the record is gone."""
     with path.open("rb") as file:
         file.seek(offset)
         record = next(ArchiveIterator(file, parse_http=False), None)
@@ -74,7 +74,7 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
 
 
 def _packed(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
-    """Read a file of gzip members: a damaged member does not hide the next."""
+    """Read a file of gzip members; skip damaged members."""
     offset: int | None = 0
     while offset is not None:
         file.seek(offset)
@@ -91,7 +91,7 @@ def _packed(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
 
 
 def _member(file: IO[bytes]) -> tuple[bytes, int, int]:
-    """Return how a member begins, its length unpacked (0 at the end of the file), and its end."""
+    """Return a member's beginning, decompressed length (0 at the end of the file) and end."""
     unpacker, head, size, data = zlib.decompressobj(31), b"", 0, file.read(STEP)
     if not data:
         return b"", 0, 0
@@ -108,7 +108,7 @@ def _member(file: IO[bytes]) -> tuple[bytes, int, int]:
 
 
 def _plain(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
-    """Read a file of records that lie one behind another, each as long as it says."""
+    """Read a file of uncompressed records, each as long as its Content-Length."""
     whole = file.seek(0, 2)
     offset: int | None = 0
     while offset is not None and offset < whole:
@@ -120,7 +120,7 @@ def _plain(file: IO[bytes]) -> Iterator[StoredRecord | Skip]:
 
 
 def _end(file: IO[bytes], entry: StoredRecord, whole: int) -> int | Skip:
-    """Return where the next record begins, a Skip if it does not where this one says."""
+    """Return the offset of the next record, or a Skip if this record's length is wrong."""
     place = entry.block + entry.length
     if place > whole:
         return Skip(entry.offset, TORN)
@@ -133,9 +133,9 @@ def _end(file: IO[bytes], entry: StoredRecord, whole: int) -> int | Skip:
 
 
 def _entry(offset: int, data: bytes, size: int | None) -> StoredRecord | Skip:
-    """Return the record that begins with `data`; `size` are its bytes altogether, if known."""
+    """Return the record that begins with `data`; `size` is its total bytes, if known."""
     if not data.startswith(MARK):
-        return Skip(offset, "it does not begin like a record")
+        return Skip(offset, "it does not begin like a WARC record")
     start = data.find(END) + len(END)
     try:
         record = next(ArchiveIterator(BytesIO(data[:start]), parse_http=False))
@@ -151,7 +151,7 @@ def _entry(offset: int, data: bytes, size: int | None) -> StoredRecord | Skip:
 
 
 def _search(file: IO[bytes], offset: int, wanted: bytes) -> int | None:
-    """Return where the next record begins from `offset` on, None if none does."""
+    """Return the offset of the next record from `offset` on, None at the end."""
     file.seek(offset)
     before = b""
     while data := file.read(STEP):

@@ -1,4 +1,4 @@
-"""What every offline web answers: one deterministic answer, with its true label, per URL."""
+"""The interface of offline webs: one deterministic answer, with its true label, per URL."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer and the truth about it that a crawler never sees.
+    """One HTTP answer, with facts about it that a crawler never sees.
 
     `kind` is page, redirect, soft404, missing, error, robots, trap, search (of the search engine),
-    other (not HTML) or unrecorded (not in the recording); `relevant` is the true label of the
-    content; the server waits `delay` seconds before it answers; `facts` go into its log as they
-    are.
+    other (not HTML) or unrecorded (not in the recording). `relevant` is the true label of the
+    content. The server waits `delay` seconds before it answers, and writes `facts` to its log.
     """
 
     status: int
@@ -33,8 +32,8 @@ class Answer:
 class Web(Protocol):
     """A web that can be crawled without a network.
 
-    `search` is the URL of its own search engine, with {query} where the escaped query goes;
-    `https` says whether some of its URLs are secure; `notes` are lines for the user.
+    `search` is the URL of its search engine, with {query} in place of the escaped query. `https`
+    is whether some of its URLs use https.
     """
 
     name: str
@@ -47,15 +46,15 @@ class Web(Protocol):
         """Lines that the user of the web should read."""
 
     def answer(self, url: str) -> Answer:
-        """Return the answer to an absolute URL, always the same one; an unknown host is missing."""
+        """Return the answer to an absolute URL; the kind for an unknown host is `missing`."""
 
     def labels(self, urls: Sequence[str]) -> list[bool]:
-        """Tell which URLs, followed through redirects, bring a page that counts as relevant."""
+        """Return whether each URL, after redirects, is a relevant page."""
 
 
 @runtime_checkable
 class FormWeb(Web, Protocol):
-    """A web that has forms to post."""
+    """A web with forms that use POST."""
 
     def submit(self, url: str, body: str) -> Answer:
         """Return the answer to a form posted to an absolute URL."""
@@ -66,9 +65,9 @@ class LiveWeb(Web, Protocol):
     """A web whose answers depend on the time and on the header fields of the request."""
 
     def respond(self, url: str, fields: Mapping[str, str]) -> Answer:
-        """Return the answer to a request with these fields, their names in lower case."""
+        """Return the answer to a request with these header fields, names in lower case."""
 
 
 def unknown_host(host: str) -> Answer:
-    """Return what a proxy says of a host this web does not have."""
+    """Return a proxy's answer for a host that is not in this web."""
     return Answer(502, f"no such host in this web: {host}\n".encode(), TEXT, "missing")

@@ -50,14 +50,14 @@ class Guests:
 
 
 class OneOfEachPath(RFPDupeFilter):
-    """A filter of duplicates that takes no notice of a session in the query."""
+    """A filter of duplicates that ignores a session in the query."""
 
     def request_seen(self, request):
         return super().request_seen(request.replace(url=request.url.partition("?session=")[0]))
 
 
 class Bucket(BlockingFeedStorage):
-    """A feed storage that puts the feed to the server that the bucket stands for."""
+    """A feed storage that uploads the feed to the server named by the bucket."""
 
     def __init__(self, uri, *, feed_options=None):
         self.place = urlsplit(uri)

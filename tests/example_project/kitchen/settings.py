@@ -11,6 +11,6 @@ EXTENSIONS = {"kitchen.components.Guests": 0}
 DUPEFILTER_CLASS = "kitchen.components.OneOfEachPath"
 FEED_STORAGES = {"s3": "kitchen.components.Bucket"}
 
-# The line that lets TRES lead the spiders of this project, and what they look for.
+# The line with which TRES orders the requests of this project's spiders, and their topic.
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 TRES_TOPIC = "food"

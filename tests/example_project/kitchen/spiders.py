@@ -17,7 +17,7 @@ class Recipes(CrawlSpider):
         self.start_urls = [start]
 
     def parse_page(self, response, course):
-        visit = response.meta.get("tres_visit")  # None where TRES does not lead
+        visit = response.meta.get("tres_visit")  # None without TRES
         yield {
             "url": response.url,
             "course": course,
