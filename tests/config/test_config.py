@@ -139,10 +139,8 @@ def pipe(tmp_path):
     """A named pipe that one reader can read a seed from."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    writer = threading.Thread(target=path.write_text, args=("http://a.test/\n",))
-    writer.start()
-    yield path
-    writer.join()
+    threading.Thread(target=path.write_text, args=("http://a.test/\n",), daemon=True).start()
+    return path
 
 
 def test_seed_file_is_read_once(pipe):

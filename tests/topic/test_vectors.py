@@ -174,6 +174,7 @@ def test_interrupted_vectors_are_no_damage(
         WordVectors.load(tmp_path / "v.npz")
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 def test_vector_training_is_repeatable() -> None:
     rng = np.random.default_rng(0)
     words = ["cheese", "milk", "cow", "disk", "cable"]
@@ -183,6 +184,7 @@ def test_vector_training_is_repeatable() -> None:
     assert np.array_equal(first.matrix, second.matrix)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 def test_rare_words_train_nothing() -> None:
     with pytest.raises(ValueError, match=r"hold 7 words and 1 of them 5 times or more"):
         train_vectors([["milk"] * 5, ["cheese", "wine"]], seed=0)

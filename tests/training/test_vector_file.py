@@ -37,6 +37,7 @@ def write(path: Path, kind: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 @pytest.mark.parametrize("kind", ["text", "binary", "glove", *KEYED])
 def test_every_kind_is_read(tmp_path: Path, kind: str) -> None:
     vectors = read_vectors(write(tmp_path / "v", kind), words=100)
@@ -89,6 +90,7 @@ def test_foreign_vector_file_is_refused(tmp_path: Path, content: bytes, reason: 
         read_vectors(str(tmp_path / "v"), words=9)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 @pytest.mark.parametrize("shape", [(9,), (9, 513), (9, 5, 1)])
 def test_other_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     path = write(tmp_path / "v", "keyed with the matrix beside")
@@ -97,6 +99,7 @@ def test_other_shape_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
         read_vectors(path, words=9)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 def test_pickled_matrix_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "v", "keyed with the matrix beside")
     for save in (np.savez, lambda file, array: np.save(file, array.astype(object))):
@@ -114,6 +117,7 @@ class Hostile:
         return Path.touch, (self.victim,)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 def test_pickle_runs_no_code(tmp_path: Path) -> None:
     vectors = keyed()
     vectors.extra = Hostile(tmp_path / "victim")
@@ -142,6 +146,7 @@ class Aimed:
         return np.ndarray, ((1,), np.dtype("O"), b"\x01" * 8)
 
 
+@pytest.mark.slow  # gensim starts a process when it is loaded
 def test_pickle_makes_no_numpy_object(tmp_path: Path) -> None:
     vectors = keyed()
     vectors.vectors = Aimed()
