@@ -145,7 +145,7 @@ def crawl_breadth(web: SyntheticWeb, pages: int) -> Visited:
 
 
 def crawl_oracle(web: SyntheticWeb, pages: int, seed: int, cap: int = 0) -> Visited:
-    """Choose a random relevant link, by the true labels, or any link if there is none."""
+    """Choose a random relevant link, by the true labels, or any link if no relevant one waits."""
     crawl, rng = Crawl(web, cap), random.Random(seed)
     frontier, poor, rejected = list(web.seeds), list[str](), set[str]()
     while (frontier or poor) and len(crawl.visited.labels) < pages:

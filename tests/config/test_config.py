@@ -59,10 +59,10 @@ def test_value_is_read(name, text, value):
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
-        ("known", "a,,b", "one comma between two"),
-        ("metrics_file", "a", "end in .prom"),
+        ("known", "a,,b", "separated by single commas"),
+        ("metrics_file", "a", "a name ending in .prom"),
         ("warc", "some", "one of none, relevant, all"),
-        ("warc_file", "a.warc", "end in .warc.gz"),
+        ("warc_file", "a.warc", "a name ending in .warc.gz"),
         ("max_per_domain", "many", "a number, two like 5_2, or none"),
     ],
 )
