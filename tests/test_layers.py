@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
-# From the bottom to the top: a file imports from its own room and from rooms to its left.
-ROOMS = (
-    *("items", "settings", "url", "config", "page", "webs", "frontier", "topic", "crawl", "agent"),
-    *("policies", "job", "report", "training", "live", "downloader", "extensions", "export"),
-    *("middlewares", "scheduler", "addon", "spiders", "refresh", "surface", "bench", "commands"),
+# From the bottom to the top: a file imports from its own room and from rooms on lower floors.
+FLOORS = (
+    *(("url",), ("config",), ("page",), ("frontier", "topic", "webs"), ("crawl",), ("agent",)),
+    *(("policies",), ("job",), ("report",), ("training", "live"), ("items", "settings")),
+    *(("downloader",), ("extensions",), ("export",), ("middlewares",), ("scheduler",)),
+    *(("addon",), ("spiders",), ("refresh", "surface", "bench"), ("commands",)),
 )
+ROOMS = tuple(room for floor in FLOORS for room in floor)
 LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 PURE = {
-    *("url", "page", "webs", "frontier", "topic", "crawl", "agent", "policies", "job", "training"),
-    *("report", "refresh", "surface"),
+    *("url", "config", "page", "webs", "frontier", "topic", "crawl", "agent", "policies", "job"),
+    *("report", "training", "refresh", "surface"),
 }
 # Two programs have a room each, in which these files depend on Scrapy.
 ADAPTERS = {
@@ -35,8 +37,20 @@ def room_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_modules(file: Path):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def floor_of(room: str) -> int:
+    return next(number for number, floor in enumerate(FLOORS) if room in floor)
+
+
+def nodes_of(tree: ast.AST):
+    """Yield the nodes of a tree, without what is only imported to check types."""
+    yield tree
+    if not (isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING"):
+        for child in ast.iter_child_nodes(tree):
+            yield from nodes_of(child)
+
+
+def imported_modules(file: Path, walk=ast.walk):
+    for node in walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -49,13 +63,20 @@ def imported_modules(file: Path):
 @pytest.mark.parametrize("file", FILES, ids=name_of)
 def test_imports_run_one_way(file):
     own = room_of(file)
+    if own == "__init__":
+        return
     for module in imported_modules(file):
         root, _, rest = module.partition(".")
-        if root in {"scrapy", "twisted"}:
-            assert own not in PURE or name_of(file) in ADAPTERS
-        elif root == "tres_scrapy" and own != "__init__":
+        if root == "tres_scrapy":
             room = rest.split(".")[0]
-            assert ROOMS.index(room) <= ROOMS.index(own), f"{name_of(file)} imports {module}"
+            is_lower = floor_of(room) < floor_of(own)
+            assert room == own or is_lower, f"{name_of(file)} imports {module}"
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) in PURE], ids=name_of)
+def test_pure_rooms_know_no_framework(file):
+    roots = {module.partition(".")[0] for module in imported_modules(file, nodes_of)}
+    assert name_of(file) in ADAPTERS or not roots & {"scrapy", "twisted"}
 
 
 def test_root_holds_five_files():

@@ -12,7 +12,7 @@ from tres_scrapy import settings as ours
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.render import NEVER
-from tres_scrapy.downloader.crawl_delay import Robots
+from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.rendering import Rendering
@@ -48,7 +48,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         OfflineWeb: 100,
         Learner: 110,
         Progress: 120,
-        Robots: 130,
+        CrawlDelay: 130,
         Archive: 140,
         Metrics: 145,
         Recorder: 150,

@@ -132,7 +132,8 @@ class TreeFrontierScheduler(BaseScheduler):
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
-            if row is None:
+            if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
+                request.meta.pop(LEASE, None)
                 return request
             if self._crawl.store.host(row) not in busy:
                 return self._hand_out(row, request)

@@ -168,7 +168,8 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
 def _go_on(job: Job, spider: OwnSpider) -> None:
     """Do what a resumed crawl does."""
     crawl = _new_crawl()
-    requests = job.recover(crawl)
+    requests = job.requests()
+    job.recover(crawl, requests)
     Verdicts(0.5).remember(job.marks())
     for number in range(STEPS, STEPS + 3):
         store = crawl.store

@@ -153,6 +153,13 @@ def test_seed_file_is_read_once(pipe):
     assert first.seed == ("http://a.test/",)
 
 
+def test_changed_setting_is_parsed_again():
+    settings = Settings({"TRES_PAGES": "5"})
+    assert Config.of(settings).pages == 5
+    settings.set("TRES_PAGES", 9, "cmdline")
+    assert Config.of(settings).pages == 9
+
+
 def test_crawl_starts_from_pipe(scrapy, tmp_path, pages, pipe):
     pages.add("http://a.test/", "<title>cheese</title><p>A recipe for cheese.")
     process = scrapy(

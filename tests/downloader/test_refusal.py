@@ -29,6 +29,10 @@ REFRESH = HtmlResponse(URL, body=b'<meta http-equiv="refresh" content="0; url=/b
 BOMB = Response(URL, headers={"Content-Encoding": "gzip"}, body=gzip.compress(bytes(10_000)))
 
 
+class OwnRefusal(IgnoreRequest):
+    pass
+
+
 def middleware_of(cls):
     return cls.from_crawler(get_crawler(Spider, LIMITS))
 
@@ -61,11 +65,18 @@ def test_forbidden_page_has_a_kind():
         (FetchRefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
         (PrivateAddressError("10.0.0.1"), Failure("private_address")),
         (IgnoreRequest("by another middleware"), Failure("ignored")),
+        (OwnRefusal("by a project's"), Failure("OwnRefusal")),
         (TimeoutError(), Failure("TimeoutError", reached=False)),
     ],
 )
 def test_errors_become_failures(error, failure):
     assert failure_of(error, reached=False) == failure
+
+
+def test_moved_middleware_keeps_its_kind():
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {RedirectMiddleware: 610}})
+    give_kinds(settings)
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES") == {Redirects: 610}
 
 
 def test_own_redirect_middleware_stays():

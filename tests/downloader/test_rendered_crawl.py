@@ -270,7 +270,7 @@ def test_crawl_through_a_web_of_scripts(scrapy, tmp_path, pages):
     assert items["http://moved.test/"]["final_url"] == "http://goal.test/"
     assert items["http://app.test/2"]["title"] == "pea soup recipe"
     assert process.stats["tres/pages"] == 4
-    assert process.stats["tres/failures/PrivateAddressError"] == 1
+    assert process.stats["tres/failures/private_address"] == 1
     assert process.stats["tres/failures/render_too_large"] == 1
     times = Counter(pages.fetched())
     assert [times[url] for url in (start, "http://app.test/2", "http://app.test/app.js")] == [1] * 3

@@ -24,7 +24,7 @@ def test_empty_file_is_removed(tmp_path):
 
 def test_unwritable_output_is_found_early(tmp_path):
     settings = Settings({"TRES_OUTPUT": str(tmp_path)})
-    learner = SimpleNamespace(output=tmp_path, job=None)
+    learner = SimpleNamespace(output=tmp_path, job=None, stop=None)
     crawler = SimpleNamespace(settings=settings, spider=None, get_extension=lambda kind: learner)
     with pytest.raises(ConfigError, match=r"TRES_OUTPUT .* cannot be written: .*Is a dir"):
         JsonLinesPipeline.from_crawler(crawler)

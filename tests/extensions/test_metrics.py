@@ -31,7 +31,7 @@ class Crawler:
     def __init__(self, **settings):
         self.settings = Settings({"TRES_TOPIC": "food", **settings})
         self.signals = SimpleNamespace(connect=lambda *_, **__: None)
-        judging = SimpleNamespace(waiting=4)
+        judging = SimpleNamespace(judge=SimpleNamespace(waiting=4))
         self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
 
     def get_extension(self, cls):

@@ -127,8 +127,7 @@ def test_link_in_jobdir_is_refused(tmp_path):
 def test_search_key_is_not_recorded():
     engine = "https://me:pw@search.test/find?key=secret&q={query}"
     settings = Settings({"TRES_SEARCH_URL": engine, "TRES_SEED": "http://a.test/,http://b.test/"})
-    Config.of(settings)
-    told = settings_of(settings)
+    told = settings_of(Config.of(settings), settings)
     assert told["TRES_SEARCH_URL"] == "https://search.test/find"
     assert told["TRES_SEED"] == "http://a.test/, http://b.test/"
     assert told["DOWNLOAD_DELAY"] == "0"

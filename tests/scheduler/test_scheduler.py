@@ -302,3 +302,23 @@ def test_full_domains_end_pending(clock):
     crawl.book_page(row, 1.0, links, links, np.zeros((2, 3), dtype=np.float32))
     assert scheduler.next_request() is None
     assert not scheduler.has_pending_requests()
+
+
+def test_request_of_booked_page_is_handed_out(clock):
+    scheduler, crawl = scheduler_of("http://a.test/")
+    request = scheduler.next_request()
+    assert scheduler.enqueue_request(request.replace(dont_filter=True))
+    crawl.book_failure(request.meta[LEASE], Failure("kind"))
+    again = scheduler.next_request()
+    assert (again.url, LEASE in again.meta) == (request.url, False)
+
+
+def test_request_of_dropped_sample_is_forgotten(clock):
+    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
+    requests = scheduler._learner.requests
+    assert 1 in requests
+    crawl.store.ledger.book_failure(crawl.store.domain(1))
+    for _ in range(crawl.store.ledger.limits.failures):
+        crawl.store.ledger.book_failure(crawl.store.domain(1))
+    crawl.store.drop(np.array([1]))
+    assert 1 not in requests

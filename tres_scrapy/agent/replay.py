@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.pool import Rows
 
-Rows = NDArray[np.int64]
 NONE = -1
 _EXPERIENCE = np.dtype(
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from tres_scrapy.config.declaration import (
     PREFIX,
@@ -35,18 +35,26 @@ class Options:
 
     @classmethod
     def of(cls, settings: BaseSettings) -> Self:
-        """Return the options of a crawl: parsed at the first call, the same object later.
+        """Return the options of a crawl: the same object until a setting of them changes.
 
         The spider or the add-on calls first, before Scrapy freezes the settings. The result is
         kept in the settings for all components. Without the add-on, each component parses again.
         """
         key = f"TRES.{cls.__name__}"
-        options: Self | None = settings.get(key)
-        if options is None:
-            options = cls.from_settings(settings)
+        given = cls._given(settings)
+        kept: Kept | None = settings.get(key)
+        if kept is None or kept.given != given:
+            kept = Kept(given, cls.from_settings(settings))
             if not settings.frozen:
-                settings.set(key, options, "cmdline")
-        return options
+                settings.set(key, kept, "cmdline")
+        assert isinstance(kept.options, cls)
+        return kept.options
+
+    @classmethod
+    def _given(cls, settings: Mapping[Any, Any]) -> dict[str, str]:
+        """Return the settings that are set, as text."""
+        given = {name: settings.get(name) for name in cls.declared()}
+        return {name: str(raw).strip() for name, raw in given.items() if raw is not None}
 
     @classmethod
     def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
@@ -56,10 +64,8 @@ class Options:
             longest = next((each for each in (*PROGRAMS, PREFIX) if name.startswith(each)), "")
             if longest == cls.prefix and name not in known:
                 raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
-        given = {name: settings.get(name) for name in known}
-        texts = {name: str(raw).strip() for name, raw in given.items() if raw is not None}
         options: dict[str, Any] = {}
-        for name, text in texts.items():
+        for name, text in cls._given(settings).items():
             if text:
                 *outer, field = known[name].place
                 inside = options.setdefault(outer[0], {}) if outer else options
@@ -72,6 +78,13 @@ class Options:
     def values(self) -> dict[str, Any]:
         """Return all values by the names of their settings."""
         return {name: reduce(getattr, each.place, self) for name, each in self.declared().items()}
+
+
+class Kept(NamedTuple):
+    """Options in the settings of a crawl, and the texts that they were parsed from."""
+
+    given: dict[str, str]
+    options: Options
 
 
 def apply_arguments(

@@ -16,7 +16,7 @@ from tres_scrapy.config.config import Config
 logger = logging.getLogger(__name__)
 
 
-class Robots:
+class CrawlDelay:
     """Raises the delay of a host's downloader slot to the Crawl-delay of its robots.txt.
 
     A host that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up

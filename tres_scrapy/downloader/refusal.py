@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import ClassVar, Final
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.exceptions import IgnoreRequest
@@ -34,7 +34,8 @@ def failure_of(error: BaseException | None, *, reached: bool = True) -> Failure:
     if isinstance(error, HttpError):
         return Failure.of_status(error.response.status)
     if isinstance(error, IgnoreRequest):
-        return Failure(getattr(error, "kind", IGNORED))
+        name = IGNORED if type(error) is IgnoreRequest else type(error).__name__
+        return Failure(getattr(error, "kind", name))
     return Failure(type(error).__name__, reached)
 
 
@@ -49,38 +50,45 @@ def refusing(kind: str) -> Iterator[None]:
         raise FetchRefusedError(str(error), kind) from None
 
 
-class Redirects(RedirectMiddleware):
-    """Scrapy's redirects; exceeding the limit has its own kind of failure."""
+class _WithKind:
+    """Gives `kind` to what the middleware after it in the bases refuses."""
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
-        with refusing(REDIRECT_LIMIT.kind):
-            return super().process_response(request, response)
+    kind: ClassVar[str]
 
-
-class MetaRefreshes(MetaRefreshMiddleware):
-    """Scrapy's meta refreshes; exceeding the limit has its own kind of failure."""
-
-    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
-        with refusing(REDIRECT_LIMIT.kind):
-            return super().process_response(request, response)
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        with refusing(self.kind):
+            answer: Request | Response = super().process_response(request, response)  # type: ignore[misc]
+        return answer
 
 
-class BoundedCompression(HttpCompressionMiddleware):
-    """Scrapy's decompression; exceeding the limit has its own kind of failure."""
+class Redirects(_WithKind, RedirectMiddleware):
+    """Scrapy's redirects, whose limit has a kind."""
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
-        with refusing(TOO_LARGE):
-            return super().process_response(request, response)
+    kind = REDIRECT_LIMIT.kind
+
+
+class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
+    """Scrapy's redirects by a meta element, whose limit has a kind."""
+
+    kind = REDIRECT_LIMIT.kind
+
+
+class BoundedCompression(_WithKind, HttpCompressionMiddleware):
+    """Scrapy's decompression of bodies, whose limit has a kind."""
+
+    kind = TOO_LARGE
 
 
 def replace_middleware(settings: BaseSettings, scrapys: type, ours: type) -> None:
-    """Replace a downloader middleware of Scrapy's, unless the project has configured it."""
-    base = settings.getdict("DOWNLOADER_MIDDLEWARES_BASE")
-    own = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    names = [key for key in base if load_object(key) is scrapys]
-    overridden = any(load_object(key) is scrapys for key in own)
-    if names and base[names[0]] is not None and not overridden:
-        settings.replace_in_component_priority_dict("DOWNLOADER_MIDDLEWARES_BASE", scrapys, ours)
+    """Put a downloader middleware in the place of Scrapy's, unless the project turned that off."""
+    for name in ("DOWNLOADER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES_BASE"):
+        orders = settings.getdict(name)
+        for key in [key for key in orders if load_object(key) is scrapys]:
+            if orders[key] is None:
+                return
+            settings.replace_in_component_priority_dict(name, scrapys, ours)
 
 
 def give_kinds(settings: BaseSettings) -> None:

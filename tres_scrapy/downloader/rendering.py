@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol, Self
-from urllib.parse import urlsplit
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -28,7 +27,7 @@ from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.downloader.shell import Content, Shell, content_of, look_at
 from tres_scrapy.job.job_file import JobError
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.domain import domain_of
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"
@@ -130,13 +129,13 @@ class Rendering:
             return False
         if self.config.render.mode == ALWAYS or request.meta.get("playwright"):
             return True
-        return self._memory.wants(_domain(request), looks_empty=seen.shell.is_empty)
+        return self._memory.wants(domain_of(request.url), looks_empty=seen.shell.is_empty)
 
     async def learn(self, request: Request, before: Content, html: str) -> None:
         """Record whether rendering a page helped."""
         after = await asyncio.to_thread(content_of, html[: self.config.reading.html])
         helped = after.is_much_more_than(before)
-        self._memory.learn(_domain(request), helped=helped)
+        self._memory.learn(domain_of(request.url), helped=helped)
         self._rendered += 1
         self._helped += helped
         self._stats.set_value("tres/rendered", self._rendered)
@@ -193,10 +192,6 @@ def _memory(path: Path | None) -> DomainMemory:
         return DomainMemory.load(path)
     except (OSError, ValueError) as error:
         raise JobError(f"JOBDIR: {error}; delete {path}") from None
-
-
-def _domain(request: Request) -> str:
-    return registrable_domain(urlsplit(request.url).hostname or "")
 
 
 async def _addresses(host: str) -> list[str]:

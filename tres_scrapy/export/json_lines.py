@@ -12,7 +12,6 @@ from typing import Any, Final, Self, TextIO
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -50,12 +49,8 @@ class JsonLinesPipeline:
         if file is None and not getattr(crawler.spider, "follow_every_link", False):
             raise NotConfigured  # a spider of another project exports its own items
         learner = crawler.get_extension(Learner)
-
-        def stop(reason: str) -> None:
-            deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
-
         assert learner is not None  # the add-on installs both
-        pipeline = cls(learner.output, learner.job, stop)
+        pipeline = cls(learner.output, learner.job, learner.stop)
         pipeline.open()
         return pipeline
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from tres_scrapy.page.file import open_bytes
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.domain import domain_of
 
 
 class Known:
@@ -35,11 +34,6 @@ class Known:
                 if "//" in name:
                     self.urls.add(url)
                 self.domains.add(domain_of(url))
-
-
-def domain_of(url: str) -> str:
-    """Return the registrable domain of a URL."""
-    return registrable_domain(urlsplit(url).hostname or "")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:

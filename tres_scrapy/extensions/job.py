@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -78,13 +78,16 @@ class Job:
         crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
         return job
 
-    def recover(self, crawl: Crawl) -> dict[int, Request]:
-        """Restore the state of the job in a new crawl; return the spider's own requests by row."""
-        self._recover_cap(crawl)
+    def requests(self) -> dict[int, Request]:
+        """Return the spider's own requests by row."""
         with reading():
             kept = requests(self._journal)
-            waiting = {row: load_request(text, self._spider) for row, text in kept.items()}
-        recover(self._journal, crawl, own=waiting.keys() if self._keeps_requests else None)
+            return {row: load_request(text, self._spider) for row, text in kept.items()}
+
+    def recover(self, crawl: Crawl, own: Container[int]) -> None:
+        """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
+        self._recover_cap(crawl)
+        recover(self._journal, crawl, own=own if self._keeps_requests else None)
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d pages: %d links in the frontier, %d relevant pages",
@@ -92,7 +95,6 @@ class Job:
             )
         if crawl.finished:
             logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
-        return waiting
 
     def marks(self) -> list[bytes]:
         """Return the fingerprints of the pages fetched before, in order."""
@@ -146,6 +148,11 @@ class Job:
                 self._journal.keep(row, dump_request(request, self._spider))
             except (TypeError, ValueError) as error:
                 logger.warning("%s cannot be saved in JOBDIR, a kill loses it: %s", request, error)
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """Remove the own requests of rows that are never fetched."""
+        if self._keeps_requests:
+            self._journal.forget(rows)
 
     def item_left(self, item: Any, response: Response | None) -> None:
         """Record that an item left the pipelines: exported, dropped or failed."""

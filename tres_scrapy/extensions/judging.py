@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ERROR, Failure
@@ -28,24 +25,10 @@ class Judging:
         self, crawl: Crawl, judge: Judge, verdicts: Verdicts, stop: Callable[[str], None]
     ) -> None:
         self._crawl = crawl
-        self._judge = judge
+        self.judge = judge
         self._verdicts = verdicts
         self._stop = stop
         self._lost = False
-
-    @property
-    def waiting(self) -> int:
-        """The number of pages that wait for the reward model."""
-        return self._judge.waiting
-
-    @property
-    def keywords(self) -> tuple[str, ...]:
-        """The keywords of the topic: first the given ones, then those found by expansion."""
-        return self._judge.keywords
-
-    def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
-        """Return features 4 to 6 of a few links, [n, 3], computed in this process."""
-        return self._judge.action_features(urls, anchors)
 
     async def visit(self, row: int, html: str, url: str) -> Visit | Failure | None:
         """Judge a page; return its Visit, or a Failure if it cannot be judged.
@@ -54,7 +37,7 @@ class Judging:
         """
         fetched_at = datetime.now(UTC)
         try:
-            judged = await asyncio.wrap_future(self._judge.submit(html, url))
+            judged = await asyncio.wrap_future(self.judge.submit(html, url))
         except WorkerError as error:
             self._lose(error)
             return None
@@ -75,7 +58,7 @@ class Judging:
 
     def close(self) -> None:
         """Wait until all pages are judged."""
-        self._judge.close()
+        self.judge.close()
 
     def _lose(self, error: WorkerError) -> None:
         if not self._lost:

@@ -57,6 +57,7 @@ class Learner:
         verdicts: Verdicts,
         *,
         language: str = "",
+        started: str = "",
         output: Path = Path(),
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
@@ -65,7 +66,7 @@ class Learner:
     ) -> None:
         self.crawl = crawl
         self.job = job
-        self.started = now() if job is None else job.started
+        self.started = started
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
@@ -78,7 +79,8 @@ class Learner:
         self._stats = stats
         self._seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
         if job is not None:
-            self.requests.recover(job.recover(crawl))
+            self.requests.recover(job.requests())
+            job.recover(crawl, self.requests)
             verdicts.remember(job.marks())
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.urls)
@@ -103,16 +105,17 @@ class Learner:
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
             worker.wait()
             started.pop_all()
+        began = now() if job is None else job.started
         learner = cls(
             *(crawl, Judge(pack, worker), crawler.stats, Verdicts(pack.threshold)),
             language=pack.language,
+            started=began,
+            output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             max_unreachable=config.download.max_unreachable,
             stop=stop,
         )
-        default = Path("output", f"{config.topic}-{learner.started}.jsonl")
-        learner.output = config.output.file or default
         learner.ending.connect(crawler)
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
@@ -137,7 +140,9 @@ class Learner:
         if row is None:
             if self.requests.repeats(url, request) or self.requests.is_link(url, request):
                 return False
-            rows = self.crawl.add_seeds([url], [""], self.judging.action_features([url], [""]))
+            rows = self.crawl.add_seeds(
+                [url], [""], self.judging.judge.action_features([url], [""])
+            )
             if not len(rows):
                 return False
             row = int(rows[0])
@@ -146,7 +151,7 @@ class Learner:
 
     def add_outlinks(self, parent: int, urls: Sequence[str], anchors: Sequence[str]) -> None:
         """Add links found by the search box of a seed's site to the frontier."""
-        actions = self.judging.action_features(urls, anchors)
+        actions = self.judging.judge.action_features(urls, anchors)
         self.crawl.add_outlinks(parent, urls, anchors, actions)
         self._report()
 

@@ -2,44 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
 from scrapy import Request
 
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
-
-
-class RequestKeeper(Protocol):
-    """Saves requests, so that they survive the process."""
-
-    def keep(self, wanted: Mapping[int, Request]) -> None:
-        """Save requests by row."""
 
 
 class OwnRequests:
     """Holds requests by row until their sample is fetched or dropped."""
 
     def __init__(
-        self, store: SampleStore, keeper: RequestKeeper | None, dupefilter: OwnDupeFilter | None
+        self, store: SampleStore, job: Job | None, dupefilter: OwnDupeFilter | None
     ) -> None:
         self._store = store
-        self._keeper = keeper
+        self._job = job
         self.dupefilter = dupefilter
         self._requests: dict[int, Request] = {}
         store.on_drop = self._forget
 
     def __contains__(self, row: object) -> bool:
         return row in self._requests
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._requests)
-
-    def __len__(self) -> int:
-        return len(self._requests)
 
     def recover(self, requests: Mapping[int, Request]) -> None:
         """Restore the requests that an interrupted crawl saved."""
@@ -49,8 +36,8 @@ class OwnRequests:
 
     def keep(self, requests: Mapping[int, Request]) -> None:
         """Use these requests, by row, to fetch their samples."""
-        if self._keeper is not None:
-            self._keeper.keep(requests)
+        if self._job is not None:
+            self._job.keep(requests)
         self.recover(requests)
 
     def keep_of(self, rows: Iterable[int], by_url: Mapping[str, Request]) -> None:
@@ -63,8 +50,9 @@ class OwnRequests:
         return self._requests.pop(row, None) or Request(self._store.url(row))
 
     def _forget(self, rows: Rows) -> None:
-        for row in rows.tolist():
-            self._requests.pop(row, None)
+        gone = [row for row in rows.tolist() if self._requests.pop(row, None) is not None]
+        if gone and self._job is not None:
+            self._job.forget(gone)
 
     def repeats(self, url: str, request: Request) -> bool:
         """Return whether the project's own filter drops a request for a URL new to the frontier."""

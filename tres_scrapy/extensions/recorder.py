@@ -18,7 +18,7 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.extra import ExtraError, require
-from tres_scrapy.config.option import Options
+from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
@@ -79,7 +79,7 @@ class Recorder:
             "output": output.name,
         }
         try:
-            used = settings_of(settings)
+            used = settings_of(config, settings)
             self._writer = Writer.open(self.path, learner.crawl, meta, used, time())
             if learner.job is not None:
                 self._writer.fill(learner.job.bookings(learner.crawl), time())
@@ -149,12 +149,12 @@ class Recorder:
             self._writer = None
 
 
-def settings_of(settings: BaseSettings) -> dict[str, str]:
+def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
     """Return the settings that are set, as text, without keys and passwords."""
-    values = {name: settings.get(name) for name in SCRAPY}
-    for options in settings.values():
-        if isinstance(options, Options):
-            values |= options.values()
+    values = {name: settings.get(name) for name in SCRAPY} | config.values()
+    for kept in settings.values():
+        if isinstance(kept, Kept):  # those of the spider's own program
+            values |= kept.options.values()
     if values["TRES_SEARCH_URL"] is not None:
         parts = urlsplit(values["TRES_SEARCH_URL"])
         place = parts.netloc.rpartition("@")[2]

@@ -15,8 +15,8 @@ from tres_scrapy.frontier.column import Table, within
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.pool import Rows
 
-Rows = NDArray[np.int64]
 NO_PARENT = -1
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
 

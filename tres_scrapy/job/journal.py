@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -63,6 +63,7 @@ class Journal:
         self._written = NOTHING
         self._exported: list[int] = []
         self._kept: dict[int, str] = {}
+        self._forgotten: list[int] = []
         self._held: list[_Held] = []
 
     @classmethod
@@ -157,6 +158,10 @@ class Journal:
         """Keep the spider's own request of a row, to save it in the next transaction."""
         self._kept[row] = request
 
+    def forget(self, rows: Iterable[int]) -> None:
+        """Remove the spider's own requests of rows with the next transaction."""
+        self._forgotten += rows
+
     def export(self, row: int) -> None:
         """Keep that the item of a row is exported, to save it in the next transaction."""
         self._exported.append(row)
@@ -181,7 +186,8 @@ class Journal:
         try:
             yield cursor
             cursor.executemany("INSERT OR REPLACE INTO request VALUES (?, ?)", self._kept.items())
-            cursor.executemany("DELETE FROM item WHERE row = ?", [(row,) for row in self._exported])
+            for table, rows in (("item", self._exported), ("request", self._forgotten)):
+                cursor.executemany(f"DELETE FROM {table} WHERE row = ?", [(row,) for row in rows])  # noqa: S608 - our own names
             cursor.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -189,6 +195,7 @@ class Journal:
             raise
         self._exported.clear()
         self._kept.clear()
+        self._forgotten.clear()
 
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
         """Save what is new or has changed; return what is saved then."""

@@ -124,7 +124,7 @@ class RewardMiddleware:
         absent = [url for url in urls if url not in places]
         if absent:
             known = np.concatenate(
-                [known, self._learner.judging.action_features(absent, [""] * len(absent))]
+                [known, self._learner.judging.judge.action_features(absent, [""] * len(absent))]
             )
             places |= {url: len(page_links) + i for i, url in enumerate(absent)}
         anchors = [

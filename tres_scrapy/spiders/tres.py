@@ -13,10 +13,10 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Options, apply_arguments
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
-from tres_scrapy.export.known import domain_of
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.url.domain import domain_of
 
 
 class TresSpider(Spider):

@@ -123,7 +123,7 @@ class SurfaceSpider(TresSpider):
         config = self.config
         surfacing = Surfacing(
             make_selector(config.selector, self.random_seed),
-            single_words(self._learner.judging.keywords),
+            single_words(self._learner.judging.judge.keywords),
             first=FIRST,
             budget=config.queries,
             min_yield=config.min_yield,

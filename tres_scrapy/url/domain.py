@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from functools import lru_cache
+from urllib.parse import urlsplit
 
 import tldextract
 
@@ -21,3 +22,8 @@ def registrable_domain(host: str) -> str:
     # The list's implicit rule "*": under an unlisted top-level domain, domains are registered
     # directly below it.
     return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
+
+
+def domain_of(url: str) -> str:
+    """Return the registrable domain of a URL."""
+    return registrable_domain(urlsplit(url).hostname or "")

@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from math import inf
 from typing import TextIO
-from urllib.parse import urlsplit
 
-from tres_scrapy.url.domain import registrable_domain
+from tres_scrapy.url.domain import domain_of
 from tres_scrapy.webs.web import Answer
 
 PAGES = (
@@ -67,7 +66,7 @@ class Count:
         self.pages += 1
         if answer.kind == "page" and answer.relevant:
             self.relevant += 1
-            self.domains.add(registrable_domain(urlsplit(url).hostname or ""))
+            self.domains.add(domain_of(url))
 
     @property
     def harvest(self) -> float:
