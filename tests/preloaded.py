@@ -99,11 +99,15 @@ class Interpreter:
         command = [sys.executable, __file__, address, str(self.path)]
         environment = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
         pipe = subprocess.PIPE
-        self._server = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment)
+        self._server = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, env=environment, start_new_session=True
+        )
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == b"ready\n"
 
     def close(self) -> None:
+        """End the server and the forks that are left, such as a tracker whose crawl was killed."""
+        os.killpg(self._server.pid, signal.SIGKILL)
         self._server.communicate()
 
 

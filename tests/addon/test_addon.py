@@ -125,7 +125,7 @@ def test_own_limits_fill_the_gaps():
 
 @pytest.mark.parametrize("scheduler", [Scheduler, "scrapy.core.scheduler.Scheduler"])
 def test_foreign_scheduler_is_refused(scheduler):
-    with pytest.raises(ConfigError, match=r"SCHEDULER .* is a scheduler itself; unset it"):
+    with pytest.raises(ConfigError, match=r"SCHEDULER .* TRES has its own scheduler; unset it"):
         TresAddon().update_settings(Settings({"SCHEDULER": scheduler}))
     settings = Settings({"SCHEDULER": TreeFrontierScheduler})
     TresAddon().update_settings(settings)

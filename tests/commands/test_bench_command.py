@@ -179,7 +179,7 @@ def test_incomplete_recording_is_reported(
         bench(*options, "--policies", "random", *SMALL, "--output", tmp_path / "bench")
     out, err = capsys.readouterr()
     assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
-    assert "recorded by a crawl on 'soup'" in err
+    assert "Recorded by a crawl on 'soup'" in err
     assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
     options += ("-s", "TRES_SEED=http://c.test/", "--output", tmp_path / "other")
     with pytest.raises(SystemExit, match="1"):

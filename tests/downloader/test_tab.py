@@ -375,10 +375,11 @@ def test_page_too_large_is_refused(chromium):
 
 def test_huge_page_fails_alone(chromium):
     script = "const s = 'x'.repeat(1e6); for (let i = 0; i < 300; i++) document.body.append(s + i)"
-    with pytest.raises(RenderError, match=r"Rendering (timed out|made more|crashed)"):
+    with pytest.raises(RenderError) as caught:
         chromium.render(
             f"<body><script>{script}</script></body>", timeout=5.0, idle=1.0, reading=15.0
         )
+    assert caught.value.kind in {"render_timeout", "render_too_large", "render_crash"}
     assert "next" in chromium.render("<p>next").html
 
 

@@ -13,16 +13,16 @@ NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
 import atexit, resource, runpy
-from tres_scrapy.extensions.learner import Learner
-note_answer = Learner.note_answer
-def exhaust(self):
-    note_answer(self)
-    if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
+from tres_scrapy.middlewares.reward import RewardMiddleware
+take_in = RewardMiddleware.process_spider_input
+def exhaust(self, response):
+    take_in(self, response)
+    if self._learner.crawl.pages > 1:  # by now all that is loaded when it is first used is there
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
         # What torch does at exit may read files: its complaint would not be the crawl's.
         atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
-Learner.note_answer = exhaust
+RewardMiddleware.process_spider_input = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """
 ONE_BAD_PAGE = """

@@ -37,12 +37,12 @@ CLOCK_IS_SET = """
 import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
-from tres_scrapy.extensions.learner import Learner
-note_answer = Learner.note_answer
-def set_clock(self):
-    note_answer(self)
+from tres_scrapy.middlewares.reward import RewardMiddleware
+take_in = RewardMiddleware.process_spider_input
+def set_clock(self, response):
+    take_in(self, response)
     set_by[0] += {days} * 86400
-Learner.note_answer = set_clock
+RewardMiddleware.process_spider_input = set_clock
 """
 
 

@@ -57,7 +57,7 @@ def test_given_folder_is_the_only_one(own):
     [
         ({}, "^no topic: add -a topic=NAME, one of cheese, food$"),
         ({"topic": "sports"}, "unknown topic 'sports': the packs in models/ are cheese, food;"),
-        ({"topic": "food", "policy": "ache"}, "by the pack 'food-svm', .* --classifier svm`$"),
+        ({"topic": "food", "policy": "ache"}, "needs the pack 'food-svm', .* --classifier svm`$"),
         (
             {"topic": "food", "policy": "best-first"},
             r"^TRES_POLICY \(-a policy=\) 'best-first': must be one of tres, tree_random, .*; "

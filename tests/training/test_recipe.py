@@ -119,7 +119,7 @@ def test_a_few_hosts_are_too_few(models: Path) -> None:
 
 def test_outside_vectors_are_refused(models: Path, tmp_path: Path) -> None:
     outside = shutil.copy(models / "vectors" / "small.npz", tmp_path)
-    with pytest.raises(ValueError, match=r"beside the packs that name them"):
+    with pytest.raises(ValueError, match=r"or a folder there"):
         train_pack(models / "food", KEYWORDS, documents(), Path(outside))
 
 
@@ -154,7 +154,7 @@ def test_command_writes_pack_and_report(
     [
         (["goat cheese"], "topic 'goat cheese' must be letters"),
         (["vectors"], "topic 'vectors' must be"),
-        (["food", "--language", "EN"], "--language 'EN' must be a code"),
+        (["food", "--language", "EN"], "--language 'EN' must be two lower-case letters"),
     ],
 )
 def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> None:

@@ -23,6 +23,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, load_request
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import reading
@@ -96,10 +97,10 @@ class Job:
         if crawl.finished:
             logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
 
-    def marks(self) -> list[bytes]:
-        """Return the fingerprints of the pages fetched before, in order."""
+    def recover_marks(self, verdicts: Verdicts) -> None:
+        """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
         with reading():
-            return marks(self._journal)
+            verdicts.remember(marks(self._journal))
 
     def bookings(self, crawl: Crawl) -> list[Booking]:
         """Return what was booked before, in order."""

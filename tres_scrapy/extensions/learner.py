@@ -81,7 +81,7 @@ class Learner:
         if job is not None:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
-            verdicts.remember(job.marks())
+            job.recover_marks(verdicts)
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.urls)
             self._seeds = {crawl.store.url(row): row for row in crawl.store.seeds().tolist()}
