@@ -67,10 +67,10 @@ def test_failed_run_does_not_stop_others(tmp_path: Path) -> None:
     runs = grid("random", "oracle", "tres", seeds=1)
     events = list(work(runs, 1, Opener(), tmp_path))
     failures = [event for event in events if isinstance(event, RunFailure)]
-    assert [(event.run.policy, event.reason) for event in failures] == [
-        *[("random", "ValueError: no luck today")] * 2,
-        *[("oracle", "its process ended with exit status -9")] * 2,
-    ]
+    assert [event.run.policy for event in failures] == ["random", "random", "oracle", "oracle"]
+    assert [event.reason for event in failures[:2]] == ["ValueError: no luck today"] * 2
+    said = "its process ended with exit status "
+    assert all(event.reason.startswith(said) for event in failures[2:])
     assert "in crawl" in failures[0].trace
     assert {each.run for each in read_results(tmp_path)[0]} == set(runs[4:])
 

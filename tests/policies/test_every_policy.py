@@ -19,6 +19,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy
 
 HOSTS, PAGES_OF_HOST = 8, 8
+pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
 def setup(seed=0):

@@ -195,6 +195,7 @@ def test_unreadable_file_is_counted(tmp_path: Path) -> None:
     assert [fault.place for fault in census.faults] == ["b.html"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
 def test_cut_file_gives_its_start(tmp_path: Path, suffix: str, pack: Any) -> None:
     path = tmp_path / f"a.jsonl{suffix}"
