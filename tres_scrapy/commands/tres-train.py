@@ -86,7 +86,7 @@ class Command(ScrapyCommand):
             "--classifier",
             choices=KINDS,
             default=KINDS[0],
-            help=f"kind of model (default: {KINDS[0]}); tfidf takes seconds to train",
+            help=f"kind of model (default: {KINDS[0]}); tfidf takes a minute at most",
         )
         parser.add_argument(
             "--beside",

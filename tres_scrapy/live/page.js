@@ -184,7 +184,7 @@ function showDetail(detail, page, found) {
   const rivals = found.rivals.map((rival) => [
     `Q ${rival.q_value.toFixed(3)}  `, link(rival.url, rival.anchor || rival.url),
   ]);
-  list(detail, "Rivals: the best links of other leaves at that step", rivals);
+  list(detail, "Rivals: the best other links at that step, one a leaf", rivals);
   list(detail, "Path from the seed", found.trail.map((before) => [
     link(before.url, before.title || before.url),
   ]));

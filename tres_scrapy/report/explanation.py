@@ -100,7 +100,7 @@ class FetchExplanation:
 
     def _other_leaves(self) -> str:
         q = "none" if self._page.q_value is None else f"{self._page.q_value:.3f}"
-        lines = [f"Rivals: the best links of other leaves at that step, by Q (this link: {q}):"]
+        lines = [f"Rivals: the best other links at that step, one a leaf, by Q (this link: {q}):"]
         for rival, rule in self._rivals:
             by = f'   by "{plain(rival.anchor)}"' if rival.anchor else ""
             lines.append(f"  {rival.q_value:6.3f}   {plain(rival.url)}{by}")
