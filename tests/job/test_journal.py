@@ -147,6 +147,7 @@ def frontier_of(crawl):
     return sorted(row for row in rows.tolist() if crawl.store.standing(np.array([row]))[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=settings.default.max_examples // 4)
 @given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))

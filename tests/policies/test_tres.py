@@ -55,6 +55,7 @@ def test_learns_what_random_does_not(finished):
     assert finished.harvest_rate > 2 * random.harvest_rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tres", "tree_random", "random", "synchronous", "tres_async"])
 def test_other_seed_other_order(name):
     orders = [crawl_small_web(pages=60, name=name, seed=seed)[1] for seed in (1, 2)]
@@ -143,6 +144,7 @@ def test_busy_hosts_are_passed_over():
     assert policy.select([]).row == 0
 
 
+@pytest.mark.slow
 def test_nh_ignores_the_neighbourhood():
     """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
     crawl, _ = crawl_small_web(pages=100, name="tres_nh")

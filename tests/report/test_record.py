@@ -267,6 +267,7 @@ def test_refetched_sample_is_there_once(tmp_path):
         assert [page.title for page in read.last(10)] == ["again"]
 
 
+@pytest.mark.slow
 def test_record_size_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "RIVALS_KEPT", 20)
     crawl = crawl_of(pages=150)

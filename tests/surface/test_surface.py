@@ -347,6 +347,7 @@ def test_recapture_estimates_database_size():
     assert recaptured_total(trials_of((0.1, 0, 5, 5)), 5) == np.inf
 
 
+@pytest.mark.slow
 def test_random_is_drawn_from_its_seed(database):
     one, again, other = (asked(database, FULL_TEXT, Random(seed)) for seed in (1, 1, 2))
     assert one == again != other
@@ -442,6 +443,7 @@ def test_search_is_capped_by_rank(database):
     assert "category0" in database.index(FULL_TEXT)
 
 
+@pytest.mark.slow
 def test_database_follows_its_seed():
     one, again, other = (SimulatedDatabase(seed, records=50) for seed in (3, 3, 4))
     assert one.records == again.records != other.records

@@ -82,6 +82,7 @@ def test_fold_calibrates_on_validation() -> None:
     assert found.texts[stripe < 2] == pytest.approx(expected[stripe < 2])
 
 
+@pytest.mark.slow
 def test_fold_labels_do_not_leak() -> None:
     made, stripe = examples(), np.arange(200) % STRIPES
     before = cross_validate("tfidf", made, stripe, Fit())
