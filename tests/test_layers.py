@@ -7,7 +7,8 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
 # From the bottom to the top: a file imports from its own room and from rooms on lower floors.
 FLOORS = (
-    *(("url",), ("config",), ("page",), ("frontier", "topic", "webs"), ("crawl",), ("agent",)),
+    *(("url",), ("config",), ("page",), ("links",), ("frontier", "topic", "webs"), ("crawl",)),
+    ("agent",),
     *(("policies",), ("job",), ("report",), ("training", "live"), ("items", "settings")),
     *(("downloader",), ("extensions",), ("export",), ("middlewares",), ("scheduler",)),
     *(("addon",), ("spiders",), ("refresh", "surface", "bench"), ("commands",)),
@@ -15,8 +16,8 @@ FLOORS = (
 ROOMS = tuple(room for floor in FLOORS for room in floor)
 LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 PURE = {
-    *("url", "config", "page", "webs", "frontier", "topic", "crawl", "agent", "policies", "job"),
-    *("report", "training", "refresh", "surface"),
+    *("url", "config", "page", "links", "webs", "frontier", "topic", "crawl", "agent", "policies"),
+    *("job", "report", "training", "refresh", "surface"),
 }
 # Two programs have a room each, in which these files depend on Scrapy.
 ADAPTERS = {

@@ -44,7 +44,7 @@ class QLearner:
         self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
-        self._agent = DoubleDQN(setup.agent, setup.seed)
+        self._agent = DoubleDQN(setup.agent, setup.seed, prior=setup.links.enabled)
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
@@ -64,15 +64,15 @@ class QLearner:
         """Return Q of any x [n, 8] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
-    def best(self, rows: Rows) -> Valued:
+    def best(self, rows: Rows, bonus: NDArray[np.float32] | float = 0.0) -> Valued:
         """Compute Q of samples and choose the one with the highest upper confidence bound.
 
         With probability `new_domains`, choose among samples on domains never visited.
         """
         q_values, x = self._valued(rows)
-        bounds = q_values
+        bounds = q_values + bonus
         if self.options.ucb:
-            bounds = q_values + self.options.ucb * self._confidence.width(x)
+            bounds = bounds + self.options.ucb * self._confidence.width(x)
         if self._random.random() < self.options.new_domains:
             new = np.flatnonzero(self._store.never_visited(rows))
             if len(new):
@@ -124,7 +124,8 @@ class QLearner:
         self._agent_state = -1, b""
         self.steps = len(past.rewards)
         self._confidence.add(past.x)
-        self._replay.restore(*past)
+        x, rewards, _, *rest = past
+        self._replay.restore(x, rewards, *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 
     def figures(self) -> dict[str, float | str]:

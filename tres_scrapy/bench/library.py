@@ -14,11 +14,13 @@ from scrapy.responsetypes import responsetypes
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.policy import NO_TEXT, PageText
-from tres_scrapy.crawl.visit import text_of
+from tres_scrapy.crawl.visit import NO_CUES, text_of
+from tres_scrapy.links.code import Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.policies.registry import Kind
+from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judgement, Pack
 from tres_scrapy.webs.web import Answer, Web
 
@@ -33,7 +35,7 @@ class Fetched:
     """The outcome of fetching a URL, the same for every crawl.
 
     `location` is the target of a redirect; `failure` is set if there is no page. `answer` has no
-    body. `judged` and `told` are whether P(relevant) and the text have been computed;
+    body. `judged`, `told` and `cued` are whether P(relevant), the text and the cues were computed;
     `is_missing` is whether the page says "not found" (soft 404).
     """
 
@@ -43,11 +45,13 @@ class Fetched:
     mark: bytes = b""
     judged: bool = True
     told: bool = True
+    cued: bool = True
     probability: float = 0.0
     is_missing: bool = False
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
+    cues: Ragged = NO_CUES
     text: PageText = NO_TEXT
 
 
@@ -63,7 +67,11 @@ class Library:
     def fetch(self, url: str, kind: Kind) -> Fetched:
         """Return the outcome of a URL, with everything that this kind of policy needs."""
         kept = self._kept.get(url)
-        if kept is not None and kept.judged >= kind.rewarded and kept.told >= kind.reads_text:
+        if kept is not None and (
+            kept.judged >= kind.rewarded
+            and kept.told >= kind.reads_text
+            and kept.cued >= kind.reads_cues
+        ):
             return kept
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
@@ -88,6 +96,7 @@ class Library:
             response.url,
             self._limits,
             contexts=kind.reads_text,
+            places=kind.reads_cues,
             language=False,
         )
         return self._read(bare, page, kind)
@@ -104,10 +113,12 @@ class Library:
             mark=mark,
             judged=kind.rewarded,
             told=kind.reads_text,
+            cued=kind.reads_cues,
             probability=judgement.probability,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
             actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),
+            cues=cues_of(self._pack, page, judgement),
             text=text_of(page, judgement.probability) if kind.reads_text else NO_TEXT,
         )
 

@@ -149,7 +149,7 @@ class Simulation:
         if isinstance(verdict, Failure):
             self.crawl.book_failure(row, verdict)
             return
-        links = fetched.urls, fetched.anchors, fetched.actions
+        links = fetched.urls, fetched.anchors, fetched.actions, fetched.cues
         self.crawl.book_page(row, verdict.relevant, *links, text=fetched.text)
 
     def _mark(self) -> None:

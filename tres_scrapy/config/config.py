@@ -10,6 +10,7 @@ from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import DownloadOptions
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
+from tres_scrapy.config.link import LinkOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions
@@ -72,6 +73,7 @@ class Config(Options):
     tree: TreeOptions = part(TreeOptions, Group.LEARNING)
     agent: AgentOptions = part(AgentOptions, Group.LEARNING)
     learning: LearningOptions = part(LearningOptions, Group.LEARNING)
+    links: LinkOptions = part(LinkOptions, Group.LINKS)
     web: WebOptions = part(WebOptions, Group.WEB)
 
     def __post_init__(self) -> None:

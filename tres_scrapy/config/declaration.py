@@ -28,6 +28,7 @@ class Group(Enum):
     WATCHING = "Watching a crawl"
     RENDERING = "Rendering"
     LEARNING = "Learning"
+    LINKS = "Links"
     RESEARCH = "Research"
     WEB = "Offline webs"
     SURFACE = "`scrapy crawl surface`"

@@ -18,6 +18,7 @@ from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.links.code import Ragged
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
 
@@ -175,13 +176,14 @@ class Crawl:
         urls: Sequence[str],
         anchors: Sequence[str],
         actions: NDArray[np.float32],
+        cues: Ragged | None = None,
         *,
         text: PageText = NO_TEXT,
     ) -> Booking:
         """Book the page of a leased row; its links become frontier samples.
 
         The answer to a search query is not a page of T and not a visit to its domain. `actions`
-        [n, 3] holds features 4 to 6 of the links. `text` is for policies that read page texts.
+        [n, 3] holds features 4 to 6 of the links, `cues` what they say. `text` is for policies that read page texts.
         """
         lease = self._leased[row]
         is_query = lease.decision.is_query
@@ -193,7 +195,7 @@ class Crawl:
             self._count(row, relevant)
             path = self.store.path_after(row, float(relevant))
         self.store.finish(row, path)
-        outlinks = self.store.add(row, urls, anchors, actions)
+        outlinks = self.store.add(row, urls, anchors, actions, cues)
         self._expand(experience, outlinks, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
@@ -204,6 +206,7 @@ class Crawl:
         urls: Sequence[str] = (),
         anchors: Sequence[str] = (),
         actions: NDArray[np.float32] = NO_ACTIONS,
+        cues: Ragged | None = None,
     ) -> Booking:
         """Book a leased row whose fetch failed: it is not a page of T.
 
@@ -216,7 +219,7 @@ class Crawl:
             domain = self.store.domain(row)
             self.store.ledger.book_failure(domain, blameless=failure.blameless)
         self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
-        outlinks = self.store.add(row, urls, anchors, actions) if urls else NO_ROWS
+        outlinks = self.store.add(row, urls, anchors, actions, cues) if urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
         return Booking(experience, False, failure.kind, outlinks, lease)
 

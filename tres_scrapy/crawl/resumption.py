@@ -18,6 +18,7 @@ class Past(NamedTuple):
 
     x: NDArray[np.float32]  # [n, 8]
     rewards: NDArray[np.float32]
+    rows: Rows
     firsts: Rows  # row of the first outlink of each page
     outlinks: NDArray[np.int64]  # number of outlinks of each page
     sampled: Rows  # row chosen next, -1 if none yet

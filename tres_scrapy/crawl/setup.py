@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
+from tres_scrapy.config.link import LinkOptions
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]
@@ -27,6 +28,7 @@ class Setup:
     tree: TreeOptions = field(default_factory=TreeOptions)
     agent: AgentOptions = field(default_factory=AgentOptions)
     learning: LearningOptions = field(default_factory=LearningOptions)
+    links: LinkOptions = field(default_factory=LinkOptions)
     keywords: Sequence[str] = ()
     similarity: AnchorSimilarity | None = None
     search: str | None = None

@@ -91,8 +91,11 @@ class Learner:
         config = Config.of(crawler.settings)
         place = require_pack(config)
         torch.set_num_threads(config.torch_threads)
-        contexts = POLICIES[config.policy].reads_text
-        task = Task(place, config.reading, contexts, config.torch_threads)
+        kind = POLICIES[config.policy]
+        task = Task(
+            *(place, config.reading, kind.reads_text, config.torch_threads),
+            cues=kind.reads_cues and config.links.enabled,
+        )
 
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))

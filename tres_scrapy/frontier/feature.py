@@ -17,6 +17,7 @@ class Origin(Enum):
     URL = "URL"
     ANCHOR = "anchor text"
     LEDGER = "domain ledger"
+    LINK = "link model"
 
 
 class Unit(Enum):
@@ -52,8 +53,8 @@ class Feature:
 
     @property
     def live(self) -> bool:
-        """Whether the value changes during the crawl: it is read from the domain ledger."""
-        return self.origin is Origin.LEDGER
+        """Whether the value changes during the crawl."""
+        return self.origin in {Origin.LEDGER, Origin.LINK}
 
 
 # The columns of x. Features of one origin stand together, the live ones last.
@@ -146,6 +147,16 @@ TABLE: Final = (
         brief=("new domain", "known domain"),
         grid=(0.5, 1.0),
     ),
+    Feature(
+        name="link_probability",
+        number=None,
+        origin=Origin.LINK,
+        unit=Unit.SHARE,
+        label="P(relevant) of the link",
+        meaning="P(relevant) by what the link says, as learned in this crawl",
+        rule=("whose link is {} likely to lead to a relevant page",),
+        brief=("P(link) {}",),
+    ),
 )
 FEATURES: Final = tuple(feature.name for feature in TABLE)
 
@@ -158,6 +169,7 @@ def _columns(*origins: Origin) -> slice:
 STATE: Final = _columns(Origin.STATE)
 ACTION: Final = _columns(Origin.URL, Origin.ANCHOR)
 NEIGHBOURHOOD: Final = _columns(Origin.LEDGER)
+LINK: Final = _columns(Origin.LINK).start
 STATIC: Final = NEIGHBOURHOOD.start  # the number of features that never change
 BUCKETED: Final = tuple(column for column, feature in enumerate(TABLE) if feature.bucketed)
 

@@ -98,7 +98,7 @@ def _draw(
         busy.append(leaves[standing == Standing.BUSY])
         leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
         gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
-        store.drop(gone)
+        store.drop(gone[store.waits(gone)])  # others were chosen from elsewhere
         _remove(pool, leaves[first], positions[first])
         leaves = leaves[pool.sizes()[leaves] > 0]
     return _joined(ready), np.concatenate(busy)
@@ -124,7 +124,8 @@ def _search(
         standing = store.standing(rows, busy_hosts)
         alive = standing != Standing.DEAD
         pool.keep(leaf, alive)
-        store.drop(rows[~alive])
+        dead = rows[~alive]
+        store.drop(dead[store.waits(dead)])
         ready = np.flatnonzero(standing[alive] == Standing.READY)
         if len(ready):
             position = random.choice(ready, size=1)

@@ -12,10 +12,12 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.anchor import Anchors
 from tres_scrapy.frontier.closure import Closure
 from tres_scrapy.frontier.column import Table, within
+from tres_scrapy.frontier.cues import Cues
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.links.code import Ragged, silent
 
 NO_PARENT = -1
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
@@ -28,6 +30,8 @@ _SAMPLE = np.dtype(
         ("domain", "i4"),
         ("parent", "i4"),
         ("state", "u1"),
+        ("link", "f4"),
+        ("doubt", "f4"),
     ]
 )
 SAVED = np.dtype(
@@ -62,6 +66,7 @@ class SampleStore:
         self.ledger = ledger
         self.closure = Closure()
         self.anchors = Anchors()
+        self.cues = Cues()
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
         self.on_drop: Callable[[Rows], None] | None = None
@@ -88,10 +93,11 @@ class SampleStore:
         urls: Sequence[str],
         anchors: Sequence[str],
         actions: NDArray[np.float32],
+        cues: Ragged | None = None,
     ) -> Rows:
         """Add the outlinks of row `parent` that can still be fetched; return their rows.
 
-        `actions` [n, 3] holds features 4 to 6. With `NO_PARENT` the links are seeds, x(s_-1, a). If
+        `actions` [n, 3] holds features 4 to 6, `cues` what the links say. With `NO_PARENT` the links are seeds, x(s_-1, a). If
         not all links fit into the frontier, the first are kept.
         """
         names = [host_of(url) for url in urls]
@@ -106,15 +112,26 @@ class SampleStore:
         self._samples["parent"][where] = parent
         self._wait(self._samples["host"][where])
         self.anchors.extend(anchors[i] for i in kept)
+        self.cues.extend(silent(len(kept)) if cues is None else cues.take(kept))
         self._link(parent, self._samples["domain"][where])
         return np.arange(where.start, where.stop)
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return x(s, a) of `rows` as [n, 8], with the current features 7 and 8."""
+        """Return x(s, a) of `rows` as [n, 9], with the current features 7 to 9."""
         x = np.empty((len(rows), len(feature.FEATURES)), dtype=np.float32)
         x[:, : feature.STATIC] = self._samples["static"].take(rows, axis=0)
-        x[:, feature.STATIC :] = self.ledger.features(self._samples["domain"].take(rows))
+        x[:, feature.NEIGHBOURHOOD] = self.ledger.features(self._samples["domain"].take(rows))
+        x[:, feature.LINK] = self._samples["link"].take(rows)
         return x
+
+    def rate(self, rows: Rows, links: NDArray[np.float32], doubts: NDArray[np.float32]) -> None:
+        """Set feature 9 of rows [n], and the standard deviation of its logit."""
+        self._samples["link"][rows] = links
+        self._samples["doubt"][rows] = doubts
+
+    def rated(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return what `rate` has set."""
+        return self._samples["link"].take(rows), self._samples["doubt"].take(rows)
 
     def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of `rows` are on domains without a fetch, finished or running."""
@@ -187,6 +204,14 @@ class SampleStore:
         """Return whether `url` is fetched or being fetched."""
         return self.closure.is_closed(url)
 
+    def parents(self, rows: Rows) -> NDArray[np.int32]:
+        """Return the rows of the pages that link to rows, NO_PARENT for seeds."""
+        return self._samples["parent"].take(rows)
+
+    def waits(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which of `rows` are PENDING."""
+        return np.asarray(self._samples["state"].take(rows) == State.PENDING)
+
     def domains(self, rows: Rows) -> NDArray[np.int32]:
         """Return the numbers of the registrable domains of rows."""
         return self._samples["domain"].take(rows)
@@ -253,15 +278,19 @@ class SampleStore:
         hosts: Sequence[str],
         urls: Sequence[str],
         anchors: Sequence[str],
+        cues: Ragged,
         records: NDArray[np.void],
     ) -> None:
         """Fill an empty store, all rows PENDING; raise ValueError if the parts do not fit."""
         if len(anchors) != len(records):
             raise ValueError(f"{len(anchors)} anchors, must be {len(records)}: one a sample")
+        if len(cues.counts) != len(records) or int(cues.counts.sum()) != len(cues.codes):
+            raise ValueError("the cues of links do not fit the samples")
         for host in hosts:
             self._hosts.number_of(host)
         self.closure.restore(urls)
         self.anchors.extend(anchors)
+        self.cues.extend(cues)
         within(records["url"], len(urls))
         within(records["host"], len(self.hosts))
         rows = np.arange(len(records))

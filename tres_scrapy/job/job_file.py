@@ -18,12 +18,12 @@ FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=1,
+    version=2,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
     number INTEGER PRIMARY KEY, samples BLOB NOT NULL, anchors TEXT NOT NULL,
-    urls TEXT NOT NULL, hosts TEXT NOT NULL
+    urls TEXT NOT NULL, hosts TEXT NOT NULL, cues BLOB NOT NULL, counts BLOB NOT NULL
 );
 CREATE TABLE lease (
     row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL

@@ -202,9 +202,12 @@ class Journal:
         old, new, store = self._written, _written(crawl), crawl.store
         if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
             texts = store.anchors[old.samples :], store.urls[old.urls :], store.hosts[old.hosts :]
+            cues = store.cues.since(old.samples)
+            packed = cues.codes.astype("<u4").tobytes(), cues.counts.astype("<u2").tobytes()
             cursor.execute(
-                "INSERT INTO batch (samples, anchors, urls, hosts) VALUES (?, ?, ?, ?)",
-                (store.saved(old.samples).tobytes(), *map(json.dumps, texts)),
+                "INSERT INTO batch (samples, anchors, urls, hosts, cues, counts) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
             )
         for leaf, split in _resumable(crawl).rules[old.rules :]:
             cursor.execute(

@@ -23,6 +23,7 @@ from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import COUNTS, PASSED, Journal
+from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.file import check_numbers
 from tres_scrapy.url.canonical import canonicalise
 
@@ -106,9 +107,9 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
 
 def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     batches = connection.execute(
-        "SELECT samples, anchors, urls, hosts FROM batch ORDER BY number"
+        "SELECT samples, cues, counts, anchors, urls, hosts FROM batch ORDER BY number"
     ).fetchall()
-    samples, *texts = zip(*batches, strict=True) if batches else ((), (), (), ())
+    samples, cues, counts, *texts = zip(*batches, strict=True) if batches else ((),) * 6
     anchors, urls, hosts = (list(chain.from_iterable(map(json.loads, column))) for column in texts)
     if not all(isinstance(text, str) for text in chain(anchors, urls, hosts)):
         raise TypeError("a URL, host or anchor is not text")
@@ -117,7 +118,10 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     "".join(chain(anchors, hosts)).encode()  # raises UnicodeEncodeError: not exportable
     records = np.frombuffer(b"".join(samples), SAVED)
     check_numbers("a feature", records["static"])
-    store.restore(hosts, urls, anchors, records)
+    codes = np.frombuffer(b"".join(cues), "<u4")
+    within(codes, CODES)
+    said = Ragged(codes, np.frombuffer(b"".join(counts), "<u2").astype(np.int64))
+    store.restore(hosts, urls, anchors, said, records)
 
 
 def _steps(connection: sqlite3.Connection) -> Steps:
@@ -132,6 +136,7 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     past = Past(
         np.frombuffer(b"".join(x), "<f4").reshape(len(found), len(FEATURES)).copy(),
         np.array(rewards, dtype=np.float32),
+        _numbers(rows),
         _numbers(firsts),
         _numbers(outlinks),
         _numbers([_NOT_YET if row is None else row for row in sampled]),

@@ -14,11 +14,12 @@ from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.crawl.crawl import NO_ACTIONS
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.crawl.visit import NO_LINKS, Outlinks, Visit
+from tres_scrapy.crawl.visit import NO_CUES, NO_LINKS, Outlinks, Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.links.code import ABSENT, Ragged
 from tres_scrapy.page.text import Link
 from tres_scrapy.url.canonical import canonicalise
 
@@ -106,7 +107,7 @@ class RewardMiddleware:
         elif isinstance(visit, Visit):
             found = visit.judged.page.links
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
-            outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions)
+            outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
             self._learner.book_failure(row, visit, outlinks, links)
             return outputs
@@ -114,12 +115,16 @@ class RewardMiddleware:
 
     def _described(
         self, visit: Visit | Failure, urls: list[str]
-    ) -> tuple[list[str], NDArray[np.float32]]:
-        """Return anchors and features 4 to 6 of URLs; a URL not on the page has the anchor ""."""
+    ) -> tuple[list[str], NDArray[np.float32], Ragged]:
+        """Return anchors, features 4 to 6 and cues of URLs.
+
+        A URL not on the page has the anchor "" and no cues.
+        """
         page_links: Sequence[Link] = ()
-        known = NO_ACTIONS
+        known, cues = NO_ACTIONS, NO_CUES
         if isinstance(visit, Visit):
-            page_links, known = visit.judged.page.links, visit.judged.judgement.actions
+            judged = visit.judged
+            page_links, known, cues = judged.page.links, judged.judgement.actions, judged.cues
         places = {link.url: i for i, link in enumerate(page_links)}
         absent = [url for url in urls if url not in places]
         if absent:
@@ -130,7 +135,9 @@ class RewardMiddleware:
         anchors = [
             page_links[i].anchor if (i := places[url]) < len(page_links) else "" for url in urls
         ]
-        return anchors, known[[places[url] for url in urls]]
+        found = [places[url] for url in urls]
+        said = cues.take([i if i < len(page_links) else ABSENT for i in found])
+        return anchors, known[found], said
 
     def _parted(self, requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
         """Return the requests that can be samples, by URL, and the others.

@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
 MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
 MAX_BLOCKS: Final = 1_000  # and in nested blocks, whose text is read again
 MIN_TEXT_WORDS: Final = 30
-WORD: Final = re.compile(r"[^\W\d_]{2,}")
 UNSEEN: Final = "script, style, noscript, template, svg, iframe, object"
 BOILERPLATE: Final = (
     "nav, header, footer, aside, dialog, button, select, textarea, [hidden], [role=navigation],"
@@ -43,9 +43,7 @@ BLOCKS: Final = frozenset(BLOCK.split(", "))
 MAX_TITLE_LENGTH: Final = 1_000
 LEVELS: Final = 5  # most levels from a link up to its block
 LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
-LINKS: Final = frozenset({"a", "area"})
 CONTEXT_WORDS: Final = 10  # on each side of a link
-MAX_WORD_LENGTH: Final = 50  # a longer word would be repeated in the context of many links
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
     about above after again against all also am an and any are as at be because been before being
@@ -81,6 +79,7 @@ class Page:
     links: tuple[Link, ...]
     language: str = ""  # ISO 639-1, "" if unknown
     contexts: tuple[str, ...] = ()  # the words around each link, if requested
+    places: tuple[Place, ...] = ()  # where each link stands, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
 
 
@@ -95,20 +94,29 @@ def read_page(
     limits: ReadingLimits = LIMITS,
     *,
     contexts: bool = False,
+    places: bool = False,
     language: bool = True,
     least_words: int = MIN_TEXT_WORDS,
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, read the words around each link too; without `language`, do not detect the
+    With `contexts`, read the words around each link too, with `places` where it stands; without `language`, do not detect the
     language. Keep the boilerplate if the text without it has `least_words` words or fewer.
     """
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
-    links = _links(tree, url, limits)
+    known: dict[str, str | None] = {}  # canonical URLs by what the page writes
+    links = _links(_outlinks(tree, url, known), url, limits)
     canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
-    around = _contexts(tree, url, links) if contexts else ()
+    around: tuple[str, ...] = ()
+    standing: tuple[Place, ...] = ()
+    if contexts or places:
+        layout, spans = _placed(tree, _outlinks(tree, url, known), links)
+        if contexts:
+            around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
+        if places:
+            standing = tuple(layout.place(each) if each else NOWHERE for each in spans)
     whole = _text(tree.body)
     _drop(tree, BOILERPLATE)
     _drop(tree, BLOCK, _menus(tree, room=limits.html))
@@ -117,7 +125,7 @@ def read_page(
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around, canonical)
+    return Page(url, title, text, links, code, around, standing, canonical)
 
 
 def parse(html: str) -> LexborHTMLParser:
@@ -162,65 +170,36 @@ def _text(node: LexborNode | None) -> str:
     return " ".join(node.text(separator=" ").split()) if node is not None else ""
 
 
-def _links(tree: LexborHTMLParser, url: str, limits: ReadingLimits) -> tuple[Link, ...]:
+def _links(
+    found: Iterator[tuple[str, LexborNode]], url: str, limits: ReadingLimits
+) -> tuple[Link, ...]:
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
-    for target, node in _outlinks(tree, url):
+    for target, node in found:
         if target == itself or (target not in anchors and len(anchors) == limits.links):
             continue
         anchors[target] = anchors.get(target) or _anchor(node)[: limits.anchor]
     return tuple(Link(target, anchor) for target, anchor in anchors.items())
 
 
-def _contexts(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tuple[str, ...]:
-    """Return the words before and after each link, at its first occurrence with a text."""
-    words, spans = _spans(tree)
-    places: dict[str, tuple[int, int]] = {}
-    for target, node in _outlinks(tree, url):
-        start, end = places.get(target, (0, 0))
-        if start == end and node.mem_id in spans:
-            places[target] = spans[node.mem_id]
-    contexts = dict.fromkeys((link.url for link in links), "")
-    for target in contexts.keys() & places.keys():
-        start, end = places[target]
-        before = words[max(0, start - CONTEXT_WORDS) : start]
-        contexts[target] = " ".join(before + words[end : end + CONTEXT_WORDS])
-    return tuple(contexts.values())
+def _placed(
+    tree: LexborHTMLParser, found: Iterator[tuple[str, LexborNode]], links: tuple[Link, ...]
+) -> tuple[Layout, list[Span | None]]:
+    """Return where each link stands: at its first occurrence with a text, or its first."""
+    layout = Layout.of(tree)
+    spans: dict[str, Span] = {}
+    for target, node in found:
+        before = spans.get(target)
+        if (before is None or before.start == before.end) and node.mem_id in layout.spans:
+            spans[target] = layout.spans[node.mem_id]
+    return layout, [spans.get(link.url) for link in links]
 
 
-def _spans(tree: LexborHTMLParser) -> tuple[list[str], dict[int, tuple[int, int]]]:
-    """Return the words of a page and, by link id, the range of words inside the link."""
-    words: list[str] = []
-    spans: dict[int, tuple[int, int]] = {}
-    for node in _walk(tree.body):
-        if node.tag == "-text":
-            found = tokenise(node.text_content or "")
-            words += [word for word in found if len(word) <= MAX_WORD_LENGTH]
-        elif node.tag in LINKS:
-            start, _ = spans.get(node.mem_id, (len(words), 0))
-            spans[node.mem_id] = start, len(words)
-    return words, spans
-
-
-def _walk(root: LexborNode | None) -> Iterator[LexborNode]:
-    """Yield the nodes below `root` in document order, each link at its start and at its end."""
-    waiting = [(root.child if root is not None else None, False)]
-    while waiting:
-        node, left = waiting.pop()
-        if node is None:
-            continue
-        yield node
-        if not left:
-            waiting.append((node.next, False))
-            if node.tag in LINKS:
-                waiting.append((node, True))
-            waiting.append((node.child, False))
-
-
-def _outlinks(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, LexborNode]]:
+def _outlinks(
+    tree: LexborHTMLParser, url: str, known: dict[str, str | None]
+) -> Iterator[tuple[str, LexborNode]]:
     base = tree.css_first("base[href]")
     root = url if base is None else _join(url, base.attributes["href"])
-    known: dict[str, str | None] = {}
     for node in tree.css("a[href], area[href]"):
         href = (node.attributes["href"] or "").strip()
         if href not in known:

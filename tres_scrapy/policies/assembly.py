@@ -59,6 +59,7 @@ def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Craw
             tree=config.tree,
             agent=config.agent,
             learning=config.learning,
+            links=config.links,
             keywords=(str(config.topic), *pack.given),
             search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),

@@ -25,20 +25,21 @@ class Kind:
     """A crawler: how to make its policy and what the policy needs.
 
     `classifier` is the kind of pack that judges its pages, "" for the topic's default pack. With
-    `reads_text` the policy receives the text of pages and the words around links. If not
-    `rewarded`, its choices do not depend on rewards and features. `needs` names another input:
+    `reads_text` the policy receives the text of pages and the words around links, with
+    `reads_cues` what links say. If not `rewarded`, its choices do not depend on rewards and features. `needs` names another input:
     "similarity" or "labels" (see Setup).
     """
 
     make: Callable[[SampleStore, Setup], Policy]
     classifier: str = ""
     reads_text: bool = False
+    reads_cues: bool = False
     rewarded: bool = True
     needs: str = ""
 
 
 POLICIES = {
-    "tres": Kind(TresPolicy),
+    "tres": Kind(TresPolicy, reads_cues=True),
     "tree_random": Kind(TreeRandomPolicy),
     "random": Kind(RandomPolicy, rewarded=False),
     "synchronous": Kind(SynchronousPolicy),
@@ -49,8 +50,8 @@ POLICIES = {
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, needs="labels"),
-    "tres_svm": Kind(TresPolicy, classifier="svm"),
-    "tres_nh": Kind(NoNeighbourhoodPolicy),
+    "tres_svm": Kind(TresPolicy, classifier="svm", reads_cues=True),
+    "tres_nh": Kind(NoNeighbourhoodPolicy, reads_cues=True),
 }
 
 

@@ -8,16 +8,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.crawl.policy import NO_TEXT, Choice, Decision, Experience, PageText
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.sampling import Representatives, representatives
+from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
+DRY = 100  # fetches without a relevant page after which exploration doubles
+SHORTLIST = 1_000
+TOP = 50
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -32,6 +37,9 @@ class TresPolicy:
         self._store = store
         self._random = np.random.default_rng(setup.seed)
         self._learner = QLearner(store, self.features, setup, self._random)
+        self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
+        self._best = Shortlist(store, SHORTLIST)
+        self._dry = 0  # fetches since the last relevant page
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -52,17 +60,22 @@ class TresPolicy:
         return self._learner.value(x)
 
     def observe(self, experience: Experience) -> None:
-        """Add the experience to the tree, whose leaf may split."""
+        """Add the experience to the tree, whose leaf may split, and to the link model."""
         self._learner.steps += 1
+        self._dry = 0 if experience.reward > 0 else self._dry + 1
+        if self._links is not None:
+            self._links.observe(experience)
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the experience to the replay and the outlinks to the tree."""
+        self._rate(outlinks)
         self._learner.remember(experience, outlinks)
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
         """Insert samples into the leaves that match their current features."""
+        self._rate(rows)
         self.tree.insert(rows)
 
     def learn(self) -> float | None:
@@ -76,6 +89,8 @@ class TresPolicy:
         drawn = representatives(
             self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MOST_DRAWN
         )
+        if self._links is not None:
+            return self._select_link(self._links, drawn, busy_hosts)
         if not len(drawn.rows):
             return None
         q_values = q_value = bounds = None
@@ -89,9 +104,35 @@ class TresPolicy:
         choice = Choice(self.tree.splits, drawn.leaves, drawn.rows, q_values, bounds)
         return Decision(row, leaf, q_value, choice=choice)
 
+    def _select_link(
+        self, links: LinkLearner, drawn: Representatives, busy_hosts: Sequence[int]
+    ) -> Decision | None:
+        self._best.offer(links.rate_again(links.options.rescored))
+        rows = np.union1d(drawn.rows, self._best.ready(busy_hosts))
+        if not len(rows):
+            return None
+        weight = links.options.exploration * min(4.0, 1 + self._dry / DRY)
+        bonus = links.chances(rows, weight, self._random)
+        top = np.argsort(-(self._store.rated(rows)[0] + bonus), kind="stable")[:TOP]
+        links.rate(rows[top])
+        bonus[top] = links.chances(rows[top], weight, self._random)
+        best, q_values, bounds = self._learner.best(rows, bonus)
+        row = int(rows[best])
+        leaf = int(self.tree.leaf_of(self.features(rows[best : best + 1]))[0])
+        self._learner.note_choice(row)
+        leaves = np.full(len(rows), leaf)
+        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
+        return Decision(row, leaf, float(q_values[best]), choice=choice)
+
+    def _rate(self, rows: Rows) -> None:
+        if self._links is not None:
+            self._links.rate(rows)
+            self._best.offer(rows)
+
     def state(self) -> dict[str, bytes]:
         """Return the state of the agent and of the random choices."""
-        return {"random": random_state(self._random), **self._learner.state()}
+        links = {} if self._links is None else self._links.state()
+        return {"random": random_state(self._random), **self._learner.state(), **links}
 
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
@@ -100,6 +141,10 @@ class TresPolicy:
 
         Each sample enters the leaf that matches its current features.
         """
+        if self._links is not None:
+            self._links.restore(past, state)
+        self._rate(pending)
+        self._dry = int(np.argmax([*(past.rewards[::-1] > 0), True]))
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         self._learner.restore(past, state)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.links.code import Ragged, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
@@ -30,24 +31,43 @@ class Source(NamedTuple):
 class Judged(NamedTuple):
     """A parsed page, the judgement of the reward model and the page's fingerprint.
 
-    `is_missing` marks a page that says "not found" with status 200.
+    `is_missing` marks a page that says "not found" with status 200. `cues` holds what its links
+    say, nothing of any link if that was not asked for.
     """
 
     page: Page
     judgement: Judgement
     mark: bytes
     is_missing: bool
+    cues: Ragged
 
 
 def judge_pages(
-    pack: Pack, limits: ReadingLimits, sources: Sequence[Source], *, contexts: bool = False
+    pack: Pack,
+    limits: ReadingLimits,
+    sources: Sequence[Source],
+    *,
+    contexts: bool = False,
+    cues: bool = False,
 ) -> list[Judged]:
-    """Read pages, with the words around their links if `contexts`, and judge them in one batch."""
-    pages = [read_page(html, url, limits, contexts=contexts) for html, url in sources]
+    """Read pages and judge them in one batch.
+
+    With `contexts`, read the words around their links too; with `cues`, all that the links say.
+    """
+    pages = [read_page(html, url, limits, contexts=contexts, places=cues) for html, url in sources]
     return [
-        Judged(page, judgement, fingerprint(page), is_soft_404(page))
+        Judged(
+            page, judgement, fingerprint(page), is_soft_404(page), cues_of(pack, page, judgement)
+        )
         for page, judgement in zip(pages, pack.judge(pages), strict=True)
     ]
+
+
+def cues_of(pack: Pack, page: Page, judgement: Judgement) -> Ragged:
+    """Return what the links of a page say, nothing of any link if their places were not read."""
+    if not page.places:
+        return silent(len(page.links))
+    return page_codes(page, judgement.probability, pack.keywords.in_text)
 
 
 class _Task(NamedTuple):

@@ -40,17 +40,22 @@ class PageError(RuntimeError):
 
 @dataclass(frozen=True)
 class Task:
-    """The arguments of the process: pack directory, reading limits, threads of the model."""
+    """The arguments of the process: pack directory, reading limits, threads of the model.
+
+    `contexts` and `cues` are whether the words around links and all that links say are read.
+    """
 
     pack: Path
     limits: ReadingLimits
     contexts: bool = False
     threads: int = 1
+    cues: bool = False
 
     def load(self) -> Callable[[Sequence[Source]], list[Judged]]:
         """Return the function that judges; raise PackError if the pack cannot be read."""
         torch.set_num_threads(self.threads)
-        return partial(judge_pages, Pack.load(self.pack), self.limits, contexts=self.contexts)
+        pack = Pack.load(self.pack)
+        return partial(judge_pages, pack, self.limits, contexts=self.contexts, cues=self.cues)
 
 
 class Worker:

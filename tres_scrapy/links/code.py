@@ -1,0 +1,205 @@
+"""What a link says as codes: words of its anchor and place, runs of its URL, hashed by group.
+
+A code is the number of a weight of the link model. Each group has codes of its own, so that a word
+of an anchor text and the same word of a heading are two things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.page.place import WORD, Place
+from tres_scrapy.page.text import Page
+
+Codes = NDArray[np.uint32]
+
+
+class Group(IntEnum):
+    """The groups of codes; each can be switched off."""
+
+    URL = 0  # runs of three to five characters
+    HOST = 1  # host and folder
+    ANCHOR = 2  # words of the anchor text
+    AROUND = 3  # words around it
+    HEADING = 4  # words of the heading above it
+    PATH = 5  # tags from the root to the link
+    PAGE = 6  # title and URL of the page that it stands on
+    FACT = 7  # what holds for any topic
+
+
+class Fact(IntEnum):
+    """Facts about a link that mean the same on every web and topic."""
+
+    KEYWORD_AROUND = 0
+    KEYWORD_IN_HEADING = 1
+    KEYWORD_IN_TITLE = 2  # of the page that it stands on
+    NO_TEXT = 3
+    IN_MENU = 4
+    PAGE_PROBABILITY = 8  # and the seven after it: eighths of P(relevant) of that page
+
+
+BITS: Final = 17
+SIZE: Final = 1 << BITS  # codes of a group
+CODES: Final = SIZE * len(Group)
+# Most codes of a link in a group; a link takes four bytes for each.
+MOST: Final = {Group.ANCHOR: 10, Group.AROUND: 20, Group.HEADING: 6, Group.PATH: 8, Group.PAGE: 10}
+MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
+PARTS: Final = 8  # of P(relevant) of the page
+LONGEST: Final = 120  # bytes of a URL that are read: a third of them from its start
+RUNS: Final = (3, 4, 5)
+ABSENT: Final = -1  # the place of a link without codes
+
+_DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
+    range(128, 256)
+)
+_PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
+_MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
+
+
+class Ragged(NamedTuple):
+    """The codes of links in one array, those of link 0 first; link i has `counts[i]`."""
+
+    codes: Codes
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[int]]) -> Ragged:
+        """Return lists of codes as one array."""
+        codes = [code for each in lists for code in each]
+        return cls(np.array(codes, dtype=np.uint32), np.array([*map(len, lists)], dtype=np.int64))
+
+    def take(self, places: Sequence[int]) -> Ragged:
+        """Return the codes of some links; ABSENT gives one without codes."""
+        ends = np.cumsum(self.counts)
+        parts = [self.codes[ends[i] - self.counts[i] : ends[i]] for i in places if i >= 0]
+        counts = [int(self.counts[i]) if i >= 0 else 0 for i in places]
+        codes = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
+        return Ragged(codes, np.array(counts, dtype=np.int64))
+
+
+def silent(count: int) -> Ragged:
+    """Return `count` links of which only URL and anchor text are known."""
+    return Ragged(np.zeros(0, dtype=np.uint32), np.zeros(count, dtype=np.int64))
+
+
+def page_codes(page: Page, probability: float, has_keyword: Callable[[str], bool]) -> Ragged:
+    """Return the codes of a page's links, except those of their URLs; the page has its places.
+
+    `probability` is P(relevant) of the page.
+    """
+    address = WORD.findall(page.url.partition("//")[2].lower())
+    title = WORD.findall(page.title.lower())
+    whole = coded(Group.PAGE, [*title, *(f"/{word}" for word in address)])
+    whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
+    if has_keyword(page.title):
+        whole.append(fact(Fact.KEYWORD_IN_TITLE))
+    return Ragged.of(
+        [
+            [*_link_codes(link.anchor, place, has_keyword), *whole]
+            for link, place in zip(page.links, page.places, strict=True)
+        ]
+    )
+
+
+def _link_codes(anchor: str, place: Place, has_keyword: Callable[[str], bool]) -> list[int]:
+    codes = [
+        *coded(Group.ANCHOR, WORD.findall(anchor.lower())),
+        *coded(Group.AROUND, place.around),
+        *_heading_codes(place.heading, has_keyword),
+        *_path_codes(place.path),
+    ]
+    if not anchor:
+        codes.append(fact(Fact.NO_TEXT))
+    if has_keyword(" ".join(place.around)):
+        codes.append(fact(Fact.KEYWORD_AROUND))
+    return codes
+
+
+def coded(group: Group, texts: Iterable[str]) -> list[int]:
+    """Return the codes of different texts of a group; only the first of many."""
+    first = group << BITS
+    return [
+        first | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
+        for text in list(dict.fromkeys(texts))[: MOST[group]]
+    ]
+
+
+def fact(kind: Fact) -> int:
+    """Return the code of a fact."""
+    return (Group.FACT << BITS) | kind
+
+
+def _heading_codes(heading: tuple[str, ...], has_keyword: Callable[[str], bool]) -> list[int]:
+    codes = coded(Group.HEADING, heading)
+    if heading and has_keyword(" ".join(heading)):
+        codes.append(fact(Fact.KEYWORD_IN_HEADING))
+    return codes
+
+
+@lru_cache(maxsize=4096)
+def _path_codes(path: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
+    pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
+    codes = coded(Group.PATH, [" ".join(path[-4:]), *pairs])
+    if any(MENUS.search(step.lower()) for step in path):
+        codes.append(fact(Fact.IN_MENU))
+    return tuple(codes)
+
+
+def url_codes(urls: Sequence[str]) -> Ragged:
+    """Return the codes of URLs: their runs of characters, their hosts and their folders.
+
+    Digits are folded into one. The scheme is not read.
+    """
+    runs = _runs([_shortened(url) for url in urls])
+    places = Ragged.of([_place_codes(url) for url in urls])
+    return joined(runs, places)
+
+
+def _place_codes(url: str) -> list[int]:
+    address = url.partition("//")[2].partition("?")[0]
+    folder = address.rpartition("/")[0]
+    return [
+        (Group.HOST << BITS) | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
+        for text in (address.partition("/")[0], f"{folder}/")
+    ]
+
+
+def _shortened(url: str) -> bytes:
+    text = url.partition("//")[2].lower().encode("utf-8", "surrogatepass")
+    if len(text) > LONGEST:
+        text = text[: LONGEST // 3] + text[LONGEST // 3 - LONGEST :]
+    return b"/" + text.translate(_DIGITS) + b"$"
+
+
+def _runs(texts: Sequence[bytes]) -> Ragged:
+    """Return hashes of all runs of RUNS bytes within each text."""
+    flat = np.frombuffer(b"".join(texts), dtype=np.uint8).astype(np.uint32)
+    owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    found, owners, hashes = [], [], flat
+    for length in range(2, RUNS[-1] + 1):
+        hashes = hashes[:-1] * _PRIME + flat[length - 1 :]
+        if length in RUNS:
+            inside = owner[: len(hashes)] == owner[length - 1 :]
+            found.append((hashes[inside] * _MIX) >> np.uint32(32 - BITS))
+            owners.append(owner[: len(hashes)][inside])
+    codes, whose = np.concatenate(found), np.concatenate(owners)
+    counts = np.bincount(whose, minlength=len(texts))
+    return Ragged(codes[np.argsort(whose, kind="stable")], counts)
+
+
+def joined(*parts: Ragged) -> Ragged:
+    """Return several codes of the same links as one."""
+    counts = np.sum([part.counts for part in parts], axis=0)
+    links = np.arange(len(counts))
+    whose = np.concatenate([np.repeat(links, part.counts) for part in parts])
+    codes = np.concatenate([part.codes for part in parts])
+    return Ragged(codes[np.argsort(whose, kind="stable")], counts)

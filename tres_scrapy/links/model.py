@@ -1,0 +1,141 @@
+"""The link model: P(relevant | what a link says), learned while the crawl runs.
+
+Logistic regression over hashed codes and over x(s, a), online. The weights are fitted by AdaGrad
+(Duchi et al., 2011) on each experience and some earlier ones; the fit is the maximum a posteriori
+under a Gaussian prior. The variance of each weight is the diagonal of Laplace's approximation
+(Chapelle and Li, 2011), in which an experience counts once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.config.link import LinkOptions
+from tres_scrapy.links.code import BITS, SIZE, Group, Ragged
+
+GROUPS: Final = len(Group)
+_START: Final = 1e-2  # of AdaGrad's sums of squares
+_LARGEST: Final = 30.0  # logit: beyond it the exponential says nothing more
+
+
+class Links(NamedTuple):
+    """What the model reads of n links: the known facts [n, K], and codes with their values."""
+
+    known: NDArray[np.float32]
+    codes: NDArray[np.uint32]  # [m]
+    values: NDArray[np.float32]  # [m]
+    owner: NDArray[np.int64]  # [m], which link a code belongs to
+
+    def one(self, number: int) -> Links:
+        """Return one of the links."""
+        own = self.owner == number
+        where = np.zeros(int(own.sum()), dtype=np.int64)
+        return Links(self.known[number : number + 1], self.codes[own], self.values[own], where)
+
+
+class Estimate(NamedTuple):
+    """The logit of P(relevant) of links [n], and its standard deviation [n]."""
+
+    logit: NDArray[np.float32]
+    deviation: NDArray[np.float32]
+
+    @property
+    def probability(self) -> NDArray[np.float32]:
+        """P(relevant) [n], averaged over the uncertainty of the logit (MacKay, 1992)."""
+        return sigmoid(self.logit / np.sqrt(1 + np.pi / 8 * self.deviation**2))
+
+
+class LinkModel:
+    """Weights of codes and of known facts, with their precisions.
+
+    Each group of codes of a link has the norm 1, so that a long URL does not outweigh an anchor.
+    `means` [K] and `precisions` [K] are the prior of the weights of known facts, `facts` that of
+    codes of the group FACT.
+    """
+
+    def __init__(
+        self,
+        options: LinkOptions,
+        means: NDArray[np.float32],
+        precisions: NDArray[np.float32],
+        facts: NDArray[np.float32],
+    ) -> None:
+        self.options = options
+        self._scales = np.ones(GROUPS, dtype=np.float32)
+        self._scales[[Group[name.upper()] for name in options.without if name != "siblings"]] = 0
+        size = GROUPS * SIZE
+        self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
+        self.prior[Group.FACT << BITS :][: len(facts)] = facts
+        self.weights = self.prior.copy()
+        self.precisions = np.concatenate(
+            [np.full(size, 1 / options.variance, dtype=np.float32), precisions]
+        )
+        self.squares = np.full(size + len(means), _START, dtype=np.float32)
+        self._known = size
+
+    def read(self, known: NDArray[np.float32], links: Ragged) -> Links:
+        """Return links as the model reads them."""
+        owner = np.repeat(np.arange(len(links.counts)), links.counts)
+        groups = (links.codes >> np.uint32(BITS)).astype(np.int64)
+        keys = owner * GROUPS + groups
+        sizes = np.bincount(keys, minlength=len(known) * GROUPS)
+        values = self._scales[groups] / np.sqrt(sizes[keys], dtype=np.float32)
+        return Links(known, links.codes, values, owner)
+
+    def estimate(self, links: Links) -> Estimate:
+        """Return the logits of links and how sure they are."""
+        count, at = len(links.known), self._known
+        logit = np.bincount(links.owner, links.values * self.weights[links.codes], count)
+        logit += links.known @ self.weights[at:]
+        spread = np.bincount(links.owner, links.values**2 / self.precisions[links.codes], count)
+        spread += links.known**2 @ (1 / self.precisions[at:])
+        return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
+
+    def fit(self, link: Links, reward: float) -> None:
+        """Take one step of AdaGrad on the loss of one link."""
+        where, values = self._inputs(link)
+        weights, prior = self.weights[where], self.prior[where]
+        error = float(sigmoid(np.array([values @ weights]))[0]) - reward
+        gradient = error * values + self.options.shrinkage * (weights - prior)
+        self.squares[where] += gradient**2
+        self.weights[where] -= self.options.rate * gradient / np.sqrt(self.squares[where])
+
+    def gain(self, link: Links) -> None:
+        """Raise the precisions of the weights that a new experience tells about."""
+        where, values = self._inputs(link)
+        p = float(sigmoid(np.array([values @ self.weights[where]]))[0])
+        self.precisions[where] += p * (1 - p) * values**2
+
+    def state(self) -> bytes:
+        """Return the weights that were ever learned, with their precisions."""
+        learned = np.flatnonzero(self.squares != _START)
+        parts = (self.weights, self.squares, self.precisions)
+        columns = [part[learned].astype("<f4").tobytes() for part in parts]
+        return b"".join([learned.astype("<u4").tobytes(), *columns])
+
+    def restore(self, state: bytes) -> None:
+        """Load a state into a new model; raise ValueError if it does not fit."""
+        if len(state) % 16:
+            raise ValueError("the saved link model is cut off")
+        learned = np.frombuffer(state, "<u4", len(state) // 16).astype(np.int64)
+        columns = np.frombuffer(state, "<f4", offset=len(state) // 4).reshape(3, -1)
+        if len(learned) and learned.max() >= len(self.weights):
+            raise ValueError("the saved link model has other weights")
+        if not np.isfinite(columns).all() or (columns[1:] <= 0).any():
+            raise ValueError("the saved link model holds impossible numbers")
+        self.weights[learned], self.squares[learned], self.precisions[learned] = columns
+
+    def _inputs(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        known = np.arange(self._known, len(self.weights))
+        where = np.concatenate([link.codes.astype(np.int64), known])
+        return where, np.concatenate([link.values, link.known[0]])
+
+
+def sigmoid(logit: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return 1 / (1 + exp(-logit))."""
+    clipped = np.clip(logit, -_LARGEST, _LARGEST)
+    probability: NDArray[np.float32] = (1 / (1 + np.exp(-clipped))).astype(np.float32)
+    return probability

@@ -1,0 +1,38 @@
+"""What is known of a link before anything is learned: x(s, a), and weights that hold anywhere."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.config.link import LinkOptions
+
+# The columns of what is known; the features of x(s, a) bear their numbers.
+KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings")
+_EDGE: Final = 0.02  # P(relevant) of an anchor text is no surer than this
+
+
+def known_of(x: NDArray[np.float32], siblings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the known facts [n, K] of links from x(s, a) [n, 9] and their siblings [n]."""
+    known = np.empty((len(x), len(KNOWN)), dtype=np.float32)
+    anchor = np.clip(x[:, 5], _EDGE, 1 - _EDGE)
+    known[:, 0] = 1
+    known[:, 1] = np.log(anchor / (1 - anchor)) / 2
+    known[:, 2:4] = x[:, 3:5]
+    known[:, 4:7] = x[:, 0:3]
+    known[:, 7] = x[:, 6] - 0.5
+    known[:, 8] = x[:, 7] - 0.5
+    known[:, 9] = siblings
+    return known
+
+
+def prior_of(
+    options: LinkOptions,
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Return means [K] and precisions [K] of the weights of known facts, and means of facts."""
+    means = np.zeros(len(KNOWN), dtype=np.float32)
+    means[1] = 2.0
+    precisions = np.ones(len(KNOWN), dtype=np.float32)
+    return means, precisions, np.zeros(16, dtype=np.float32)
