@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.link import LinkOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import Rows
@@ -103,11 +103,11 @@ class LinkLearner:
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         if "siblings" in self.options.without:
             return np.zeros(len(rows), dtype=np.float32)
-        children = [
-            self._children.get(parent, (0, 0.0)) for parent in self._store.parents(rows).tolist()
-        ]
+        parents = self._store.parents(rows).tolist()
+        children = [self._children.get(parent, (0, 0.0)) for parent in parents]
         fetched, relevant = np.array(children, dtype=np.float32).reshape(-1, 2).T
-        return (relevant - 0.5 * fetched) / (fetched + 2)
+        share: NDArray[np.float32] = (relevant - 0.5 * fetched) / (fetched + 2)
+        return share
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""

@@ -34,7 +34,7 @@ class QNetwork(nn.Sequential):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return Q [n, 1] of x(s, a) [n, 9]."""
-        q: torch.Tensor = super().forward(x)
+        q: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
         return q + x[:, LINK : LINK + 1] if self._prior else q
 
 

@@ -14,7 +14,8 @@ from scrapy.responsetypes import responsetypes
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.policy import NO_TEXT, PageText
-from tres_scrapy.crawl.visit import NO_CUES, text_of
+from tres_scrapy.crawl.visit import text_of
+from tres_scrapy.frontier.outlink import NO_CUES
 from tres_scrapy.links.code import Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404

@@ -25,6 +25,7 @@ from tres_scrapy.crawl.failure import (
     Failure,
 )
 from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.policies.assembly import load_pack, make_crawl
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
@@ -95,7 +96,7 @@ class Simulation:
     def _add_seeds(self) -> None:
         seeds = self._config.seed or self._world.web.seeds
         actions = self._world.pack.action_features(seeds, [""] * len(seeds))
-        self.crawl.add_seeds(seeds, [""] * len(seeds), actions)
+        self.crawl.add_seeds(Outlinks(seeds, [""] * len(seeds), actions))
 
     def _next(self) -> int | None:
         start = process_time()
@@ -149,8 +150,8 @@ class Simulation:
         if isinstance(verdict, Failure):
             self.crawl.book_failure(row, verdict)
             return
-        links = fetched.urls, fetched.anchors, fetched.actions, fetched.cues
-        self.crawl.book_page(row, verdict.relevant, *links, text=fetched.text)
+        links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
+        self.crawl.book_page(row, verdict.relevant, links, text=fetched.text)
 
     def _mark(self) -> None:
         figures, series = self.crawl.figures(), self._series

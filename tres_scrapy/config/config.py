@@ -10,7 +10,7 @@ from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import DownloadOptions
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
-from tres_scrapy.config.link import LinkOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions

@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import Ragged
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
 
 LEFT_OUT = "links_left_out"
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
-NO_ACTIONS: NDArray[np.float32] = np.zeros((0, 3), dtype=np.float32)
 
 
 @dataclass(slots=True)
@@ -103,25 +101,15 @@ class Crawl:
         """Whether the page limit is reached."""
         return self.limit is not None and self.pages >= self.limit
 
-    def add_seeds(
-        self, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
-    ) -> Rows:
-        """Add seeds, x(s_-1, a), to the frontier; they are fetched before all other samples.
-
-        `actions` [n, 3] holds features 4 to 6.
-        """
-        rows = self.store.add(NO_PARENT, urls, anchors, actions)
+    def add_seeds(self, links: Outlinks) -> Rows:
+        """Add seeds, x(s_-1, a), to the frontier; they are fetched before all other samples."""
+        rows = self.store.add(NO_PARENT, links)
         self._first.push(rows, np.zeros(len(rows)))
         return rows
 
-    def add_outlinks(
-        self, parent: int, urls: Sequence[str], anchors: Sequence[str], actions: NDArray[np.float32]
-    ) -> Rows:
-        """Add links that were found later, by the search box of a seed's page.
-
-        `actions` [n, 3] holds features 4 to 6.
-        """
-        outlinks = self.store.add(parent, urls, anchors, actions)
+    def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
+        """Add links that were found later, by the search box of a seed's page."""
+        outlinks = self.store.add(parent, links)
         x = self.store.features(np.array([parent]))[0]
         self.policy.expand(Experience(parent, x, 1.0), outlinks, NO_TEXT)
         return outlinks
@@ -170,20 +158,12 @@ class Crawl:
         return True
 
     def book_page(
-        self,
-        row: int,
-        relevant: bool,
-        urls: Sequence[str],
-        anchors: Sequence[str],
-        actions: NDArray[np.float32],
-        cues: Ragged | None = None,
-        *,
-        text: PageText = NO_TEXT,
+        self, row: int, relevant: bool, links: Outlinks, *, text: PageText = NO_TEXT
     ) -> Booking:
         """Book the page of a leased row; its links become frontier samples.
 
-        The answer to a search query is not a page of T and not a visit to its domain. `actions`
-        [n, 3] holds features 4 to 6 of the links, `cues` what they say. `text` is for policies that read page texts.
+        The answer to a search query is not a page of T and not a visit to its domain. `text` is for
+        policies that read page texts.
         """
         lease = self._leased[row]
         is_query = lease.decision.is_query
@@ -195,19 +175,11 @@ class Crawl:
             self._count(row, relevant)
             path = self.store.path_after(row, float(relevant))
         self.store.finish(row, path)
-        outlinks = self.store.add(row, urls, anchors, actions, cues)
+        outlinks = self.store.add(row, links)
         self._expand(experience, outlinks, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
-    def book_failure(
-        self,
-        row: int,
-        failure: Failure,
-        urls: Sequence[str] = (),
-        anchors: Sequence[str] = (),
-        actions: NDArray[np.float32] = NO_ACTIONS,
-        cues: Ragged | None = None,
-    ) -> Booking:
+    def book_failure(self, row: int, failure: Failure, links: Outlinks = NO_LINKS) -> Booking:
         """Book a leased row whose fetch failed: it is not a page of T.
 
         It may still have links, which a spider read from a sitemap or an API response.
@@ -218,8 +190,8 @@ class Crawl:
         if not lease.decision.is_query:  # a search query is not a visit either
             domain = self.store.domain(row)
             self.store.ledger.book_failure(domain, blameless=failure.blameless)
-        self.store.finish(row, self.store.path_after(row, 0.0) if urls else None)
-        outlinks = self.store.add(row, urls, anchors, actions, cues) if urls else NO_ROWS
+        self.store.finish(row, self.store.path_after(row, 0.0) if links.urls else None)
+        outlinks = self.store.add(row, links) if links.urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
         return Booking(experience, False, failure.kind, outlinks, lease)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
-from tres_scrapy.config.link import LinkOptions
+from tres_scrapy.config.link_option import LinkOptions
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]

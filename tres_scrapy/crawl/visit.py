@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tres_scrapy.crawl.crawl import NO_ACTIONS
 from tres_scrapy.crawl.policy import Decision, PageText
 from tres_scrapy.crawl.reward import Verdict
-from tres_scrapy.links.code import Ragged, silent
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import Judged
-
-NO_CUES: Final = silent(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +28,6 @@ class Visit:
     def relevant(self) -> bool:
         """Whether the page counts as relevant."""
         return self.verdict.relevant
-
-
-class Outlinks(NamedTuple):
-    """The links of a page that are followed.
-
-    `actions` [n, 3] holds their features 4 to 6, `cues` what they say.
-    """
-
-    urls: Sequence[str] = ()
-    anchors: Sequence[str] = ()
-    actions: NDArray[np.float32] = NO_ACTIONS
-    cues: Ragged = NO_CUES
-
-
-NO_LINKS: Final = Outlinks()
 
 
 def text_of(page: Page, probability: float) -> PageText:

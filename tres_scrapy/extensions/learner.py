@@ -22,12 +22,13 @@ from tres_scrapy.crawl.foreign import count_foreign
 from tres_scrapy.crawl.outage import Outage
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.visit import NO_LINKS, Outlinks, Visit, text_of
+from tres_scrapy.crawl.visit import Visit, text_of
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.ending import UNREACHABLE, Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.policies.assembly import make_crawl, require_pack
 from tres_scrapy.policies.registry import POLICIES
@@ -143,9 +144,8 @@ class Learner:
         if row is None:
             if self.requests.repeats(url, request) or self.requests.is_link(url, request):
                 return False
-            rows = self.crawl.add_seeds(
-                [url], [""], self.judging.judge.action_features([url], [""])
-            )
+            actions = self.judging.judge.action_features([url], [""])
+            rows = self.crawl.add_seeds(Outlinks([url], [""], actions))
             if not len(rows):
                 return False
             row = int(rows[0])
@@ -155,7 +155,7 @@ class Learner:
     def add_outlinks(self, parent: int, urls: Sequence[str], anchors: Sequence[str]) -> None:
         """Add links found by the search box of a seed's site to the frontier."""
         actions = self.judging.judge.action_features(urls, anchors)
-        self.crawl.add_outlinks(parent, urls, anchors, actions)
+        self.crawl.add_outlinks(parent, Outlinks(urls, anchors, actions))
         self._report()
 
     def why(self, decision: Decision) -> str:
@@ -179,7 +179,7 @@ class Learner:
             self.crawl.counts["duplicates"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
-        booking = self.crawl.book_page(visit.row, visit.relevant, *outlinks, text=text)
+        booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         mark = visit.judged.mark
@@ -203,7 +203,7 @@ class Learner:
         if not self.crawl.is_leased(row):
             return
         host = self.crawl.store.hosts[self.crawl.store.host(row)]
-        booking = self.crawl.book_failure(row, failure, *outlinks)
+        booking = self.crawl.book_failure(row, failure, outlinks)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         if self.job is not None:

@@ -40,7 +40,7 @@ class Shortlist:
         if len(self._rows) < self._size // 4 and self._least > 0:
             self._keep(self._store.pending_rows())
         standing = self._store.standing(self._rows, busy_hosts)
-        ready = self._rows[standing == Standing.READY]
+        ready: Rows = self._rows[standing == Standing.READY]
         self._rows = self._rows[standing != Standing.DEAD]
         return ready
 

@@ -16,6 +16,7 @@ from tres_scrapy.frontier.cues import Cues
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.links.code import Ragged, silent
 
@@ -87,19 +88,13 @@ class SampleStore:
         """The hosts by number."""
         return self._hosts.names
 
-    def add(
-        self,
-        parent: int,
-        urls: Sequence[str],
-        anchors: Sequence[str],
-        actions: NDArray[np.float32],
-        cues: Ragged | None = None,
-    ) -> Rows:
+    def add(self, parent: int, links: Outlinks) -> Rows:
         """Add the outlinks of row `parent` that can still be fetched; return their rows.
 
-        `actions` [n, 3] holds features 4 to 6, `cues` what the links say. With `NO_PARENT` the links are seeds, x(s_-1, a). If
-        not all links fit into the frontier, the first are kept.
+        With `NO_PARENT` the links are seeds, x(s_-1, a). If not all links fit into the frontier,
+        the first are kept.
         """
+        urls, anchors, actions, cues = links
         names = [host_of(url) for url in urls]
         kept = self._admitted(urls, names)
         where = self._samples.extend(len(kept))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.link import LinkOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, Group, Ragged
 
 GROUPS: Final = len(Group)
@@ -88,10 +88,11 @@ class LinkModel:
     def estimate(self, links: Links) -> Estimate:
         """Return the logits of links and how sure they are."""
         count, at = len(links.known), self._known
-        logit = np.bincount(links.owner, links.values * self.weights[links.codes], count)
-        logit += links.known @ self.weights[at:]
-        spread = np.bincount(links.owner, links.values**2 / self.precisions[links.codes], count)
-        spread += links.known**2 @ (1 / self.precisions[at:])
+        logits = links.values * self.weights[links.codes]
+        variances = links.values**2 / self.precisions[links.codes]
+        logit = np.bincount(links.owner, logits, count) + links.known @ self.weights[at:]
+        spread = np.bincount(links.owner, variances, count)
+        spread = spread + links.known**2 @ (1 / self.precisions[at:])
         return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
 
     def fit(self, link: Links, reward: float) -> None:

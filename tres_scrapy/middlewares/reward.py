@@ -12,12 +12,12 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
-from tres_scrapy.crawl.crawl import NO_ACTIONS
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.crawl.visit import NO_CUES, NO_LINKS, Outlinks, Visit
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import ABSENT, Ragged
 from tres_scrapy.page.text import Link

@@ -16,36 +16,13 @@ MAX_WORD_LENGTH: Final = 50  # a longer word would be repeated in the context of
 LINKS: Final = frozenset({"a", "area"})
 HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "caption", "legend", "summary"})
 BLOCKS: Final = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tbody",
-        "td",
-        "th",
-        "tr",
-        "ul",
-    ]
+    re.findall(
+        r"\w+",
+        """
+        address article aside blockquote body dd details div dl dt fieldset figure footer form
+        header li main nav ol p pre section table tbody td th tr ul
+        """,
+    )
 )
 WORDS: Final = 20  # of the block, on each side of the link
 HEADING_WORDS: Final = 12

@@ -100,8 +100,9 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, read the words around each link too, with `places` where it stands; without `language`, do not detect the
-    language. Keep the boilerplate if the text without it has `least_words` words or fewer.
+    With `contexts`, read the words around each link too, with `places` where it stands. Without
+    `language`, do not detect the language. Keep the boilerplate if the text without it has
+    `least_words` words or fewer.
     """
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]

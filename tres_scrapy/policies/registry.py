@@ -26,8 +26,8 @@ class Kind:
 
     `classifier` is the kind of pack that judges its pages, "" for the topic's default pack. With
     `reads_text` the policy receives the text of pages and the words around links, with
-    `reads_cues` what links say. If not `rewarded`, its choices do not depend on rewards and features. `needs` names another input:
-    "similarity" or "labels" (see Setup).
+    `reads_cues` what links say. If not `rewarded`, its choices do not depend on rewards and
+    features. `needs` names another input: "similarity" or "labels" (see Setup).
     """
 
     make: Callable[[SampleStore, Setup], Policy]

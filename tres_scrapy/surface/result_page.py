@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tres_scrapy.page.text import MAX_WORD_LENGTH, STOP_WORDS, WORD
+from tres_scrapy.page.place import MAX_WORD_LENGTH, WORD
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.surface.acquired import Token
 from tres_scrapy.url.canonical import canonicalise
 

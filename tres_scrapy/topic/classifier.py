@@ -6,7 +6,7 @@ from itertools import islice
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
-from tres_scrapy.page.text import WORD
+from tres_scrapy.page.place import WORD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,6 +22,7 @@ import numpy as np
 
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
 from tres_scrapy.page.text import tokenise
@@ -168,7 +169,7 @@ class SeedFinderPolicy(AchePolicy):
         self.queries += 1
         url = self._endpoint.replace("{query}", quote_plus(" ".join(search.terms)))
         action = np.zeros((1, 3), dtype=np.float32)
-        self._ask_page(search, self.store.add(NO_PARENT, [url], [""], action))
+        self._ask_page(search, self.store.add(NO_PARENT, Outlinks([url], [""], action)))
 
     def _ask_page(self, search: _Search, rows: Rows) -> None:
         """Fetch a page of results next; `rows` is empty if its URL cannot be fetched."""

@@ -37,7 +37,7 @@ class LinkOptions:
     pretrained: bool = setting(
         flag,
         True,
-        "start from weights that hold for any topic; 0: start from the anchor text alone",
+        "start from weights that hold for any topic; 0: from the anchor text alone",
     )
     exploration: float = setting(
         number(0, 10),

@@ -1,0 +1,30 @@
+"""The links of a page as they enter the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.links.code import Ragged, silent
+
+NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
+NO_CUES: Final = silent(0)
+
+
+class Outlinks(NamedTuple):
+    """The links of a page that are followed.
+
+    `actions` [n, 3] holds their features 4 to 6. `cues` holds what they say, None if only their
+    URLs and anchor texts are known.
+    """
+
+    urls: Sequence[str] = ()
+    anchors: Sequence[str] = ()
+    actions: NDArray[np.float32] = NO_ACTIONS
+    cues: Ragged | None = None
+
+
+NO_LINKS: Final = Outlinks()
