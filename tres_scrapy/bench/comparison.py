@@ -98,7 +98,7 @@ def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture])
     starts = len({result.run.start for result in results} - {""})
     of_starts = f"{starts} {'start' if starts == 1 else 'starts'}, " if starts else ""
     yield from (f"## T = {pages:,} pages, {of_starts}seeds {', '.join(map(str, seeds))}", "")
-    for title, text, lines in (*_tables(cells_of(results)), *_found_tables(pages, results)):
+    for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
         if lines:
             yield from (f"### {title}", "", text, "", *lines, "")
     for picture in pictures:
@@ -137,7 +137,7 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
     )
 
 
-def _found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:
+def found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield a table for each topic of the webs that were not generated."""
     cells = cells_of(result for result in results if result.run.web in UNSEEDED)
     for topic in topics_of(cells):
