@@ -181,7 +181,13 @@ def results_of(name: str, scratch: Path) -> Iterator[Result]:
 
 def page_of(results: dict[str, list[Result]]) -> Iterator[str]:
     """Yield the lines of the report."""
-    yield from ("# Real pages", "", "`python benchmarks/real_webs.py` made these tables.", FOUND)
+    yield from (
+        "# Real pages",
+        "",
+        "`python benchmarks/real_webs.py` makes these tables.",
+        "",
+        FOUND,
+    )
     for name, found in results.items():
         for pages in sorted({result.run.pages for result in found}):
             chosen = [result for result in found if result.run.pages == pages]

@@ -140,5 +140,6 @@ def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
 def found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:
     """Yield a table for each topic of the webs that were not generated."""
     cells = cells_of(result for result in results if result.run.web in UNSEEDED)
-    for topic in topics_of(cells):
-        yield f"Relevant pages found: {topic}", FOUND, found_table(cells, topic, pages)
+    for number, topic in enumerate(topics_of(cells)):
+        text = "As above." if number else FOUND
+        yield f"Relevant pages found: {topic}", text, found_table(cells, topic, pages)
