@@ -28,6 +28,7 @@ def test_all_runs_have_a_row(tmp_path: Path) -> None:
         "topic": "food",
         "policy": "tres",
         "max": "10",
+        "start": "",
         "seed": "2",
         "pages_asked": "20",
         "pages": "20",
@@ -38,8 +39,37 @@ def test_all_runs_have_a_row(tmp_path: Path) -> None:
         "exhausted": "0",
         "seconds": "3.5",
         "decision_ms": "1.25",
+        "found_100": "",
+        "found_200": "",
+        "found_400": "",
+        "area": "",
     }
     assert (random["policy"], random["relevant"]) == ("random", "10")
+
+
+def recorded(policy: str, start: str, found: list[int], pages: int = 250) -> Result:
+    run = Run("recorded", "food", 1, policy, "none", pages, start)
+    return Result(run, pages, len(found), 2, 300, False, 1.0, Series(found=found))
+
+
+def test_recorded_web_shows_fetches(tmp_path: Path) -> None:
+    results = [
+        recorded("tres", start, [1, 99, 250]) for start in ("http://a.test/", "http://b.test/")
+    ]
+    text = write_report(tmp_path, results, "recorded web").read_text()
+    assert "## T = 250 pages, 2 starts, seeds 1" in text
+    assert "### Relevant pages found: food" in text
+    assert "|  | runs | 100 fetches | 200 fetches | 250 fetches | 250 pages | area |" in text
+    with (tmp_path / "results.csv").open(encoding="utf-8") as file:
+        first, _ = csv.DictReader(file)
+    names = ("start", "found_100", "found_200", "found_400", "area")
+    assert [first[name] for name in names] == ["http://a.test/", "2", "2", "", str(250 + 152 + 1)]
+
+
+def test_generated_web_has_no_table_of_fetches(tmp_path: Path) -> None:
+    text = write_report(tmp_path, [result("tres", 1)], "synthetic web").read_text()
+    assert "Relevant pages found" not in text
+    assert "starts" not in text.splitlines()[6]
 
 
 def test_page_shows_every_plot(

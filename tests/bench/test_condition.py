@@ -79,7 +79,7 @@ def test_recording_is_known_by_files(tmp_path: Path) -> None:
         webs[2].note(tmp_path, [], is_new=True)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", json.dumps({"web": "corpus"})])
+@pytest.mark.parametrize("content", ["{", "[]", json.dumps({"web": "corpus"}), '{"labels": "a"}'])
 def test_unreadable_conditions_are_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(ValueError, match="give another --output"):
@@ -97,17 +97,39 @@ def test_other_packs_are_not_mixed(tmp_path: Path) -> None:
     conditions.note(tmp_path, [sports], is_new=False)
     (models / "food" / "topic.toml").write_text("trained again")
     conditions.note(tmp_path, [sports], is_new=False)
-    with pytest.raises(ValueError, match=r"have the pack food '\w{64}', .* give another --output"):
+    with pytest.raises(
+        ValueError, match=r"have the packs of food '\w{64}', .* give another --output"
+    ):
         conditions.note(tmp_path, [RUN, sports], is_new=False)
 
 
-def test_labels_matter_places_do_not(tmp_path: Path) -> None:
-    labels = [tmp_path / name for name in "ab"]
-    for path in labels:
-        path.write_text("http://a.test/")
-    places = [{"TRES_MODELS": f"/{path.name}", "TRES_WEB_LABELS": str(path)} for path in labels]
-    for settings in places:
+def test_labels_are_known_by_content(tmp_path: Path) -> None:
+    food, sports = (replace(RUN, web="recorded", topic=topic) for topic in ("food", "sports"))
+    for name in ("a-food", "b-food", "b-sports"):
+        (tmp_path / name).write_text("http://a.test/")
+    first, second = (
+        replace(CONDITIONS, web="recorded", labels=f"{tmp_path}/{name}-{{topic}}") for name in "ab"
+    )
+    assert first.config(food).web.labels == tmp_path / "a-food"
+    first.note(tmp_path, [food], is_new=True)
+    second.note(tmp_path, [food, sports], is_new=False)
+    (tmp_path / "b-food").write_text("http://b.test/")
+    second.note(tmp_path, [sports], is_new=False)
+    with pytest.raises(ValueError, match=r"have the labels of food '\w{64}'"):
+        second.note(tmp_path, [food], is_new=False)
+    with pytest.raises(ValueError, match=r"have the labels of food .* would have None"):
+        replace(second, labels="").note(tmp_path, [food], is_new=False)
+
+
+def test_places_of_packs_do_not_matter(tmp_path: Path) -> None:
+    for name in "ab":
+        settings = {"TRES_MODELS": f"/{name}"}
         replace(CONDITIONS, settings=settings).note(tmp_path, [], is_new=True)
-    labels[1].write_text("http://b.test/")
-    with pytest.raises(ValueError, match="have the labels"):
-        replace(CONDITIONS, settings=places[1]).note(tmp_path, [], is_new=True)
+
+
+def test_start_of_run_overrides_seed() -> None:
+    project = replace(CONDITIONS, settings={"TRES_SEED": "http://c.test/"})
+    run = replace(RUN, start="http://a.test/x,y,http://b.test/")
+    assert project.config(run).seed == ("http://a.test/x,y", "http://b.test/")
+    assert run_of(project.config(run)) == run
+    assert project.config(RUN).seed == ()

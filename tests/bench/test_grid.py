@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,21 @@ def test_the_grid_has_every_run_once() -> None:
     assert len(runs) == 2 * 2 * 2 * 2
     assert Run("synthetic", "sports", 2, "random", "10", 50) in runs
     assert len({run.name for run in runs}) == len(runs)
+
+
+def test_every_topic_has_its_starts() -> None:
+    starts = {"food": ["http://a.test/", "http://b.test/"], "sports": ["http://a.test/"]}
+    choices = {"policies": ["random"], "caps": ["none"], "seeds": [1, 2]}
+    runs = make_grid("recorded", 50, topics=list(starts), starts=starts.__getitem__, **choices)
+    assert [run.topic for run in runs] == ["food"] * 4 + ["sports"] * 2
+    assert {run.trial for run in runs[:4]} == {(s, n) for s in starts["food"] for n in (1, 2)}
+    assert len({run.name for run in runs}) == 6
+
+
+@pytest.mark.parametrize("web", ["corpus", "recorded"])
+def test_recorded_web_ignores_seed_and_start(web: str) -> None:
+    run = Run(web, "food", 1, "random", "none", 50)
+    assert world_of(run) == world_of(replace(run, seed=2, start="http://a.test/"))
 
 
 def test_runs_of_one_pack_share_world() -> None:

@@ -39,6 +39,7 @@ def test_log_gives_the_count(tmp_path: Path) -> None:
     assert (result.fetches, result.seconds, result.exhausted) == (6, 6, True)
     series = result.series
     assert (series.pages, series.relevant, series.domains) == ([2, 4], [1, 2], [1, 2])
+    assert series.found == [1, 6]
 
 
 def test_series_ends_with_last_page(tmp_path: Path) -> None:

@@ -15,9 +15,16 @@ from tres_scrapy.bench.result import Result, Run, Series
 
 
 def result(
-    policy: str, seed: int, relevant: int, domains: int, *, cap: str = "none", pages: int = 100
+    policy: str,
+    seed: int,
+    relevant: int,
+    domains: int,
+    *,
+    cap: str = "none",
+    pages: int = 100,
+    start: str = "",
 ) -> Result:
-    run = Run("synthetic", "food", seed, policy, cap, 100)
+    run = Run("synthetic", "food", seed, policy, cap, 100, start)
     return Result(run, pages, relevant, domains, pages, pages < 100, 1.0, Series())
 
 
@@ -50,6 +57,14 @@ def test_ratio_uses_common_seeds() -> None:
     oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
     assert tres.shares(oracle) == [0.5, 0.75]
     assert tres.shares(cell(result("oracle", 1, 0, 1))) == []
+
+
+def test_ratio_uses_common_starts() -> None:
+    tres = cell(result("tres", 1, 40, 1, start="a"), result("tres", 1, 60, 1, start="b"))
+    oracle = cell(result("oracle", 1, 80, 1, start="b"), result("oracle", 2, 10, 1, start="a"))
+    assert tres.shares(oracle) == [0.75]
+    assert tres.shares(oracle, lambda result: result.domains) == [1.0]
+    assert tres.beside(oracle) == cell(result("tres", 1, 60, 1, start="b"))
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,10 @@ def test_series_rises_to_the_count(worlds):
     assert series.relevant[-1] == result.relevant
     assert series.domains == sorted(series.domains)
     assert series.leaves[-1] >= 1
+    assert result.has_found
+    for pages, relevant in zip(series.pages, series.relevant, strict=True):
+        assert result.found_after(pages) <= relevant
+    assert result.found_after(result.fetches) == result.relevant
     assert all(each > 0 for each in series.decision_ms)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tres_scrapy.bench.mean import VARIANTS, cells_of
@@ -7,6 +9,7 @@ from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.bench.table import (
     NAMES,
     crawler_table,
+    found_table,
     name_of,
     pace_table,
     pareto_table,
@@ -146,6 +149,59 @@ def test_choice_time_is_of_last_tenth() -> None:
         "| Synchronous | 98.7 (123,456) |  |",
     ]
     assert pace_table(CELLS) == []
+
+
+def found(policy: str, start: str, fetches: list[int], *, cap: str = "none") -> Result:
+    run = Run("recorded", "food", 1, policy, cap, 400, start)
+    return Result(run, 400, len(fetches), 1, 420, False, 1.0, Series(found=fetches))
+
+
+FOUND = [
+    found("tres", "a", [1, 100, 101, 200, 400, 401]),
+    found("tres", "b", [1]),
+    found("best_first", "a", [301]),
+]
+
+
+def test_fetches_are_counted_exactly() -> None:
+    assert found_table(cells_of(FOUND), "food", 400) == [
+        "|  | runs | 100 fetches | 200 fetches | 400 fetches | 400 pages | area |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| TRES | 2 | 1.5 (1 to 2) | 2.5 (1 to 4) | 3.0 (1 to 5) | 3.5 (1 to 6) |  |",
+        "| Best-First | 1 | 0 | 0 | 1 | 1 |  |",
+    ]
+    assert found_table(cells_of(FOUND), "sports", 400) == []
+
+
+def test_area_is_share_of_lookahead() -> None:
+    lookahead = found("lookahead", "a", [1, 2, 3])  # area 400 + 399 + 398
+    lines = found_table(cells_of([*FOUND, lookahead]), "food", 400)
+    shares = [line.split(" | ")[-1].rstrip(" |") for line in lines[2:]]
+    area = 400 + 301 + 300 + 201 + 1
+    assert shares == [f"{area / 1197:.3f} (n = 1)", f"{100 / 1197:.3f}", "1.000"]
+    capped = found("tres", "a", [1], cap="10")
+    assert found_table(cells_of([capped, lookahead]), "food", 400)[-1].endswith(" | 1 |  |")
+
+
+def test_share_has_lowest_and_highest() -> None:
+    lookahead = [found("lookahead", start, [1, 2]) for start in "ab"]
+    tres = [found("tres", "a", [1, 2]), found("tres", "b", [201, 400])]
+    line = found_table(cells_of([*tres, *lookahead]), "food", 400)[2]
+    assert line.endswith("| 0.626 (0.252 to 1.000) |")
+
+
+def test_uncounted_fetches_have_no_row() -> None:
+    old = replace(found("random", "a", [1, 2]), series=Series())
+    assert len(found_table(cells_of([*FOUND, old]), "food", 400)) == 4
+
+
+def test_lookahead_is_never_best() -> None:
+    results = [result("tres", 1, 500, 5), result("lookahead", 1, 900, 9)]
+    assert crawler_table(cells_of(results))[2:] == [
+        "| TRES | **50.0** / **5** |",
+        "| Lookahead | 90.0 / 9 |",
+    ]
+    assert pareto_table(cells_of(results)) == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from archived import answered
 from conftest import PROJECT, command, running
 
 from tres_scrapy.bench import comparison_plot as plot
+from tres_scrapy.bench.grid import read_results
 from tres_scrapy.export.exchange import Note
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 
@@ -181,10 +182,74 @@ def test_incomplete_recording_is_reported(
     assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
     assert "Recorded by a crawl on 'soup'" in err
     assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
-    options += ("-s", "TRES_SEED=http://c.test/", "--output", tmp_path / "other")
-    with pytest.raises(SystemExit, match="1"):
-        bench(*options, "--policies", "random", *SMALL)
-    assert "no seed brought a page" in "".join(capsys.readouterr())
+
+
+LINKS = b"<html><title>Soup</title><a href=/1>leeks</a> <a href=/2>beans</a> <a href=/3>3</a>"
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """Return a folder with a recorded web, where /3 is a dead link, and labels of two topics."""
+    pages = {"http://a.test/": LINKS, "http://a.test/1": b"<p>leeks", "http://a.test/2": b"<p>1"}
+    records = [part for each in pages.items() for part in exchange_records(answered(*each))]
+    (tmp_path / "web.warc").write_bytes(b"".join(records))
+    (tmp_path / "food.txt").write_text("http://a.test/1\nhttp://a.test/2\n")
+    (tmp_path / "sports.txt").write_text("http://a.test/1\n")
+    return tmp_path
+
+
+def real_bench(folder: Path, *arguments: object) -> None:
+    web = ("--web", "recorded", "--data", folder / "web.warc", "--max", "none", "--jobs", 1)
+    bench(*web, "--labels", f"{folder}/{{topic}}.txt", "--output", folder / "bench", *arguments)
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_each_start_is_a_run(real: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (real / "starts-food.txt").write_text(
+        "# hubs\nhttp://a.test\n\nhttp://a.test/1,http://a.test/2\n"
+    )
+    (real / "starts-sports.txt").write_text("http://a.test/2\n")
+    arguments = (*("--topics", "food", "sports"), "--starts", f"@{real}/starts-{{topic}}.txt")
+    arguments += ("--policies", "breadth_first", "--pages", 60)
+    with pytest.raises(SystemExit, match="0"):
+        real_bench(real, *arguments)
+    assert "food      seed 1 from http://a.test/: harvest  66.7 %" in capsys.readouterr().out
+    results, _ = read_results(real / "bench" / "runs")
+    found = {(each.run.topic, each.run.start): each for each in results}
+    assert len(results) == len(found) == 3
+    assert found["food", "http://a.test/"].series.found == [2, 3]
+    assert found["food", "http://a.test/"].fetches == 4
+    assert found["food", "http://a.test/1,http://a.test/2"].series.found == [1, 2]
+    assert found["sports", "http://a.test/2"].relevant == 0
+    with pytest.raises(SystemExit, match="0"):
+        real_bench(real, *arguments)
+    assert "3 of 3 runs are done already" in capsys.readouterr().out
+    (real / "sports.txt").write_text("http://a.test/2\n")
+    with pytest.raises(SystemExit, match=r"have the labels of sports .* give another --output"):
+        real_bench(real, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--topics", "hardware"], r"--labels '.*{topic}.txt': there is no file '.*hardware.txt'"),
+        (["--starts", "a.test"], r"--starts 'a.test' must hold http\(s\) URLs"),
+        (["--starts", "@no-{topic}.txt"], "--starts '@no-food.txt' cannot be read: .*No such file"),
+        (["--starts", "@empty.txt"], "--starts '@empty.txt' must hold at least one start"),
+        (["--starts", "http://a.test/3"], "--starts 'http://a.test/3' is not on this web"),
+        (["-s", "TRES_SEED=http://a.test/"], "TRES_SEED is not for a benchmark: use --starts"),
+        (["-s", "TRES_WEB_LABELS=a.txt"], "TRES_WEB_LABELS is not for a benchmark: use --labels"),
+        (["--web", "synthetic"], "--labels is for --web recorded"),
+    ],
+)
+def test_wrong_start_is_one_line(
+    real: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(real)
+    (real / "empty.txt").write_text("# none\n")
+    with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: [^\n]*{reason}[^\n]*$"):
+        real_bench(real, "--policies", "random", *arguments)
+    assert not (real / "bench").exists()
 
 
 @pytest.mark.usefixtures("loaded_python")

@@ -81,7 +81,7 @@ def draw(directory: Path, results: Sequence[Result], suffix: str) -> list[Pictur
     cells = cells_of(results)
     painters: dict[str, tuple[str, Callable[[Cells], Figure | None]]] = {
         "harvest": (
-            "Harvest rate over pages: mean, lowest and highest of seeds, up to the shortest crawl",
+            "Harvest rate over pages: mean, lowest and highest of runs, up to the shortest crawl",
             _harvest,
         ),
         "pareto": (
@@ -127,7 +127,7 @@ def _svg(figure: Figure) -> str:
 
 
 def _harvest(cells: Cells) -> Figure | None:
-    """Draw a panel for each topic and MAX: mean, lowest and highest of the seeds."""
+    """Draw a panel for each topic and MAX: mean, lowest and highest of the runs."""
     drawn = {key: [each for each in cells[key].results if each.series.pages] for key in cells}
     cells = {key: Cell(tuple(results)) for key, results in drawn.items() if results}
     if not cells:
@@ -154,7 +154,7 @@ def _draw_course(axes: Axes, cell: Cell, look: Look) -> None:
 
 
 def _courses(cell: Cell, name: str) -> tuple[Floats, Floats]:
-    """Return page numbers [n] that every seed reached, and the values of a column [seeds, n]."""
+    """Return page numbers [n] that every run reached, and the values of a column [runs, n]."""
     series = [result.series for result in cell.results]
     last = min(each.pages[-1] for each in series)
     marks = np.unique(np.ceil(np.linspace(last / MARKS, last, MARKS)))
@@ -205,7 +205,7 @@ def _label_points(axes: Axes, points: Mapping[str, tuple[float, float]]) -> None
 
 
 def _frontier(cells: Cells) -> Figure | None:
-    """Draw a panel for each topic: the means of the seeds, one colour per MAX."""
+    """Draw a panel for each topic: the means of the runs, one colour per MAX."""
     measured = {
         key: cell
         for key, cell in cells.items()

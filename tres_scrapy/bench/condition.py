@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,8 @@ FILE: Final = "conditions.json"
 # The place of a file does not affect results; input files are recorded by their hash.
 PLACES: Final = {"models", "output", "web_log", "web_data", "web_labels"}
 PACKS: Final = "packs"
+LABELS: Final = "labels"
+TOPIC: Final = "{topic}"
 
 Crawl = Callable[[Run, Callable[[int], None]], Result]
 
@@ -32,6 +34,7 @@ class Conditions:
     """The web, the way it is crawled, and the Scrapy settings of every run, as text.
 
     `data` holds the documents of the web; with `http`, each run is `scrapy crawl` over HTTP.
+    `labels` is the file of a recorded web's relevant pages, with {topic} in place of the topic.
     """
 
     web: str
@@ -39,13 +42,16 @@ class Conditions:
     http: bool
     settings: Mapping[str, str]
     user_agent: str
+    labels: str = ""
 
     def settings_of(self, run: Run) -> dict[str, str]:
         """Return the settings of the crawl that does this run."""
         own: dict[str, object] = {
             "web": run.web,
             "topic": run.topic,
+            "web_labels": self.labels.replace(TOPIC, run.topic),
             "web_seed": run.seed,
+            "seed": run.start,
             "random_seed": run.seed,
             "policy": run.policy,
             "max_per_domain": run.cap,
@@ -68,29 +74,36 @@ class Conditions:
     def _simulate(self, world: World, run: Run, progress: Callable[[int], None]) -> Result:
         return world.crawl(self.config(run), progress)
 
-    def note(self, directory: Path, runs: Iterable[Run], *, is_new: bool) -> None:
+    def note(self, directory: Path, runs: Sequence[Run], *, is_new: bool) -> None:
         """Write the conditions beside the results, or compare them with the file that is there.
 
         Raise ValueError if they differ, or if old results have no file of conditions.
         """
-        path, facts, packs = directory / FILE, self._facts(), self._packs(runs)
+        path, facts = directory / FILE, self._facts()
+        parts: dict[str, Any] = {PACKS: self._packs(runs), LABELS: self._labels(runs)}
         if path.exists():
             found = _read(path)
             for name, value in facts.items():
                 _compare(directory, name, found.get(name), value)
-            known = found.get(PACKS, {})
-            for name, value in packs.items():
-                _compare(directory, f"pack {name}", known.get(name, value), value)
-            packs = known | packs
+            for part, values in parts.items():
+                known = found.get(part) or {}
+                for name, value in values.items():
+                    _compare(directory, f"{part} of {name}", known.get(name, value), value)
+                parts[part] = known | values
         elif not is_new:
             raise ValueError(f"{path} is missing, but there are results: give another --output")
         with whole_file(path) as file:
-            file.write(json.dumps({**facts, PACKS: packs}, indent=2).encode())
+            file.write(json.dumps({**facts, **parts}, indent=2).encode())
 
-    def _packs(self, runs: Iterable[Run]) -> dict[str, str]:
+    def _packs(self, runs: Sequence[Run]) -> dict[str, str]:
         """Return the hashes of the packs that the runs use, by name."""
         places = {require_pack(self.config(run)) for run in runs}
         return {place.name: sha256(place / TOPIC_FILE) for place in sorted(places)}
+
+    def _labels(self, runs: Sequence[Run]) -> dict[str, str | None]:
+        """Return the hashes of the files of labels that the runs use, by topic."""
+        files = {run.topic: self.config(run).web.labels for run in runs}
+        return {topic: sha256(path) if path else None for topic, path in files.items()}
 
     def _facts(self) -> dict[str, Any]:
         data = self.data and f"{self.data.name}, SHA-256 {_hash(self.data)}"
@@ -102,7 +115,6 @@ class Conditions:
             "data": data,
             "mode": mode,
             "user agent": self.user_agent,
-            "labels": config.web.labels and sha256(config.web.labels),
             "settings": {
                 name: value
                 for name, value in self.settings.items()
@@ -121,8 +133,11 @@ def _read(path: Path) -> dict[str, Any]:
     """Return the conditions in a file; raise ValueError if it is damaged."""
     try:
         found = json.loads(path.read_bytes())
-        if not isinstance(found, dict) or not isinstance(found.get(PACKS, {}), dict):
+        if not isinstance(found, dict):
             raise TypeError("it contains no conditions")
+        for part in (PACKS, LABELS):
+            if not isinstance(found.get(part) or {}, dict):
+                raise TypeError(f"its {part} are not by name")
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error}): give another --output") from None
     return found

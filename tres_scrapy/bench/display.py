@@ -68,8 +68,9 @@ class Display:
 
 def _line(result: Result) -> str:
     run, ran_out = result.run, ", links ran out" if result.exhausted else ""
+    start = f" from {run.start}" if run.start else ""
     return (
-        f"{run.policy:13} MAX {run.cap:5} {run.topic:9} seed {run.seed}: harvest "
+        f"{run.policy:13} MAX {run.cap:5} {run.topic:9} seed {run.seed}{start}: harvest "
         f"{100 * result.harvest:5.1f} %, {result.domains} domains, {result.pages} pages{ran_out}, "
         f"{result.seconds:.0f} s"
     )

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.page.file import reason
 from tres_scrapy.policies.registry import POLICIES
 
-World = tuple[str, str, int, str]  # web, topic, seed, kind of classifier
+World = tuple[str, str, int, str]  # web, topic, seed of the web, kind of classifier
+UNSEEDED: Final = ("corpus", "recorded")  # webs that are the same with every seed
 
 
 def make_grid(
     web: str,
     pages: int,
     *,
-    topics: Iterable[str],
-    policies: Iterable[str],
-    caps: Iterable[str],
-    seeds: Iterable[int],
+    topics: Sequence[str],
+    policies: Sequence[str],
+    caps: Sequence[str],
+    seeds: Sequence[int],
+    starts: Callable[[str], Iterable[str]] = lambda topic: [""],
 ) -> list[Run]:
-    """Return every run once, grouped by topic and seed."""
-    choices = product(topics, seeds, policies, caps)
-    runs = (Run(web, topic, seed, policy, cap, pages) for topic, seed, policy, cap in choices)
+    """Return every run once, grouped by topic and seed; `starts` returns those of a topic."""
+    runs = (
+        Run(web, topic, seed, policy, cap, pages, start)
+        for topic in topics
+        for seed, policy, cap, start in product(seeds, policies, caps, starts(topic))
+    )
     return list(dict.fromkeys(runs))
 
 
 def world_of(run: Run) -> World:
     """Return a key that is the same for all runs that can share a web and its judged pages."""
-    return run.web, run.topic, run.seed, POLICIES[run.policy].classifier
+    seed = 0 if run.web in UNSEEDED else run.seed
+    return run.web, run.topic, seed, POLICIES[run.policy].classifier
 
 
 def read_results(directory: Path) -> tuple[list[Result], list[str]]:

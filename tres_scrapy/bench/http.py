@@ -112,11 +112,17 @@ class Tally:
     def _add(self, row: dict[str, Any]) -> None:
         first, _ = self._times or (row["time"], None)
         self._times = first, row["time"]
-        before = self.count.pages
+        before, relevant = self.count.pages, self.count.relevant
         answer = Answer(row["status"], b"", (), row["kind"], row["relevant"], row["site_kind"])
         self.count.add(row["url"], answer, row["time"])
+        if self.count.relevant > relevant:
+            self.series.found.append(self._fetches)
         if self.count.pages > before and self.count.pages % self._every == 0:
             self._mark()
+
+    @property
+    def _fetches(self) -> int:
+        return self.count.fetches - self.count.by_kind["robots"]
 
     def _mark(self) -> None:
         self.series.pages.append(self.count.pages)
@@ -133,7 +139,7 @@ class Tally:
             self.count.pages,
             self.count.relevant,
             len(self.count.domains),
-            self.count.fetches - self.count.by_kind["robots"],
+            self._fetches,
             exhausted,
             round(last - first, 1),
             self.series,

@@ -1,10 +1,10 @@
-"""Means over the seeds of one policy, topic and MAX (Tables 3 and 4)."""
+"""Means over the starts and seeds of one policy, topic and MAX (Tables 3 and 4)."""
 
 from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -14,6 +14,8 @@ from tres_scrapy.policies.registry import POLICIES
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"
+LOOKAHEAD: Final = "lookahead"
+CEILINGS: Final = (ORACLE, LOOKAHEAD)  # they know the labels of the web
 VARIANTS: Final = ("tres_svm", "tres_nh", "tres_async", "synchronous")  # Table 4
 LAST: Final = 0.9  # share of the pages after which the last tenth begins
 
@@ -48,7 +50,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """The results of one policy, topic and MAX, one for each seed."""
+    """The results of one policy, topic and MAX, one for each start and seed."""
 
     results: tuple[Result, ...]
 
@@ -71,9 +73,9 @@ class Cell:
         return statistics.fmean(100 * each.relevant / each.run.pages for each in self.results)
 
     @property
-    def seeds(self) -> set[int]:
-        """The seeds that have results."""
-        return {result.run.seed for result in self.results}
+    def trials(self) -> set[tuple[str, int]]:
+        """The starts and seeds that have results."""
+        return {result.run.trial for result in self.results}
 
     @property
     def ran_out(self) -> list[int]:
@@ -83,24 +85,28 @@ class Cell:
     def dominates(self, other: Cell) -> bool:
         """Return whether both means are at least the other's, and one is higher (Pareto).
 
-        The means are over the seeds that both have.
+        The means are over the starts and seeds that both have.
         """
         cell, other = self.beside(other), other.beside(self)
         mine, theirs = (cell.reach, cell.domains.mean), (other.reach, other.domains.mean)
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
 
     def beside(self, other: Cell) -> Cell:
-        """Return the results of the seeds that both have; if there are no such seeds, all."""
-        seeds = other.seeds
-        return Cell(tuple(each for each in self.results if each.run.seed in seeds) or self.results)
+        """Return the results of the starts and seeds that both have; if there are none, all."""
+        trials = other.trials
+        return Cell(
+            tuple(each for each in self.results if each.run.trial in trials) or self.results
+        )
 
-    def shares(self, other: Cell) -> list[float]:
-        """Return the relevant pages as a share of the other's, for each seed that both have."""
-        others = {result.run.seed: result.relevant for result in other.results}
+    def shares(
+        self, other: Cell, count: Callable[[Result], int] = lambda result: result.relevant
+    ) -> list[float]:
+        """Return a count (relevant pages) as a share of the other's, for each common trial."""
+        others = {result.run.trial: count(result) for result in other.results}
         return [
-            result.relevant / others[result.run.seed]
+            count(result) / others[result.run.trial]
             for result in self.results
-            if others.get(result.run.seed)
+            if others.get(result.run.trial)
         ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from bisect import bisect_right
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -14,7 +16,10 @@ _LARGEST: Final = 1e15  # upper limit of any count
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """One crawl of the benchmark; the synthetic web and the crawler both use `seed`."""
+    """One crawl of the benchmark; the synthetic web and the crawler both use `seed`.
+
+    `start` holds the URLs to start from, with commas between; "": where the web says.
+    """
 
     web: str
     topic: str
@@ -22,12 +27,20 @@ class Run:
     policy: str
     cap: str
     pages: int
+    start: str = ""
 
     @property
     def name(self) -> str:
-        """The run as a file name."""
-        parts = (self.web, self.topic, self.seed, self.policy, self.cap, self.pages)
+        """The run as a file name; a start is in it as a hash."""
+        parts = [self.web, self.topic, self.seed, self.policy, self.cap, self.pages]
+        if self.start:
+            parts.append(hashlib.sha256(self.start.encode()).hexdigest()[:8])
         return "-".join(map(str, parts))
+
+    @property
+    def trial(self) -> tuple[str, int]:
+        """Start and seed, which a run has in common with one run of every other policy."""
+        return self.start, self.seed
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,8 @@ class Series:
     """The course of a crawl, counted by the web: one value in each list at every mark.
 
     `frontier` and `leaves` come from the crawler. `decision_ms` is the mean processor time of a
-    choice since the last mark. A list is empty if it was not measured.
+    choice since the last mark. `found` has no marks: it is the number of fetches after which each
+    relevant page was found. A list is empty if it was not measured.
     """
 
     pages: list[int] = field(default_factory=list)
@@ -44,6 +58,7 @@ class Series:
     frontier: list[int] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)
     decision_ms: list[float] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -68,6 +83,23 @@ class Result:
     def harvest(self) -> float:
         """The harvest rate: the share of relevant pages, 0 without pages."""
         return self.relevant / self.pages if self.pages else 0.0
+
+    @property
+    def has_found(self) -> bool:
+        """Whether it is known when each relevant page was found; old files do not say it."""
+        return len(self.series.found) == self.relevant
+
+    def found_after(self, fetches: int) -> int:
+        """Return how many relevant pages the first `fetches` fetches found."""
+        return bisect_right(self.series.found, fetches)
+
+    @property
+    def area(self) -> int:
+        """The area under the curve of relevant pages over the first `run.pages` fetches.
+
+        It is the sum, over these fetches, of the relevant pages found so far.
+        """
+        return sum(max(0, self.run.pages + 1 - each) for each in self.series.found)
 
     def write(self, directory: Path) -> None:
         """Write the result as a JSON file, atomically."""

@@ -116,7 +116,7 @@ class Simulation:
                 self.crawl.book_failure(row, ROBOTS)
                 return
             fetched = self._world.library.fetch(url, self._kind)
-            self.count.add(url, fetched.answer)
+            self._count(url, fetched)
             if fetched.location is None:
                 self._book(row, fetched)
                 return
@@ -129,6 +129,12 @@ class Simulation:
             assert target is not None
             url = target
         self.crawl.book_failure(row, REDIRECT_LIMIT)
+
+    def _count(self, url: str, fetched: Fetched) -> None:
+        relevant = self.count.relevant
+        self.count.add(url, fetched.answer)
+        if self.count.relevant > relevant:
+            self._series.found.append(self.count.fetches)
 
     def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
         """Make a row stand for the target of a redirect; return a Failure if it cannot."""
@@ -187,4 +193,5 @@ def run_of(config: Config) -> Run:
         config.policy,
         "none" if cap is None else str(cap),
         config.pages or 0,
+        ",".join(config.seed),
     )

@@ -9,7 +9,9 @@ from typing import Final
 
 DECIDING: Final = (
     "agent",
+    "crawl",
     "frontier",
+    "page",
     "policies",
     "topic",
     "webs",

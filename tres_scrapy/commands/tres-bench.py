@@ -15,7 +15,7 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from tres_scrapy.bench.condition import Conditions
+from tres_scrapy.bench.condition import TOPIC, Conditions
 from tres_scrapy.bench.display import Display
 from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
@@ -24,13 +24,13 @@ from tres_scrapy.bench.worker import Advance, RunFailure, work
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
-from tres_scrapy.config.parser import identifier, one_of, whole
+from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.webs.server import DATA, open_web
+from tres_scrapy.webs.server import DATA, LABELS, open_web
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy.settings import Settings
 
@@ -43,8 +43,10 @@ WEBS: Final = ("synthetic", "corpus", "recorded")  # webs that can be crawled wi
 TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
     "TRES_WEB": "--web",
     "TRES_WEB_DATA": "--data",
+    "TRES_WEB_LABELS": "--labels",
     "TRES_WEB_SEED": "--seeds",
     "TRES_RANDOM_SEED": "--seeds",
+    "TRES_SEED": "--starts",
     "TRES_TOPIC": "--topics",
     "TRES_POLICY": "--policies",
     "TRES_MAX_PER_DOMAIN": "--max",
@@ -60,6 +62,8 @@ Examples:
   scrapy tres-bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
   scrapy tres-bench --http --policies tres random --seeds 1 --output http/
   scrapy tres-bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
+  scrapy tres-bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \
+      --starts @hubs.txt --topics course faculty --max none --pages 400 --output real/
 """
 
 Value = TypeVar("Value")
@@ -78,8 +82,8 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return fill(
-            "Crawl an offline web once for each policy, MAX (most pages per domain), topic and "
-            "seed. Runs are done in parallel. The folder --output gets results.csv, plots, and "
+            "Crawl an offline web once for each policy, MAX (most pages per domain), topic, start "
+            "and seed. Runs are done in parallel. The folder --output gets results.csv, plots, and "
             "results.md with tables as in the paper. All counts come from the web, not from the "
             "crawler. Finished runs are kept and not repeated: after Ctrl-C, repeat the command to "
             "continue. Commands with the same web, mode and settings can share one --output. "
@@ -96,6 +100,8 @@ class Command(ScrapyCommand):
         web = f"{' or '.join(WEBS)} (default: %(default)s)"
         grid.add_argument("--web", metavar="WEB", default=WEBS[0], help=web)
         grid.add_argument("--data", metavar="FILE", type=Path, help=DATA)
+        labels = f"{LABELS}; {TOPIC} in its name stands for the topic"
+        grid.add_argument("--labels", metavar="FILE", default="", help=labels)
         topics = "names of topic packs (default: food)"
         grid.add_argument("--topics", metavar="NAME", nargs="+", default=["food"], help=topics)
         standard = [name for name in POLICIES if name not in VARIANTS]
@@ -103,8 +109,15 @@ class Command(ScrapyCommand):
         grid.add_argument("--policies", metavar="NAME", nargs="+", default=standard, help=policies)
         caps = "most pages per domain: none, a number, or two like 5_2 (default: none 10)"
         grid.add_argument("--max", metavar="MAX", nargs="+", default=["none", "10"], help=caps)
-        seeds = "random seeds of the synthetic web and the crawler (default: 1 2 3)"
-        grid.add_argument("--seeds", metavar="N", nargs="+", default=["1", "2", "3"], help=seeds)
+        starts = (
+            "URL to start from, or URLs with commas between; or @FILE with one start per line, "
+            f"{TOPIC} in its name stands for the topic (default: one start, which the web chooses)"
+        )
+        grid.add_argument("--starts", metavar="START", nargs="+", default=[], help=starts)
+        seeds = (
+            "random seeds of the synthetic web and the crawler (default: 1 2 3, with --starts 1)"
+        )
+        grid.add_argument("--seeds", metavar="N", nargs="+", help=seeds)
         grid.add_argument(
             "--pages", metavar="N", default="1000", help="pages per run (default: %(default)s)"
         )
@@ -149,14 +162,39 @@ def _grid(opts: argparse.Namespace) -> list[Run]:
     if ALL in policies:
         policies = list(POLICIES)
     caps = [_value("--max", text, Cap.parse) for text in _each(opts.max)]
+    numbers = opts.seeds or (["1"] if opts.starts else ["1", "2", "3"])
     return make_grid(
         _value("--web", opts.web, one_of(*WEBS)),
         _value("--pages", opts.pages, whole(1)),
         topics=[_value("--topics", text, identifier) for text in _each(opts.topics)],
         policies=[_value("--policies", text, one_of(*POLICIES)) for text in policies],
         caps=["none" if cap is None else str(cap) for cap in caps],
-        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in _each(opts.seeds)],
+        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in _each(numbers)],
+        starts=lambda topic: list(_starts(opts.starts, topic)) or [""],
     )
+
+
+def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
+    """Yield the starts of a topic, each its URLs with commas between; raise ValueError if wrong."""
+    for text in options:
+        name = text.replace(TOPIC, topic)
+        lines = [text]
+        if text.startswith("@"):
+            lines = _value("--starts", name, lambda name: _lines(Path(name[1:])))
+        for line in lines:
+            yield ",".join(_value("--starts", line, seeds))
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; raise ValueError if there are none, or it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {error}") from None
+    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not found:
+        raise ValueError("must hold at least one start")
+    return found
 
 
 def _each(texts: Sequence[str]) -> list[str]:
@@ -173,6 +211,8 @@ def _value(option: str, text: str, parse: Callable[[str], Value]) -> Value:
 
 def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
     """Return the conditions of all runs; raise ValueError if options contradict each other."""
+    if opts.labels and opts.web != "recorded":
+        raise ValueError("--labels is for --web recorded; other webs know their labels")
     if (opts.web in {"corpus", "recorded"}) != (opts.data is not None):
         raise ValueError(
             "--web corpus and --web recorded need --data FILE; other webs do not take it"
@@ -187,7 +227,9 @@ def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
     if opts.http:
         names.add("CONCURRENT_REQUESTS")
     chosen = {name: str(settings[name]) for name in sorted(names)}
-    return Conditions(opts.web, opts.data, opts.http, chosen, settings["USER_AGENT"])
+    return Conditions(
+        *(opts.web, opts.data, opts.http, chosen, settings["USER_AGENT"]), labels=opts.labels
+    )
 
 
 def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
@@ -195,10 +237,16 @@ def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
     for run in runs:
         require_pack(conditions.config(run))
     notes = dict[str, None]()
-    for run in {run.topic: run for run in runs}.values():
+    for topic, run in {run.topic: run for run in runs}.items():
         labels = conditions.config(run).web.labels
-        web = open_web(conditions.web, run.topic, run.seed, conditions.data, labels)
+        if labels is not None and not labels.is_file():
+            raise ValueError(f"--labels {conditions.labels!r}: there is no file {str(labels)!r}")
+        web = open_web(conditions.web, topic, run.seed, conditions.data, labels)
         notes |= dict.fromkeys(web.notes)
+        starts = {url for run in runs if run.topic == topic for url in conditions.config(run).seed}
+        for url in sorted(starts):
+            if (status := web.answer(url).status) >= 400:
+                raise ValueError(f"--starts {url!r} is not on this web: it answers {status}")
     for note in notes:
         print(f"scrapy tres-bench: {note}", file=sys.stderr)
 
