@@ -11,6 +11,7 @@ DECIDING: Final = (
     "agent",
     "crawl",
     "frontier",
+    "links",
     "page",
     "policies",
     "topic",
