@@ -34,20 +34,15 @@ class LinkOptions:
     without: tuple[str, ...] = setting(
         some_of(*GROUPS), (), "groups that the link model does not read", name="link_without"
     )
-    pretrained: bool = setting(
-        flag,
-        True,
-        "start from weights that hold for any topic; 0: from the anchor text alone",
-    )
     exploration: float = setting(
         number(0, 10),
-        0.5,
+        0.7,
         "how far choices may go beyond P(relevant) of a link, in standard deviations of its logit",
         name="link_exploration",
     )
     variance: float = setting(
         number(1e-3, 100),
-        1.0,
+        0.05,
         "variance of each weight before anything is learned",
         name="link_variance",
     )
