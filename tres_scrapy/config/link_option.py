@@ -37,7 +37,8 @@ class LinkOptions:
     exploration: float = setting(
         number(0, 10),
         0.7,
-        "how far choices may go beyond P(relevant) of a link, in standard deviations of its logit",
+        "width of the noise on P(relevant) of links once 100 fetches brought nothing, in standard "
+        "deviations of its logit",
         name="link_exploration",
     )
     variance: float = setting(

@@ -154,14 +154,15 @@ def _path_codes(path: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(codes)
 
 
-def url_codes(urls: Sequence[str]) -> Ragged:
-    """Return the codes of URLs: their runs of characters, their hosts and their folders.
+def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
+    """Return codes of URLs [m] and which URL each belongs to [m], in no particular order.
 
-    Digits are folded into one. The scheme is not read.
+    These are their runs of characters, their hosts and their folders. Digits are folded into one.
+    The scheme is not read.
     """
-    runs = _runs([_shortened(url) for url in urls])
-    places = Ragged.of([_place_codes(url) for url in urls])
-    return joined(runs, places)
+    codes, owners = _runs([_shortened(url) for url in urls])
+    places = np.array([_place_codes(url) for url in urls], dtype=np.uint32).reshape(-1)
+    return np.concatenate([codes, places]), np.concatenate([owners, np.arange(len(places)) // 2])
 
 
 def _place_codes(url: str) -> list[int]:
@@ -180,8 +181,8 @@ def _shortened(url: str) -> bytes:
     return b"/" + text.translate(_DIGITS) + b"$"
 
 
-def _runs(texts: Sequence[bytes]) -> Ragged:
-    """Return hashes of all runs of RUNS bytes within each text."""
+def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
+    """Return hashes of all runs of RUNS bytes within each text, and the text of each."""
     flat = np.frombuffer(b"".join(texts), dtype=np.uint8).astype(np.uint32)
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     found, owners, hashes = [], [], flat
@@ -191,15 +192,4 @@ def _runs(texts: Sequence[bytes]) -> Ragged:
             inside = owner[: len(hashes)] == owner[length - 1 :]
             found.append((hashes[inside] * _MIX) >> np.uint32(32 - BITS))
             owners.append(owner[: len(hashes)][inside])
-    codes, whose = np.concatenate(found), np.concatenate(owners)
-    counts = np.bincount(whose, minlength=len(texts))
-    return Ragged(codes[np.argsort(whose, kind="stable")], counts)
-
-
-def joined(*parts: Ragged) -> Ragged:
-    """Return several codes of the same links as one."""
-    counts = np.sum([part.counts for part in parts], axis=0)
-    links = np.arange(len(counts))
-    whose = np.concatenate([np.repeat(links, part.counts) for part in parts])
-    codes = np.concatenate([part.codes for part in parts])
-    return Ragged(codes[np.argsort(whose, kind="stable")], counts)
+    return np.concatenate(found), np.concatenate(owners)

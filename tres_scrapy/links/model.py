@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.links.code import BITS, SIZE, Group, Ragged
+from tres_scrapy.links.code import BITS, SIZE, Codes, Group
 
 GROUPS: Final = len(Group)
 _START: Final = 1e-2  # of AdaGrad's sums of squares
@@ -28,12 +28,6 @@ class Links(NamedTuple):
     codes: NDArray[np.uint32]  # [m]
     values: NDArray[np.float32]  # [m]
     owner: NDArray[np.int64]  # [m], which link a code belongs to
-
-    def one(self, number: int) -> Links:
-        """Return one of the links."""
-        own = self.owner == number
-        where = np.zeros(int(own.sum()), dtype=np.int64)
-        return Links(self.known[number : number + 1], self.codes[own], self.values[own], where)
 
 
 class Estimate(NamedTuple):
@@ -76,14 +70,13 @@ class LinkModel:
         self.squares = np.full(size + len(means), _START, dtype=np.float32)
         self._known = size
 
-    def read(self, known: NDArray[np.float32], links: Ragged) -> Links:
-        """Return links as the model reads them."""
-        owner = np.repeat(np.arange(len(links.counts)), links.counts)
-        groups = (links.codes >> np.uint32(BITS)).astype(np.int64)
+    def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
+        """Return links as the model reads them, from their codes [m] and the link of each [m]."""
+        groups = (codes >> np.uint32(BITS)).astype(np.int64)
         keys = owner * GROUPS + groups
         sizes = np.bincount(keys, minlength=len(known) * GROUPS)
         values = self._scales[groups] / np.sqrt(sizes[keys], dtype=np.float32)
-        return Links(known, links.codes, values, owner)
+        return Links(known, codes, values, owner)
 
     def estimate(self, links: Links) -> Estimate:
         """Return the logits of links and how sure they are."""
@@ -91,8 +84,8 @@ class LinkModel:
         logits = links.values * self.weights[links.codes]
         variances = links.values**2 / self.precisions[links.codes]
         logit = np.bincount(links.owner, logits, count) + links.known @ self.weights[at:]
-        spread = np.bincount(links.owner, variances, count)
-        spread = spread + links.known**2 @ (1 / self.precisions[at:])
+        known = links.known**2 @ (1 / self.precisions[at:])
+        spread = np.bincount(links.owner, variances, count) + known
         return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
 
     def fit(self, link: Links, reward: float) -> None:

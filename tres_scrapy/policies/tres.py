@@ -20,9 +20,10 @@ from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-DRY = 100  # fetches without a relevant page after which exploration doubles
-SHORTLIST = 1_000
-TOP = 50
+DRY = 100  # fetches without a relevant page after which a crawl explores
+MOST_DRY = 4  # times that exploration grows
+SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
+TOP = 50  # of these, rated again at each choice
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -107,20 +108,26 @@ class TresPolicy:
     def _select_link(
         self, links: LinkLearner, drawn: Representatives, busy_hosts: Sequence[int]
     ) -> Decision | None:
+        """Return the best of the drawn samples and of the best by P(relevant) of the link.
+
+        When DRY fetches brought nothing, P is drawn from its posterior, the more widely the longer
+        this lasts.
+        """
         self._best.offer(links.rate_again(links.options.rescored))
         rows = np.union1d(drawn.rows, self._best.ready(busy_hosts))
         if not len(rows):
             return None
-        weight = links.options.exploration * min(4.0, 1 + self._dry / DRY)
-        bonus = links.chances(rows, weight, self._random)
-        top = np.argsort(-(self._store.rated(rows)[0] + bonus), kind="stable")[:TOP]
+        top = np.argpartition(-self._store.rated(rows)[0], min(TOP, len(rows) - 1))[:TOP]
         links.rate(rows[top])
-        bonus[top] = links.chances(rows[top], weight, self._random)
+        bonus: NDArray[np.float32] | float = 0.0
+        if self._dry >= DRY:
+            weight = links.options.exploration * min(MOST_DRY, self._dry / DRY)
+            bonus = links.chances(rows, weight, self._random)
         best, q_values, bounds = self._learner.best(rows, bonus)
         row = int(rows[best])
-        leaf = int(self.tree.leaf_of(self.features(rows[best : best + 1]))[0])
+        leaves = self.tree.leaf_of(self.features(rows))
+        leaf = int(leaves[best])
         self._learner.note_choice(row)
-        leaves = np.full(len(rows), leaf)
         choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
         return Decision(row, leaf, float(q_values[best]), choice=choice)
 
