@@ -37,8 +37,8 @@ class LinkOptions:
     exploration: float = setting(
         number(0, 10),
         0.7,
-        "width of the noise on P(relevant) of links once 100 fetches brought nothing, in standard "
-        "deviations of its logit",
+        "width of the noise on P(relevant) of links where nothing is found, in standard deviations "
+        "of its logit",
         name="link_exploration",
     )
     variance: float = setting(
@@ -58,5 +58,5 @@ class LinkOptions:
         whole(1, 10**6), 5_000, "most experiences kept to learn again", name="link_capacity"
     )
     rescored: int = setting(
-        whole(0, 10**5), 100, "waiting links scored again at each choice", name="link_rescored"
+        whole(0, 10**5), 50, "waiting links scored again at each choice", name="link_rescored"
     )

@@ -20,10 +20,12 @@ from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-DRY = 100  # fetches without a relevant page after which a crawl explores
-MOST_DRY = 4  # times that exploration grows
+RECENT = 30  # fetches that say how well the crawl goes
+DRY = 100  # fetches without a relevant page after which a crawl explores more
+MOST_DRY = 3  # times that it does so
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
-TOP = 50  # of these, rated again at each choice
+TOP = 30  # of these, rated again at each choice
+RIVALS = 100  # samples of a choice that reports know of
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -41,6 +43,7 @@ class TresPolicy:
         self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
         self._best = Shortlist(store, SHORTLIST)
         self._dry = 0  # fetches since the last relevant page
+        self._yield = 0.5  # relevant share of the last fetches, later ones weighing more
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -64,6 +67,7 @@ class TresPolicy:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
         self._learner.steps += 1
         self._dry = 0 if experience.reward > 0 else self._dry + 1
+        self._yield += (experience.reward - self._yield) / RECENT
         if self._links is not None:
             self._links.observe(experience)
         self.tree.add_experience(experience.x, experience.reward)
@@ -110,8 +114,8 @@ class TresPolicy:
     ) -> Decision | None:
         """Return the best of the drawn samples and of the best by P(relevant) of the link.
 
-        When DRY fetches brought nothing, P is drawn from its posterior, the more widely the longer
-        this lasts.
+        P is drawn from its posterior (Thompson sampling), the more widely the less the last fetches
+        brought. Where nearly every page is relevant, chance would only do harm.
         """
         self._best.offer(links.rate_again(links.options.rescored))
         rows = np.union1d(drawn.rows, self._best.ready(busy_hosts))
@@ -119,17 +123,17 @@ class TresPolicy:
             return None
         top = np.argpartition(-self._store.rated(rows)[0], min(TOP, len(rows) - 1))[:TOP]
         links.rate(rows[top])
-        bonus: NDArray[np.float32] | float = 0.0
-        if self._dry >= DRY:
-            weight = links.options.exploration * min(MOST_DRY, self._dry / DRY)
-            bonus = links.chances(rows, weight, self._random)
+        weight = (
+            links.options.exploration * (1 - self._yield) * (1 + min(MOST_DRY, self._dry // DRY))
+        )
+        bonus = links.chances(rows, weight, self._random)
         best, q_values, bounds = self._learner.best(rows, bonus)
-        row = int(rows[best])
-        leaves = self.tree.leaf_of(self.features(rows))
-        leaf = int(leaves[best])
-        self._learner.note_choice(row)
-        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
-        return Decision(row, leaf, float(q_values[best]), choice=choice)
+        self._learner.note_choice(int(rows[best]))
+        shown = np.argpartition(-bounds, min(RIVALS, len(rows) - 1))[:RIVALS]
+        shown = np.append(best, shown[shown != best])
+        leaves = self.tree.leaf_of(self.features(rows[shown]))
+        choice = Choice(*(self.tree.splits, leaves, rows[shown]), q_values[shown], bounds[shown])
+        return Decision(int(rows[best]), int(leaves[0]), float(q_values[best]), choice=choice)
 
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:
@@ -152,6 +156,8 @@ class TresPolicy:
             self._links.restore(past, state)
         self._rate(pending)
         self._dry = int(np.argmax([*(past.rewards[::-1] > 0), True]))
+        for reward in past.rewards.tolist():
+            self._yield += (reward - self._yield) / RECENT
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         self._learner.restore(past, state)
