@@ -25,7 +25,6 @@ DRY = 100  # fetches without a relevant page after which a crawl explores more
 MOST_DRY = 3  # times that it does so
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
 TOP = 30  # of these, rated again at each choice
-RIVALS = 100  # samples of a choice that reports know of
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -118,22 +117,19 @@ class TresPolicy:
         brought. Where nearly every page is relevant, chance would only do harm.
         """
         self._best.offer(links.rate_again(links.options.rescored))
-        rows = np.union1d(drawn.rows, self._best.ready(busy_hosts))
+        extra = np.setdiff1d(self._best.ready(busy_hosts), drawn.rows)
+        rows = np.concatenate([drawn.rows, extra])
         if not len(rows):
             return None
         top = np.argpartition(-self._store.rated(rows)[0], min(TOP, len(rows) - 1))[:TOP]
         links.rate(rows[top])
-        weight = (
-            links.options.exploration * (1 - self._yield) * (1 + min(MOST_DRY, self._dry // DRY))
-        )
-        bonus = links.chances(rows, weight, self._random)
+        want = (1 - self._yield) * (1 + min(MOST_DRY, self._dry // DRY))
+        bonus = links.chances(rows, links.options.exploration * want, self._random)
         best, q_values, bounds = self._learner.best(rows, bonus)
         self._learner.note_choice(int(rows[best]))
-        shown = np.argpartition(-bounds, min(RIVALS, len(rows) - 1))[:RIVALS]
-        shown = np.append(best, shown[shown != best])
-        leaves = self.tree.leaf_of(self.features(rows[shown]))
-        choice = Choice(*(self.tree.splits, leaves, rows[shown]), q_values[shown], bounds[shown])
-        return Decision(int(rows[best]), int(leaves[0]), float(q_values[best]), choice=choice)
+        leaves = np.concatenate([drawn.leaves, self.tree.leaf_of(self.features(extra))])
+        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
+        return Decision(int(rows[best]), int(leaves[best]), float(q_values[best]), choice=choice)
 
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:
