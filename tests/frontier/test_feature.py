@@ -13,6 +13,7 @@ from tres_scrapy.frontier.feature import (
     bucket,
 )
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 
@@ -22,14 +23,15 @@ def test_figure_1_of_the_paper():
     no_features = np.zeros((1, 3), dtype=np.float32)
     row = NO_PARENT
     for name, reward in (("seed", 1.0), ("a", 1.0), ("c", 0.0)):
-        (row,) = store.add(row, [f"http://{name}.test/"], [""], no_features)
+        (row,) = store.add(row, Outlinks([f"http://{name}.test/"], [""], no_features))
         store.lease(row)
         store.finish(row, store.path_after(row, reward))
     wikipedia = store.domain_of("http://en.wikipedia.org/")
     for reward in (1.0, 1.0, 1.0, 0.0):
         store.ledger.book_page(wikipedia, reward)
     d = store.add(
-        row, ["http://en.wikipedia.org/d"], ["d"], np.array([[0, 0, 0.3]], dtype=np.float32)
+        row,
+        Outlinks(["http://en.wikipedia.org/d"], ["d"], np.array([[0, 0, 0.3]], dtype=np.float32)),
     )
     np.testing.assert_allclose(
         store.features(d)[0], [0, 1 / 2, 2 / 3, 0, 0, 0.3, 3 / 4, 1], rtol=1e-6

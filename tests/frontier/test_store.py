@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
 from tres_scrapy.url.domain import registrable_domain
 
@@ -74,7 +75,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def add_outlinks(self, parent, urls, path):
         actions = np.arange(3 * len(urls), dtype=np.float32).reshape(-1, 3)
         first = len(self.rows)
-        rows = self.store.add(parent, urls, urls, actions)
+        rows = self.store.add(parent, Outlinks(urls, urls, actions))
         alive = [
             (url, action)
             for url, action in zip(urls, actions, strict=True)
@@ -201,7 +202,7 @@ TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
 def test_rejected_row_leaves_no_trace():
     store = SampleStore(DomainLedger(limits=FrontierLimits(pending=3, pending_per_domain=2)))
     urls = [f"http://{host}.test/" for host in ("a.x", "b.x", "c.x", "y", "z")]
-    rows = store.add(NO_PARENT, urls, urls, np.zeros((5, 3), dtype=np.float32))
+    rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
     assert [store.url(row) for row in rows] == ["http://a.x.test/", "http://b.x.test/"]
     assert store.left_out == 3
     assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
@@ -211,7 +212,7 @@ def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
     store.on_drop = lambda rows: lost.extend(rows.tolist())
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
-    rows = store.add(NO_PARENT, urls, urls, np.zeros((3, 3), dtype=np.float32))
+    rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)
     store.ledger.book_page(store.domain(0), 1.0)
     store.drop(rows[1:])
@@ -223,7 +224,7 @@ def test_dropped_rows_that_max_may_bring_back_are_not_lost():
 def chain_of(urls):
     store, row = SampleStore(DomainLedger()), NO_PARENT
     for url in urls:
-        (row,) = store.add(row, [url], [""], np.zeros((1, 3), dtype=np.float32))
+        (row,) = store.add(row, Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
         store.lease(row)
         store.finish(row, store.path_after(row, 0.0))
     return store, row

@@ -7,6 +7,7 @@ import pytest
 from recorded_run import META, crawl_of, record, steps
 
 from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report import record_writer as module
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
@@ -96,7 +97,7 @@ def test_item_says_what_the_record_says():
         said.append(reasons.why(decision))
         urls = [f"http://{random.integers(9)}.test/{decision.row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(random.random() < 0.5), urls, urls, actions)
+        crawl.book_page(decision.row, float(random.random() < 0.5), Outlinks(urls, urls, actions))
     assert said[0] == "Seed."
     book = RuleBook(crawl.policy.tree.rules)
     last = crawl.policy.select()

@@ -106,8 +106,7 @@ class LinkLearner:
         parents = self._store.parents(rows).tolist()
         children = [self._children.get(parent, (0, 0.0)) for parent in parents]
         fetched, relevant = np.array(children, dtype=np.float32).reshape(-1, 2).T
-        share: NDArray[np.float32] = (relevant - 0.5 * fetched) / (fetched + 2)
-        return share
+        return np.asarray((relevant - 0.5 * fetched) / (fetched + 2), dtype=np.float32)
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""

@@ -91,8 +91,8 @@ class LinkModel:
         logits = links.values * self.weights[links.codes]
         variances = links.values**2 / self.precisions[links.codes]
         logit = np.bincount(links.owner, logits, count) + links.known @ self.weights[at:]
-        spread = np.bincount(links.owner, variances, count)
-        spread = spread + links.known**2 @ (1 / self.precisions[at:])
+        known = links.known**2 @ (1 / self.precisions[at:])
+        spread = np.bincount(links.owner, variances, count) + known
         return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
 
     def fit(self, link: Links, reward: float) -> None:
