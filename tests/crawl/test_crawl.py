@@ -5,6 +5,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, State
@@ -98,7 +99,7 @@ def test_experience_keeps_features_of_choice():
     row = crawl.next().row
     crawl.store.ledger.book_page(crawl.store.domain(row), 0.0)  # another fetch of a.test
     book(crawl, row, 1.0)
-    assert seen[0].x[6:].tolist() == [0.5, 0.5]
+    assert seen[0].x[NEIGHBOURHOOD].tolist() == [0.5, 0.5]
 
 
 def test_limit_counts_pages_not_failures():

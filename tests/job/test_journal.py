@@ -18,6 +18,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
@@ -258,7 +259,7 @@ def test_bookings_come_back_in_their_order(tmp_path):
     assert len(found) == journal.steps == crawl.pages + sum(crawl.failures.values())
     assert crawl.store.is_seed(found[0].experience.row)
     assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
-    assert found[0].experience.x.shape == (8,)
+    assert found[0].experience.x.shape == (len(FEATURES),)
     journal.close()
 
 
@@ -347,7 +348,7 @@ def damage(whole_job, tmp_path):
         "UPDATE step SET sampled = -7",
         "UPDATE step SET sampled = 9223372036854775807",
         "UPDATE rule SET leaf = 400",
-        "UPDATE rule SET feature = 8",
+        "UPDATE rule SET feature = 9",
         "UPDATE state SET value = x'00' WHERE name = 'agent'",
         "UPDATE state SET value = zeroblob(length(value)) WHERE name = 'random'",
         "UPDATE state SET value = '{}' WHERE name = 'counts'",

@@ -91,13 +91,13 @@ def test_first_links_follow_relevant_pages():
     crawl = Crawl(store, AchePolicy(store, Setup()))
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((20, 3), dtype=np.float32)
-    good = crawl.book_page(
-        *(crawl.next().row, 1.0, [f"http://a.test/{i}" for i in range(20)], [""] * 20, none),
-        text=PageText(probability=0.8),
-    ).outlinks
+    links, others = (
+        Outlinks([f"http://{host}.test/{i}" for i in range(20)], [""] * 20, none) for host in "ab"
+    )
+    seed = crawl.next().row
+    good = crawl.book_page(seed, 1.0, links, text=PageText(probability=0.8)).outlinks
     first = crawl.next().row
-    urls = [f"http://b.test/{i}" for i in range(20)]
-    crawl.book_page(first, 0.0, Outlinks(urls, urls, none), text=PageText(probability=0.2))
+    crawl.book_page(first, 0.0, others, text=PageText(probability=0.2))
     order = [first]
     while (decision := crawl.next()) is not None:
         order.append(decision.row)
@@ -176,8 +176,7 @@ def test_link_context_is_learned():
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((1, 3), dtype=np.float32)
     text = PageText("", {"http://1.test/": "ripe cheese"})
-    rows = crawl.book_page(
-        crawl.next().row, 1.0, Outlinks(["http://1.test/"], [""], none), text=text
-    ).outlinks
+    links = Outlinks(["http://1.test/"], [""], none)
+    rows = crawl.book_page(crawl.next().row, 1.0, links, text=text).outlinks
     words = policy._neighbourhoods.words(rows).numbers
     assert policy._neighbourhoods.fields[words].tolist() == [2, 2]

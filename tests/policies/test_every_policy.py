@@ -13,6 +13,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.queue import FrontierQueue
@@ -125,7 +126,7 @@ def test_busy_hosts_come_back(name):
     policy = make_policy(name, store, setup())
     urls = ["http://a.test/0", "http://b.test/0"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((2, 3), dtype=np.float32)))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     chosen = []
     for busy in ([0, 1], [0], [0], []):
         decision = policy.select(busy)
@@ -139,7 +140,7 @@ def test_breadth_first_keeps_discovery_order():
     store = SampleStore(DomainLedger())
     policy = make_policy("breadth_first", store, setup())
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(5)], [""] * 5, np.eye(5, 3)))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     assert [policy.select().row for _ in rows] == rows.tolist()
 
 
@@ -149,7 +150,7 @@ def test_best_first_takes_probable_anchor():
     actions = np.zeros((4, 3), dtype=np.float32)
     actions[:, 2] = [0.2, 0.9, 0.1, 0.5]
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(4)], [""] * 4, actions))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     assert [policy.select().row for _ in rows] == [1, 3, 0, 2]
 
 
@@ -169,7 +170,7 @@ def test_synchronous_takes_highest_q():
     )
     actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     q_values = policy.value(store.features(rows))
     assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
 
@@ -179,7 +180,7 @@ def test_asynchronous_scores_once():
     store = SampleStore(DomainLedger())
     policy = make_policy("tres_async", store, Setup(learning=LearningOptions(exploration_steps=0)))
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3)))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     while policy.select() is not None:
         pass
     assert policy.figures()["q_evaluations"] == len(rows)
