@@ -3,6 +3,7 @@
 import numpy as np
 
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.setup import Setup
@@ -15,9 +16,10 @@ from tres_scrapy.report.record_writer import Writer
 META = {"topic": "food", "policy": "tres"}
 
 
-def crawl_of(policy="tres", pages=150):
+def crawl_of(policy="tres", pages=150, *, link_model=True):
     store = SampleStore(DomainLedger())
-    setup = Setup(0, learning=LearningOptions(exploration_steps=20, warm_up_steps=0))
+    learning = LearningOptions(exploration_steps=20, warm_up_steps=0)
+    setup = Setup(0, learning=learning, links=LinkOptions(enabled=link_model))
     crawl = Crawl(store, make_policy(policy, store, setup), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Experience, Valuing
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
@@ -14,9 +16,12 @@ from tres_scrapy.policies.registry import make_policy
 PAGES = 400
 
 
-def policy_over(store, name="tres", seed=0, exploration_steps=50, representatives=1):
+def policy_over(
+    store, name="tres", *, seed=0, exploration_steps=50, representatives=1, link_model=False
+):
     learning = LearningOptions(representatives, exploration_steps)
-    return make_policy(name, store, Setup(seed, learning=learning))
+    links = LinkOptions(enabled=link_model)
+    return make_policy(name, store, Setup(seed, learning=learning, links=links))
 
 
 class SmallWeb:
@@ -51,9 +56,11 @@ def finished():
     return crawl_small_web()[0]
 
 
-def test_learns_what_random_does_not(finished):
+@pytest.mark.parametrize("link_model", [False, True])
+def test_learns_what_random_does_not(finished, link_model):
+    crawl = crawl_small_web(link_model=True)[0] if link_model else finished
     random, _ = crawl_small_web(name="random")
-    assert finished.harvest_rate > 2 * random.harvest_rate
+    assert crawl.harvest_rate > 2 * random.harvest_rate
 
 
 @pytest.mark.slow
@@ -114,7 +121,10 @@ def test_exploration_asks_no_q(finished):
 
 
 def test_valuing_is_no_choice(finished):
-    policy, x = finished.policy, np.random.default_rng(0).random((5, 8), dtype=np.float32)
+    policy, x = (
+        finished.policy,
+        np.full((5, len(FEATURES)), 0.5, dtype=np.float32),
+    )
     before = policy.evaluations
     assert policy.value(x).shape == (5,)
     assert isinstance(policy, Valuing)
@@ -152,12 +162,12 @@ def test_nh_ignores_the_neighbourhood():
     """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
     crawl, _ = crawl_small_web(pages=100, name="tres_nh")
     rows = np.arange(50)
-    assert not crawl.policy.features(rows)[:, 6:].any()
-    assert crawl.store.features(rows)[:, 6:].any()
-    assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()
+    assert not crawl.policy.features(rows)[:, NEIGHBOURHOOD].any()
+    assert crawl.store.features(rows)[:, NEIGHBOURHOOD].any()
+    assert not crawl.policy._learner._replay.batch(50).x[:, NEIGHBOURHOOD].any()
     assert crawl.policy._learner.options.new_domains == 0
-    known, unknown = np.full((2, 1, 8), 0.5, dtype=np.float32)
-    known[:, 6:] = 1
+    known, unknown = np.full((2, 1, len(FEATURES)), 0.5, dtype=np.float32)
+    known[:, NEIGHBOURHOOD] = 1
     assert crawl.policy.value(known) == crawl.policy.value(unknown)
 
 
