@@ -27,6 +27,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.policies.rivals.synchronous import SynchronousPolicy
 from tres_scrapy.policies.tres import TresPolicy
@@ -67,7 +68,7 @@ def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy,
         hosts = random.integers(DOMAINS, size=count).tolist()
         urls = [f"http://d{host}.test/{step}/{i}" for i, host in enumerate(hosts)]
         actions = random.random((count, 3)).astype(np.float32)
-        rows = store.add(NO_PARENT, urls, [""] * count, actions)
+        rows = store.add(NO_PARENT, Outlinks(urls, [""] * count, actions))
         for policy in (several, one, every):
             if len(several.tree) < leaves:
                 policy.observe(experience)

@@ -22,6 +22,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.job.journal import Journal
@@ -58,7 +59,7 @@ def write(directory: Path, pages: int) -> dict[str, float]:
     """Journal a crawl of a number of pages; return the cost."""
     journal, crawl = Journal.open(directory, {}), new_crawl()
     random = np.random.default_rng(0)
-    crawl.add_seeds(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     crawling = writing = 0.0
     while crawl.pages < pages:
         start = perf_counter()
@@ -74,7 +75,7 @@ def write(directory: Path, pages: int) -> dict[str, float]:
         actions = random.random((LINKS, 3), dtype=np.float32)
         relevant = bool(random.random() < 0.5)
         booking = crawl.book_page(
-            decision.row, relevant, urls, ["an anchor of words"] * LINKS, actions
+            decision.row, relevant, Outlinks(urls, ["an anchor of words"] * LINKS, actions)
         )
         booked = perf_counter()
         journal.book(crawl, booking, b"8 bytes.")

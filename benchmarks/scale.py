@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.tres import TresPolicy
 
@@ -78,7 +79,7 @@ class Generator:
         return urls, actions
 
     def reward(self, x: NDArray[np.float32]) -> float:
-        """Return the reward of a sample x [8], which mostly agrees with its anchor."""
+        """Return the reward of a sample x [9], which mostly agrees with its anchor."""
         return float((x[5] > 0.5) != (self._random.random() < 0.05))
 
 
@@ -97,7 +98,7 @@ def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
         (crawl, "book_page", "page_ms"),
     ):
         timer.time(owner, method, name)
-    crawl.add_seeds(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://seed.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     start, before = 0, resident()  # pages and bytes
     for mark in (mark for mark in MARKS if mark <= samples):
         while len(store) < mark:
@@ -109,7 +110,7 @@ def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
             reward = generator.reward(store.features(np.array([decision.row]))[0])
             urls, actions = generator.links()
             anchors = [f"the words on link {url[-11:-5]}" for url in urls]
-            crawl.book_page(decision.row, reward > 0, urls, anchors, actions)
+            crawl.book_page(decision.row, reward > 0, Outlinks(urls, anchors, actions))
         seconds = timer.seconds + Counter(page_ms=timer.seconds["choice_ms"])
         yield {
             "samples": mark,

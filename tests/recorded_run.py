@@ -3,10 +3,12 @@
 import numpy as np
 
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.report.record_writer import Writer
@@ -14,11 +16,12 @@ from tres_scrapy.report.record_writer import Writer
 META = {"topic": "food", "policy": "tres"}
 
 
-def crawl_of(policy="tres", pages=150):
+def crawl_of(policy="tres", pages=150, *, link_model=True):
     store = SampleStore(DomainLedger())
-    setup = Setup(0, learning=LearningOptions(exploration_steps=20, warm_up_steps=0))
+    learning = LearningOptions(exploration_steps=20, warm_up_steps=0)
+    setup = Setup(0, learning=learning, links=LinkOptions(enabled=link_model))
     crawl = Crawl(store, make_policy(policy, store, setup), pages)
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl
 
 
@@ -35,7 +38,7 @@ def steps(crawl, seed=0):
         urls = [f"http://{random.integers(40)}.test/{row}/{i}" for i in range(6)]
         actions = random.random((6, 3)).astype(np.float32)
         reward = float(crawl.store.features(np.array([row]))[0, 5] > 0.6)
-        yield crawl.book_page(row, reward, urls, [f"to {url}" for url in urls], actions)
+        yield crawl.book_page(row, reward, Outlinks(urls, [f"to {url}" for url in urls], actions))
 
 
 def record(path, crawl, every=10):

@@ -25,6 +25,7 @@ from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import NAME, JobError
@@ -151,7 +152,7 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
     """Return the files of a job that was killed after some pages."""
     journal = Journal.open(directory, {"topic": "food"})
     job, crawl = Job(journal, spider, _ignored), _new_crawl()
-    rows = crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
+    rows = crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
     job.keep({int(rows[0]): own_request(spider, "http://h0.test/0")})
     for number in range(STEPS):
         _step(crawl, job, spider, number)
@@ -194,7 +195,7 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
     actions = np.random.default_rng(number).random((3, 3), dtype=np.float32)
-    booking = crawl.book_page(row, bool(number % 2), links, ["anchor"] * 3, actions)
+    booking = crawl.book_page(row, bool(number % 2), Outlinks(links, ["anchor"] * 3, actions))
     rows = booking.outlinks.tolist()
     job.keep({row: own_request(spider, store.url(row)) for row in rows})
     item = RelevantPage(

@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tres_scrapy.agent.confidence import Confidence
+from tres_scrapy.frontier.feature import FEATURES
 
-SHAPES = st.tuples(st.integers(0, 20), st.just(8))
+SHAPES = st.tuples(st.integers(0, 20), st.just(len(FEATURES)))
 VECTORS = arrays("f4", SHAPES, elements=st.floats(0, 1, width=32))
 
 
@@ -13,7 +14,7 @@ VECTORS = arrays("f4", SHAPES, elements=st.floats(0, 1, width=32))
 def test_width_solves_the_linear_system(seen, asked):
     confidence = Confidence()
     confidence.add(seen)
-    design = np.eye(9)
+    design = np.eye(1 + len(FEATURES))
     for x in seen.astype(float):
         z = [1, *x]
         design += [[a * b for a in z] for b in z]
@@ -35,7 +36,7 @@ def test_updates_singly_or_together_agree(seen):
 
 def test_unseen_is_wide_seen_narrow():
     confidence = Confidence()
-    often, never = np.zeros((2, 8), dtype=np.float32)
+    often, never = np.zeros((2, len(FEATURES)), dtype=np.float32)
     never[3] = 1
     confidence.add(np.repeat(often[None], 99, axis=0))
     often_width, never_width = confidence.width(np.stack([often, never]))

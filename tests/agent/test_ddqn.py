@@ -5,6 +5,7 @@ import torch
 from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.config.learning import AgentOptions
+from tres_scrapy.frontier.feature import FEATURES, LINK
 
 GAMMA = 0.3
 
@@ -12,8 +13,8 @@ GAMMA = 0.3
 def batch_of(counts, rewards, seed=0):
     """Return a batch over rows 0, 1, ... and the features of those rows."""
     random = np.random.default_rng(seed)
-    rows = random.random((sum(counts), 8)).astype(np.float32)
-    x = random.random((len(counts), 8)).astype(np.float32)
+    rows = random.random((sum(counts), len(FEATURES))).astype(np.float32)
+    x = random.random((len(counts), len(FEATURES))).astype(np.float32)
     batch = Batch(x, np.array(rewards, dtype=np.float32), np.arange(sum(counts)), np.array(counts))
     return batch, lambda wanted: rows[wanted]
 
@@ -73,7 +74,7 @@ def test_target_network_follows_every_period():
 
 def test_same_seed_same_network():
     first, second = (DoubleDQN(AgentOptions(), seed=7) for _ in range(2))
-    x = np.random.default_rng(0).random((4, 8)).astype(np.float32)
+    x = np.random.default_rng(0).random((4, len(FEATURES))).astype(np.float32)
     assert first.q_values(x).tolist() == second.q_values(x).tolist()
     assert first.q_values(x).tolist() != DoubleDQN(AgentOptions(), seed=8).q_values(x).tolist()
 
@@ -82,18 +83,18 @@ def test_infinite_gradient_takes_no_step():
     agent = DoubleDQN(AgentOptions(), seed=0)
     before = agent.state()
     batch = Batch(
-        np.ones((2, 8), dtype=np.float32),
+        np.ones((2, len(FEATURES)), dtype=np.float32),
         np.array([1.0, np.nan], dtype=np.float32),
         np.zeros(0, dtype=np.int64),
         np.zeros(2, dtype=np.int64),
     )
-    agent.update(batch, lambda rows: np.zeros((len(rows), 8), dtype=np.float32))
+    agent.update(batch, lambda rows: np.zeros((len(rows), len(FEATURES)), dtype=np.float32))
     assert (agent.updates, agent.skipped) == (0, 1)
     np.testing.assert_array_equal(agent.state(), before)
 
 
 def update(agent, seed):
-    x = np.random.default_rng(seed).random((4, 8), dtype=np.float32)
+    x = np.random.default_rng(seed).random((4, len(FEATURES)), dtype=np.float32)
     batch = Batch(x, x[:, 0], np.arange(4), np.ones(4, dtype=np.int64))
     agent.update(batch, lambda rows: x[rows])
 
@@ -125,13 +126,23 @@ def test_restored_agent_continues_learning():
         update(agent, seed)
         update(restored, seed)
     np.testing.assert_array_equal(restored.state(), agent.state())
-    x = random.random((3, 8), dtype=np.float32)
+    x = random.random((3, len(FEATURES)), dtype=np.float32)
     np.testing.assert_array_equal(restored.q_values(x), agent.q_values(x))
 
 
-@pytest.mark.parametrize("state", [[], [0.0] * 7, [np.nan] * 3004, [1e7] * 3004, [-1.0] * 3004])
-def test_what_is_no_state_is_refused(state):
-    with pytest.raises(ValueError, match="does not fit this agent"):
-        DoubleDQN(AgentOptions(target_period=5), seed=0).restore(
-            np.array(state, dtype=np.float32), 1
-        )
+@pytest.mark.parametrize("value", [0.0, np.nan, 1e7, -1.0])
+def test_what_is_no_state_is_refused(value):
+    agent = DoubleDQN(AgentOptions(target_period=5), seed=0)
+    size = len(agent.state())
+    for length in [0, 7] if value == 0 else [size]:
+        with pytest.raises(ValueError, match="does not fit this agent"):
+            agent.restore(np.full(length, value, dtype=np.float32), 1)
+
+
+def test_prior_is_q_before_learning():
+    agent = DoubleDQN(AgentOptions(), seed=0, prior=True)
+    x = batch_of([0] * 20, [1] * 20)[0].x
+    assert agent.q_values(x).tolist() == x[:, LINK].tolist()
+    for seed in range(20):
+        update(agent, seed)
+    assert agent.q_values(x).tolist() != x[:, LINK].tolist()

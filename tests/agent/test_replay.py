@@ -3,10 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.replay import Replay
+from tres_scrapy.frontier.feature import FEATURES
 
 
 def vector(value):
-    return np.full(8, value, dtype=np.float32)
+    return np.full(len(FEATURES), value, dtype=np.float32)
 
 
 @given(

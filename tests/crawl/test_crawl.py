@@ -5,7 +5,9 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, State
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
@@ -46,13 +48,13 @@ class Queue:
 def crawl_of(*seeds, limit=None, cap=None):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, Queue(store), limit)
-    crawl.add_seeds(seeds, [""] * len(seeds), np.zeros((len(seeds), 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(seeds, [""] * len(seeds), np.zeros((len(seeds), 3), dtype=np.float32)))
     return crawl
 
 
 def book(crawl, row, reward, *urls):
     actions = np.zeros((len(urls), 3), dtype=np.float32)
-    return crawl.book_page(row, reward, urls, urls, actions).outlinks
+    return crawl.book_page(row, reward, Outlinks(urls, urls, actions)).outlinks
 
 
 def test_order_of_algorithm_3():
@@ -75,7 +77,7 @@ def test_booking_keeps_choice_and_url():
     crawl = crawl_of(A, B)
     decision = crawl.next()
     assert crawl.redirect(decision.row, C)
-    booking = crawl.book_page(decision.row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
+    booking = crawl.book_page(decision.row, 1.0, NO_LINKS)
     assert (booking.lease.decision, booking.lease.url) == (decision, A)
     failure = crawl.book_failure(crawl.next().row, Failure("kind"))
     assert (failure.lease.url, failure.kind) == (B, "kind")
@@ -97,7 +99,7 @@ def test_experience_keeps_features_of_choice():
     row = crawl.next().row
     crawl.store.ledger.book_page(crawl.store.domain(row), 0.0)  # another fetch of a.test
     book(crawl, row, 1.0)
-    assert seen[0].x[6:].tolist() == [0.5, 0.5]
+    assert seen[0].x[NEIGHBOURHOOD].tolist() == [0.5, 0.5]
 
 
 def test_limit_counts_pages_not_failures():
@@ -234,7 +236,9 @@ def test_late_links_are_outlinks_of_seed():
     crawl = crawl_of(A)
     seed = crawl.next().row
     book(crawl, seed, 1.0)
-    rows = crawl.add_outlinks(seed, [B, A], ["b", "a"], np.zeros((2, 3), dtype=np.float32))
+    rows = crawl.add_outlinks(
+        seed, Outlinks([B, A], ["b", "a"], np.zeros((2, 3), dtype=np.float32))
+    )
     assert [crawl.store.url(row) for row in rows.tolist()] == [B]
     assert crawl.policy.told[-1] == ("expand", seed, rows.tolist(), State.DONE)
     assert crawl.store.trail(crawl.next().row) == [A, B]

@@ -15,6 +15,7 @@ from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, LONGEST, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
@@ -73,7 +74,7 @@ def book(crawler, *outlinks):
     crawl = crawler.learner.crawl
     row = crawl.next().row
     actions = np.zeros((len(outlinks), 3), dtype=np.float32)
-    crawl.book_page(row, 1.0, outlinks, outlinks, actions)
+    crawl.book_page(row, 1.0, Outlinks(outlinks, outlinks, actions))
     return crawl.store.url(row)
 
 

@@ -4,6 +4,7 @@ import pytest
 from tres_scrapy.frontier.feature import (
     ACTION,
     BUCKETED,
+    LINK,
     NEIGHBOURHOOD,
     SEED_PATH,
     STATE,
@@ -13,6 +14,7 @@ from tres_scrapy.frontier.feature import (
     bucket,
 )
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 
@@ -22,17 +24,18 @@ def test_figure_1_of_the_paper():
     no_features = np.zeros((1, 3), dtype=np.float32)
     row = NO_PARENT
     for name, reward in (("seed", 1.0), ("a", 1.0), ("c", 0.0)):
-        (row,) = store.add(row, [f"http://{name}.test/"], [""], no_features)
+        (row,) = store.add(row, Outlinks([f"http://{name}.test/"], [""], no_features))
         store.lease(row)
         store.finish(row, store.path_after(row, reward))
     wikipedia = store.domain_of("http://en.wikipedia.org/")
     for reward in (1.0, 1.0, 1.0, 0.0):
         store.ledger.book_page(wikipedia, reward)
     d = store.add(
-        row, ["http://en.wikipedia.org/d"], ["d"], np.array([[0, 0, 0.3]], dtype=np.float32)
+        row,
+        Outlinks(["http://en.wikipedia.org/d"], ["d"], np.array([[0, 0, 0.3]], dtype=np.float32)),
     )
     np.testing.assert_allclose(
-        store.features(d)[0], [0, 1 / 2, 2 / 3, 0, 0, 0.3, 3 / 4, 1], rtol=1e-6
+        store.features(d)[0], [0, 1 / 2, 2 / 3, 0, 0, 0.3, 3 / 4, 1, 0], rtol=1e-6
     )
 
 
@@ -53,7 +56,7 @@ def test_distance_restarts_at_relevant_page():
     ("value", "edge"), [(0.0, 0.0), (0.05, 0.0), (0.1, 0.1), (0.3, 0.3), (2 / 3, 0.6), (1.0, 0.9)]
 )
 def test_buckets_cover_three_features(value, edge):
-    x = np.full((1, 8), value, dtype=np.float32)
+    x = np.full((1, len(TABLE)), value, dtype=np.float32)
     expected = x.copy()
     expected[0, [1, 2, 6]] = edge
     np.testing.assert_allclose(bucket(x), expected, rtol=1e-6)
@@ -61,8 +64,8 @@ def test_buckets_cover_three_features(value, edge):
 
 def test_columns_follow_the_table():
     assert (slice(0, 3), slice(3, 6), slice(6, 8)) == (STATE, ACTION, NEIGHBOURHOOD)
-    assert (STATIC, BUCKETED) == (6, (1, 2, 6))
-    assert [feature.number for feature in TABLE] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert (STATIC, BUCKETED, LINK) == (6, (1, 2, 6), 8)
+    assert [feature.number for feature in TABLE] == [1, 2, 3, 4, 5, 6, 7, 8, None]
 
 
 @pytest.mark.parametrize("feature", TABLE, ids=lambda feature: feature.name)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import LeafPool
 from tres_scrapy.frontier.sampling import counts, representatives
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
@@ -19,7 +20,7 @@ def frontier(urls_by_leaf, cap=None):
     store, pool = SampleStore(DomainLedger(cap)), LeafPool()
     for urls in urls_by_leaf:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
-        pool.extend(pool.add_leaf(), store.add(NO_PARENT, urls, urls, actions))
+        pool.extend(pool.add_leaf(), store.add(NO_PARENT, Outlinks(urls, urls, actions)))
     return store, pool
 
 
@@ -43,7 +44,9 @@ def test_leaf_draw_is_uniform():
         store, pool = frontier([urls])
         store.lease(0)
         pool.remove(0, 0)
-        other = store.add(NO_PARENT, urls[1:], urls[1:], np.zeros((5, 3), dtype=np.float32))
+        other = store.add(
+            NO_PARENT, Outlinks(urls[1:], urls[1:], np.zeros((5, 3), dtype=np.float32))
+        )
         store.lease(int(other[0]))  # closes the URL of row 1, which is in the pool
         counts[int(draw(store, pool, seed=seed).rows[0])] += 1
     assert set(counts) == {2, 3, 4, 5}
@@ -110,7 +113,9 @@ def test_only_dead_samples_are_dropped(dead, each, seed):
     store, pool = frontier(urls)
     flat = np.array([flag for flags in dead for flag in flags], dtype=bool)
     closed = [url for url, flag in zip(chain.from_iterable(urls), flat, strict=True) if flag]
-    others = store.add(NO_PARENT, closed, closed, np.zeros((len(closed), 3), dtype=np.float32))
+    others = store.add(
+        NO_PARENT, Outlinks(closed, closed, np.zeros((len(closed), 3), dtype=np.float32))
+    )
     for row in others.tolist():
         store.lease(row)  # closes the URL of the row that is in the pool
     drawn = draw(store, pool, seed=seed, each=each)

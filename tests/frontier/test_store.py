@@ -6,14 +6,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
+from tres_scrapy.links.code import Ragged
 from tres_scrapy.url.domain import registrable_domain
 
 CAP = 3
 LIMITS = FrontierLimits(pending=12, pending_per_domain=7, failures=2)
 HOSTS = ["a.x.test", "b.x.test", "y.test"]
 URLS = st.builds("http://{}/{}".format, st.sampled_from(HOSTS), st.integers(0, 4))
+CODES = st.lists(st.integers(0, 2**32 - 1), max_size=3)
+LINKS = st.lists(st.tuples(URLS, CODES), max_size=5)
 
 
 def host_of(url):
@@ -71,18 +76,20 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             return Standing.BUSY
         return Standing.READY
 
-    def add_outlinks(self, parent, urls, path):
+    def add_outlinks(self, parent, links, path):
+        urls = [url for url, _ in links]
         actions = np.arange(3 * len(urls), dtype=np.float32).reshape(-1, 3)
+        cues = Ragged.of([codes for _, codes in links]) if parent != NO_PARENT else None
         first = len(self.rows)
-        rows = self.store.add(parent, urls, urls, actions)
+        rows = self.store.add(parent, Outlinks(urls, urls, actions, cues))
         alive = [
-            (url, action)
-            for url, action in zip(urls, actions, strict=True)
+            (url, codes if cues is not None else [], action)
+            for (url, codes), action in zip(links, actions, strict=True)
             if url not in self.closed or url in self.passing
         ]
         room = max(0, LIMITS.pending - len(self.with_state(State.PENDING)))
         self.left_out += len(alive[room:])
-        for url, action in alive[:room]:
+        for url, codes, action in alive[:room]:
             domain = registrable_domain(host_of(url))
             if self.is_exhausted(domain):
                 continue
@@ -92,7 +99,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
                 continue
             self.rows.append(
                 {"url": url, "host": host_of(url), "domain": domain, "state": State.PENDING}
-                | {"static": [*path, *action], "parent": parent}
+                | {"static": [*path, *action], "parent": parent, "cues": codes, "rated": (0, 0)}
             )
             if parent != NO_PARENT and domain != self.rows[parent]["domain"]:
                 link = self.rows[parent]["domain"], domain
@@ -100,9 +107,18 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         assert rows.tolist() == list(range(first, len(self.rows)))
         assert self.store.left_out == self.left_out
 
-    @rule(urls=st.lists(URLS, max_size=5))
-    def add_seeds(self, urls):
-        self.add_outlinks(NO_PARENT, urls, [0, 0, 0])
+    @rule(links=LINKS)
+    def add_seeds(self, links):
+        self.add_outlinks(NO_PARENT, links, [0, 0, 0])
+
+    @precondition(lambda self: self.rows)
+    @rule(data=st.data(), link=st.sampled_from([0, 0.25, 1]), doubt=st.sampled_from([0, 2]))
+    def rate(self, data, link, doubt):
+        numbers = data.draw(st.lists(st.integers(0, len(self.rows) - 1), max_size=4, unique=True))
+        rows = np.array(numbers, dtype=np.int64)
+        self.store.rate(rows, np.full(len(rows), link), np.full(len(rows), doubt))
+        for number in numbers:
+            self.rows[number]["rated"] = link, doubt
 
     @precondition(lambda self: self.with_state(State.PENDING))
     @rule(data=st.data())
@@ -135,8 +151,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.rows[number] |= {"host": host_of(url), "domain": registrable_domain(host_of(url))}
 
     @precondition(lambda self: self.with_state(State.LEASED))
-    @rule(data=st.data(), reward=st.sampled_from([0, 1, None]), urls=st.lists(URLS, max_size=5))
-    def finish(self, data, reward, urls):
+    @rule(data=st.data(), reward=st.sampled_from([0, 1, None]), links=LINKS)
+    def finish(self, data, reward, links):
         number = data.draw(st.sampled_from(self.with_state(State.LEASED)))
         row = self.rows[number]
         self.pages.append((row["domain"], reward))
@@ -150,7 +166,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.store.ledger.book_page(domain, reward)
         self.store.finish(number, self.store.path_after(number, reward))
         row["reward"] = 1 if row["parent"] == NO_PARENT else reward
-        self.add_outlinks(number, urls, self.state_features(number))
+        self.add_outlinks(number, links, self.state_features(number))
 
     def state_features(self, number):
         """Features 1 to 3, by walking the path."""
@@ -172,10 +188,21 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             count = self.count(row["domain"])
             known = count["visits"] > 0
             ratio = count["relevant"] / count["visits"] if known else self.share(row["domain"])
-            expected.append([*row["static"], ratio, 1 if known else 0.5])
+            expected.append([*row["static"], ratio, 1 if known else 0.5, row["rated"][0]])
         np.testing.assert_allclose(
-            self.store.features(numbers), np.array(expected).reshape(-1, 8), rtol=1e-6
+            self.store.features(numbers),
+            np.array(expected).reshape(-1, len(FEATURES)),
+            rtol=1e-6,
         )
+
+    @invariant()
+    def the_same_is_known_of_links(self):
+        store, rows = self.store, np.arange(len(self.rows))[::-1]
+        said = store.cues.take(rows)
+        assert said.codes.tolist() == [code for i in rows for code in self.rows[i]["cues"]]
+        assert said.counts.tolist() == [len(self.rows[i]["cues"]) for i in rows]
+        assert list(zip(*store.rated(rows), strict=True)) == [self.rows[i]["rated"] for i in rows]
+        assert store.parents(rows).tolist() == [self.rows[i]["parent"] for i in rows]
 
     @invariant()
     def the_same_domains_are_counted(self):
@@ -201,7 +228,7 @@ TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
 def test_rejected_row_leaves_no_trace():
     store = SampleStore(DomainLedger(limits=FrontierLimits(pending=3, pending_per_domain=2)))
     urls = [f"http://{host}.test/" for host in ("a.x", "b.x", "c.x", "y", "z")]
-    rows = store.add(NO_PARENT, urls, urls, np.zeros((5, 3), dtype=np.float32))
+    rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
     assert [store.url(row) for row in rows] == ["http://a.x.test/", "http://b.x.test/"]
     assert store.left_out == 3
     assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
@@ -211,7 +238,7 @@ def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
     store.on_drop = lambda rows: lost.extend(rows.tolist())
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
-    rows = store.add(NO_PARENT, urls, urls, np.zeros((3, 3), dtype=np.float32))
+    rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)
     store.ledger.book_page(store.domain(0), 1.0)
     store.drop(rows[1:])
@@ -223,7 +250,7 @@ def test_dropped_rows_that_max_may_bring_back_are_not_lost():
 def chain_of(urls):
     store, row = SampleStore(DomainLedger()), NO_PARENT
     for url in urls:
-        (row,) = store.add(row, [url], [""], np.zeros((1, 3), dtype=np.float32))
+        (row,) = store.add(row, Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
         store.lease(row)
         store.finish(row, store.path_after(row, 0.0))
     return store, row

@@ -4,11 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.config.learning import TreeOptions
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import best_split
 from tres_scrapy.frontier.tree import TreeFrontier
 
 VALUES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
-VECTOR = st.lists(VALUES, min_size=8, max_size=8)
+SIZE = len(FEATURES)
+VECTOR = st.lists(VALUES, min_size=SIZE, max_size=SIZE)
 
 
 class ObviousTree:
@@ -58,7 +60,7 @@ class ObviousTree:
 def tree_over(vectors, **options):
     """A tree whose row i has the vector i of a list that may still grow."""
     return TreeFrontier(
-        lambda rows: np.array([vectors[row] for row in rows], dtype=np.float32).reshape(-1, 8),
+        lambda rows: np.array([vectors[row] for row in rows], dtype=np.float32).reshape(-1, SIZE),
         TreeOptions(**options),
     )
 
@@ -99,7 +101,7 @@ def test_equals_the_obvious_tree(events, max_depth, min_share):
 
 def test_only_touched_leaf_may_split():
     tree = tree_over([], min_samples=2)
-    low, high = np.zeros(8, dtype=np.float32), np.ones(8, dtype=np.float32)
+    low, high = np.zeros(SIZE, dtype=np.float32), np.ones(SIZE, dtype=np.float32)
     assert tree.add_experience(low, 0.0) is None
     assert tree.add_experience(high, 1.0) is not None
     assert tree.splits == 1
@@ -108,25 +110,25 @@ def test_only_touched_leaf_may_split():
 
 
 def test_split_uses_features_of_now():
-    vectors = [np.zeros(8), np.zeros(8)]
+    vectors = [np.zeros(SIZE), np.zeros(SIZE)]
     tree = tree_over(vectors, min_samples=2)
     tree.insert(np.array([0, 1]))
-    vectors[1] = np.ones(8)  # a live feature has moved since
-    tree.add_experience(np.zeros(8, dtype=np.float32), 0.0)
-    tree.add_experience(np.ones(8, dtype=np.float32), 1.0)
+    vectors[1] = np.ones(SIZE)  # a live feature has moved since
+    tree.add_experience(np.zeros(SIZE, dtype=np.float32), 0.0)
+    tree.add_experience(np.ones(SIZE, dtype=np.float32), 1.0)
     assert [tree.pool.rows(leaf).tolist() for leaf in range(2)] == [[0], [1]]
 
 
 def test_depth_is_limited():
     tree = tree_over([], max_depth=1, min_samples=2)
     for i in range(8):
-        x = np.full(8, i / 8, dtype=np.float32)
+        x = np.full(SIZE, i / 8, dtype=np.float32)
         tree.add_experience(x, float(i % 2))
     assert len(tree) == 2
 
 
 def test_buckets_hide_differences_within_a_tenth():
-    low, high = np.zeros(8, dtype=np.float32), np.zeros(8, dtype=np.float32)
+    low, high = np.zeros(SIZE, dtype=np.float32), np.zeros(SIZE, dtype=np.float32)
     low[6], high[6] = 0.51, 0.59
     for bucketed, leaves in ((False, 2), (True, 1)):
         tree = tree_over([], min_samples=2, bucketed=bucketed)
@@ -145,5 +147,5 @@ def test_empty_insert_is_allowed():
 def test_small_root_does_not_split(count):
     tree = tree_over([])
     for i in range(count):
-        tree.add_experience(np.full(8, i, dtype=np.float32), float(i % 2))
+        tree.add_experience(np.full(SIZE, i, dtype=np.float32), float(i % 2))
     assert len(tree) == 1

@@ -42,13 +42,20 @@ def test_foreign_file_is_untouched(tmp_path):
     assert (tmp_path / NAME).read_bytes() == before
 
 
-def test_newer_format_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (1, "newer version of TRES"),
+        (-1, "older version of TRES (format 1, this one reads 2): give"),
+    ],
+)
+def test_other_format_is_refused(tmp_path, change, said):
     open_database(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
-        connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA.version + change}")
     connection.close()
     before = (tmp_path / NAME).read_bytes()
-    assert "newer version of TRES" in refused(tmp_path)
+    assert said in refused(tmp_path)
     assert (tmp_path / NAME).read_bytes() == before
 
 

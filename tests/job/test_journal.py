@@ -18,7 +18,9 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job import recovery
 from tres_scrapy.job.job_file import NAME, JobError
@@ -37,7 +39,7 @@ def new_crawl(policy="tres", limit=None):
 
 
 def seed(crawl):
-    crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
 
 
 class Web:
@@ -79,10 +81,8 @@ class Web:
             kind = "robots" if number % 4 == 2 else "http_404"
             booking, note = self.crawl.book_failure(row, Failure(kind)), ()
         elif number % 14 == 13:
-            booking, note = (
-                self.crawl.book_failure(row, Failure("not_html"), links, [""] * 4, actions),
-                (),
-            )
+            sitemap = Outlinks(links, [""] * 4, actions)
+            booking, note = self.crawl.book_failure(row, Failure("not_html"), sitemap), ()
         else:
             if number % 10 == 9:
                 self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
@@ -90,7 +90,7 @@ class Web:
                 self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
-            booking = self.crawl.book_page(row, reward, links, ["an\0chor"] * 4, actions)
+            booking = self.crawl.book_page(row, reward, Outlinks(links, ["an\0chor"] * 4, actions))
             note = str(number).encode(), str(row)
         self.journal.book(self.crawl, booking, *note)
         self.state = self.crawl.policy.state()
@@ -259,7 +259,7 @@ def test_bookings_come_back_in_their_order(tmp_path):
     assert len(found) == journal.steps == crawl.pages + sum(crawl.failures.values())
     assert crawl.store.is_seed(found[0].experience.row)
     assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
-    assert found[0].experience.x.shape == (8,)
+    assert found[0].experience.x.shape == (len(FEATURES),)
     journal.close()
 
 
@@ -348,7 +348,7 @@ def damage(whole_job, tmp_path):
         "UPDATE step SET sampled = -7",
         "UPDATE step SET sampled = 9223372036854775807",
         "UPDATE rule SET leaf = 400",
-        "UPDATE rule SET feature = 8",
+        "UPDATE rule SET feature = 9",
         "UPDATE state SET value = x'00' WHERE name = 'agent'",
         "UPDATE state SET value = zeroblob(length(value)) WHERE name = 'random'",
         "UPDATE state SET value = '{}' WHERE name = 'counts'",
@@ -418,13 +418,15 @@ def test_redirect_target_survives_kill(tmp_path):
     """The redirect may lead elsewhere, or nowhere, when its URL is fetched again."""
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     urls, target = ["http://h0.test/0", "http://h1.test/1"], "http://h2.test/target"
-    crawl.add_seeds(urls, ["", ""], np.zeros((2, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(urls, ["", ""], np.zeros((2, 3), dtype=np.float32)))
     web = Web(crawl, journal)
     web.lease()
     web.lease()
     redirected, page = web.leased
     assert crawl.redirect(redirected, target)
-    booking = crawl.book_page(page, 1.0, [target], [""], np.zeros((1, 3), dtype=np.float32))
+    booking = crawl.book_page(
+        page, 1.0, Outlinks([target], [""], np.zeros((1, 3), dtype=np.float32))
+    )
     journal.book(crawl, booking)
     journal.connection.close()
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
@@ -440,7 +442,7 @@ def test_seed_of_full_domain_is_dropped_once(tmp_path):
     """It was subtracted from the frontier at the recovery, and again when it was chosen."""
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     urls = [f"http://h0.test/{number}" for number in (0, 3, 5, 8, 10)]
-    crawl.add_seeds(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32)))
     web = Web(crawl, journal)
     for _ in range(3):  # MAX
         web.lease()

@@ -8,6 +8,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.view import COST, PERIOD, RECENT, View
 from tres_scrapy.policies.registry import make_policy
@@ -23,7 +24,7 @@ def record(tmp_path_factory):
     store = SampleStore(DomainLedger())
     setup = Setup(learning=LearningOptions(exploration_steps=5, batch_size=4))
     crawl = Crawl(store, make_policy("tres", store, setup))
-    crawl.add_seeds(["http://h0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://h0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     path = tmp_path_factory.mktemp("run") / "a.run"
     writer = Writer.open(path, crawl, {"topic": "food"}, {}, 0.0)
     random = np.random.default_rng(0)
@@ -32,7 +33,7 @@ def record(tmp_path_factory):
         urls = [f"http://h{step}.test/{i}" for i in range(4)]
         actions = random.random((4, 3), dtype=np.float32)
         anchors = ["<script>alert(1)</script>"] * 4
-        booking = crawl.book_page(row, float(step % 2), urls, anchors, actions)
+        booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
         writer.note(booking, float(step), title="</script><b>", probability=step % 2)
     writer.flush(float(PAGES))
     yield path

@@ -13,7 +13,9 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
@@ -44,7 +46,8 @@ class Judge:
         else:
             page = Page(url, "Title", html, LINKS)
             judgement = Judgement(0.9, ACTIONS)
-            judged = Judged(page, judgement, fingerprint(page), is_soft_404(page))
+            cues = silent(len(LINKS))
+            judged = Judged(page, judgement, fingerprint(page), is_soft_404(page), cues)
             future.set_result(judged)
         return future
 
@@ -187,7 +190,7 @@ def test_batch_is_booked_over_loop_rounds():
     responses = [response]
     for number in range(2):
         url = f"http://{number}.test/"
-        (row,) = crawl.add_seeds([url], [""], np.zeros((1, 3), dtype=np.float32)).tolist()
+        (row,) = crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32))).tolist()
         assert crawl.next().row == row
         responses.append(HtmlResponse(url, body=b"text", request=Request(url, meta={LEASE: row})))
     counts = []

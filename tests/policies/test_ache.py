@@ -9,6 +9,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import PageText
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals import ache, neighbourhood
 from tres_scrapy.policies.rivals.ache import AchePolicy
@@ -27,7 +28,7 @@ def crawl_web(pages=600, seed=0, words=WORDS):
     """Crawl pages with random links; a word in the anchor and URL shows whether one is relevant."""
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AchePolicy(store, Setup(seed)), pages)
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     random, rewards = np.random.default_rng(7), []
     while (decision := crawl.next()) is not None:
         kinds = random.integers(len(words), size=10)
@@ -35,7 +36,7 @@ def crawl_web(pages=600, seed=0, words=WORDS):
         anchors = [f"more {words[k]}" for k in kinds]
         rewards.append(store.url(decision.row).split("/")[3] in WORDS[:RELEVANT])
         none = np.zeros((10, 3), dtype=np.float32)
-        crawl.book_page(decision.row, float(rewards[-1]), urls, anchors, none)
+        crawl.book_page(decision.row, float(rewards[-1]), Outlinks(urls, anchors, none))
     return crawl, rewards
 
 
@@ -88,15 +89,15 @@ def test_ache_seed_decides_order():
 def test_first_links_follow_relevant_pages():
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AchePolicy(store, Setup()))
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((20, 3), dtype=np.float32)
-    good = crawl.book_page(
-        *(crawl.next().row, 1.0, [f"http://a.test/{i}" for i in range(20)], [""] * 20, none),
-        text=PageText(probability=0.8),
-    ).outlinks
+    links, others = (
+        Outlinks([f"http://{host}.test/{i}" for i in range(20)], [""] * 20, none) for host in "ab"
+    )
+    seed = crawl.next().row
+    good = crawl.book_page(seed, 1.0, links, text=PageText(probability=0.8)).outlinks
     first = crawl.next().row
-    urls = [f"http://b.test/{i}" for i in range(20)]
-    crawl.book_page(first, 0.0, urls, urls, none, text=PageText(probability=0.2))
+    crawl.book_page(first, 0.0, others, text=PageText(probability=0.2))
     order = [first]
     while (decision := crawl.next()) is not None:
         order.append(decision.row)
@@ -172,11 +173,10 @@ def test_link_context_is_learned():
     store = SampleStore(DomainLedger())
     policy = AchePolicy(store, Setup())
     crawl = Crawl(store, policy)
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((1, 3), dtype=np.float32)
     text = PageText("", {"http://1.test/": "ripe cheese"})
-    rows = crawl.book_page(
-        crawl.next().row, 1.0, ["http://1.test/"], [""], none, text=text
-    ).outlinks
+    links = Outlinks(["http://1.test/"], [""], none)
+    rows = crawl.book_page(crawl.next().row, 1.0, links, text=text).outlinks
     words = policy._neighbourhoods.words(rows).numbers
     assert policy._neighbourhoods.fields[words].tolist() == [2, 2]

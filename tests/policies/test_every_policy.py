@@ -13,7 +13,9 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy
@@ -40,7 +42,7 @@ def is_relevant(url):
 def crawl_of(name, seed=0, cap=None):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, make_policy(name, store, setup(seed)))
-    crawl.add_seeds(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl
 
 
@@ -67,7 +69,7 @@ def go_on(crawl, busy=lambda store: ()):
         hosts, numbers = random.integers(HOSTS, size=9), random.integers(PAGES_OF_HOST, size=9)
         urls = [f"http://h{h}.test/{n}" for h, n in zip(hosts, numbers, strict=True)]
         actions = random.random((9, 3)).astype(np.float32)
-        crawl.book_page(decision.row, float(is_relevant(url)), urls, urls, actions)
+        crawl.book_page(decision.row, float(is_relevant(url)), Outlinks(urls, urls, actions))
     return [url for url in order if "search" not in url]
 
 
@@ -106,7 +108,7 @@ def test_lowered_max_holds_at_once(name):
     crawl = crawl_of(name)
     booked = crawl.next().row
     urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
-    crawl.book_page(booked, 1.0, urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
+    crawl.book_page(booked, 1.0, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
     assert not len(crawl.change_cap(Cap(1, 1)))
     order = go_on(crawl)
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
@@ -123,8 +125,8 @@ def test_busy_hosts_come_back(name):
     store = SampleStore(DomainLedger())
     policy = make_policy(name, store, setup())
     urls = ["http://a.test/0", "http://b.test/0"]
-    rows = store.add(-1, urls, urls, np.zeros((2, 3), dtype=np.float32))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    rows = store.add(-1, Outlinks(urls, urls, np.zeros((2, 3), dtype=np.float32)))
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     chosen = []
     for busy in ([0, 1], [0], [0], []):
         decision = policy.select(busy)
@@ -137,8 +139,8 @@ def test_busy_hosts_come_back(name):
 def test_breadth_first_keeps_discovery_order():
     store = SampleStore(DomainLedger())
     policy = make_policy("breadth_first", store, setup())
-    rows = store.add(-1, [f"http://a.test/{i}" for i in range(5)], [""] * 5, np.eye(5, 3))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(5)], [""] * 5, np.eye(5, 3)))
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     assert [policy.select().row for _ in rows] == rows.tolist()
 
 
@@ -147,8 +149,8 @@ def test_best_first_takes_probable_anchor():
     policy = make_policy("best_first", store, setup())
     actions = np.zeros((4, 3), dtype=np.float32)
     actions[:, 2] = [0.2, 0.9, 0.1, 0.5]
-    rows = store.add(-1, [f"http://a.test/{i}" for i in range(4)], [""] * 4, actions)
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(4)], [""] * 4, actions))
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     assert [policy.select().row for _ in rows] == [1, 3, 0, 2]
 
 
@@ -167,8 +169,8 @@ def test_synchronous_takes_highest_q():
         Setup(learning=LearningOptions(exploration_steps=0, new_domains=0, ucb=0.0)),
     )
     actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
-    rows = store.add(-1, [f"http://a.test/{i}" for i in range(30)], [""] * 30, actions)
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     q_values = policy.value(store.features(rows))
     assert [policy.select().row for _ in rows] == np.argsort(-q_values, kind="stable").tolist()
 
@@ -177,8 +179,8 @@ def test_asynchronous_scores_once():
     """P 3.6.1: the Q of a link is never refreshed."""
     store = SampleStore(DomainLedger())
     policy = make_policy("tres_async", store, Setup(learning=LearningOptions(exploration_steps=0)))
-    rows = store.add(-1, [f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3))
-    policy.expand(Experience(-1, np.zeros(8, dtype=np.float32), 0.0), rows)
+    rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3)))
+    policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)
     while policy.select() is not None:
         pass
     assert policy.figures()["q_evaluations"] == len(rows)
@@ -187,7 +189,7 @@ def test_asynchronous_scores_once():
 def test_queue_frees_one_host_sample():
     store = SampleStore(DomainLedger())
     urls = [f"http://{host}.test/{i}" for host in "ab" for i in range(3)]
-    rows = store.add(-1, urls, [""] * 6, np.eye(6, 3))
+    rows = store.add(-1, Outlinks(urls, [""] * 6, np.eye(6, 3)))
     queue = FrontierQueue(store)
     queue.push(rows, [9, 8, 7, 3, 2, 1])
     assert queue.pop([0]) == (3, 3.0)
@@ -203,7 +205,7 @@ def test_queue_orders_value_then_arrival(pushes, pops):
     queue, slow = FrontierQueue(store), []
     for part, values in enumerate(pushes):
         urls = [f"http://{part}-{i}.test/" for i in range(len(values))]
-        rows = store.add(-1, urls, [""] * len(urls), np.zeros((len(urls), 3)))
+        rows = store.add(-1, Outlinks(urls, [""] * len(urls), np.zeros((len(urls), 3))))
         queue.push(rows, values)
         slow += zip(rows.tolist(), values, strict=True)
         for _ in range(pops):
@@ -215,7 +217,9 @@ def test_queue_orders_value_then_arrival(pushes, pops):
 
 def test_queue_drains_best_first():
     store = SampleStore(DomainLedger())
-    rows = store.add(-1, [f"http://{i % 2}.test/{i}" for i in range(6)], [""] * 6, np.eye(6, 3))
+    rows = store.add(
+        -1, Outlinks([f"http://{i % 2}.test/{i}" for i in range(6)], [""] * 6, np.eye(6, 3))
+    )
     queue = FrontierQueue(store)
     queue.push(rows, [3, 1, 2, 6, 5, 4])
     assert queue.pop([store.host(3)]) == (4, 5.0), "row 3 is on a busy host and set aside"

@@ -4,6 +4,7 @@ import pytest
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals import han
 from tres_scrapy.policies.rivals.han import AsyncPolicy
@@ -17,7 +18,7 @@ def start(anchors, seed=0):
     """Start a crawl whose seed links to one page per anchor; the anchor is its cosine."""
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, AsyncPolicy(store, Setup(seed, similarity=cosines)))
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     book(crawl, crawl.next().row, 1.0, anchors)
     return crawl
 
@@ -25,7 +26,7 @@ def start(anchors, seed=0):
 def book(crawl, row, reward, anchors):
     urls = [f"http://{i}.test/{row}" for i in range(len(anchors))]
     actions = np.zeros((len(anchors), 3), dtype="f4")
-    return crawl.book_page(row, reward, urls, anchors, actions).outlinks
+    return crawl.book_page(row, reward, Outlinks(urls, anchors, actions)).outlinks
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.policy import PageText
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals import seedfinder
 from tres_scrapy.policies.rivals.query import RelevanceFeedback, Results
@@ -42,7 +43,7 @@ class Web:
         self.order = []
 
     def add(self, url):
-        self.crawl.add_seeds([url], [""], np.zeros((1, 3), dtype=np.float32))
+        self.crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
 
     @property
     def queries(self):
@@ -80,7 +81,7 @@ class Web:
         reward = float(url in self.pages and url not in IRRELEVANT)
         text = PageText(self.pages.get(url, "nothing"), dict.fromkeys(urls, ""))
         none = np.zeros((len(urls), 3), dtype=np.float32)
-        self.crawl.book_page(row, reward, urls, anchors, none, text=text)
+        self.crawl.book_page(row, reward, Outlinks(urls, anchors, none), text=text)
 
 
 @pytest.mark.parametrize("search", [None, "http://search.test/"])

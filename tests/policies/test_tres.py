@@ -2,10 +2,13 @@ import numpy as np
 import pytest
 
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Experience, Valuing
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies import tres
 from tres_scrapy.policies.registry import make_policy
@@ -13,9 +16,12 @@ from tres_scrapy.policies.registry import make_policy
 PAGES = 400
 
 
-def policy_over(store, name="tres", seed=0, exploration_steps=50, representatives=1):
+def policy_over(
+    store, name="tres", *, seed=0, exploration_steps=50, representatives=1, link_model=False
+):
     learning = LearningOptions(representatives, exploration_steps)
-    return make_policy(name, store, Setup(seed, learning=learning))
+    links = LinkOptions(enabled=link_model)
+    return make_policy(name, store, Setup(seed, learning=learning, links=links))
 
 
 class SmallWeb:
@@ -30,18 +36,18 @@ class SmallWeb:
         actions = self.random.random((10, 3)).astype(np.float32)
         truth = actions[:, 2] + 0.2 * self.random.standard_normal(10) > 0.8
         self.relevant |= dict(zip(urls, truth.astype(float), strict=True))
-        return urls, urls, actions
+        return Outlinks(urls, urls, actions)
 
 
 def crawl_small_web(pages=PAGES, **options):
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, policy_over(store, **options), pages)
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     web = SmallWeb()
     order = []
     while (decision := crawl.next()) is not None:
         order.append(store.url(decision.row))
-        crawl.book_page(decision.row, web.relevant[order[-1]], *web.outlinks(decision.row))
+        crawl.book_page(decision.row, web.relevant[order[-1]], web.outlinks(decision.row))
     return crawl, order
 
 
@@ -50,9 +56,11 @@ def finished():
     return crawl_small_web()[0]
 
 
-def test_learns_what_random_does_not(finished):
+@pytest.mark.parametrize("link_model", [False, True])
+def test_learns_what_random_does_not(finished, link_model):
+    crawl = crawl_small_web(link_model=True)[0] if link_model else finished
     random, _ = crawl_small_web(name="random")
-    assert finished.harvest_rate > 2 * random.harvest_rate
+    assert crawl.harvest_rate > 2 * random.harvest_rate
 
 
 @pytest.mark.slow
@@ -75,7 +83,7 @@ def test_many_leaves_mean_fewer_draws(monkeypatch, most, drawn):
     store = SampleStore(DomainLedger())
     policy = policy_over(store, exploration_steps=0, representatives=4)
     actions = np.array([[0, 0, 0], [1, 1, 1]], dtype="f4").repeat(9, axis=0)
-    rows = store.add(-1, [f"http://{i}.test/" for i in range(18)], [""] * 18, actions)
+    rows = store.add(-1, Outlinks([f"http://{i}.test/" for i in range(18)], [""] * 18, actions))
     policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
     for i in range(6):
         policy.observe(Experience(0, store.features(rows[3 * i : 3 * i + 1])[0], float(i > 2)))
@@ -89,7 +97,7 @@ def test_one_evaluation_a_leaf_and_representative(each):
     store = SampleStore(DomainLedger())
     policy = policy_over(store, exploration_steps=0, representatives=each)
     rows = store.add(
-        -1, [f"http://{i}.test/" for i in range(9)], [""] * 9, np.eye(9, 3, dtype="f4")
+        -1, Outlinks([f"http://{i}.test/" for i in range(9)], [""] * 9, np.eye(9, 3, dtype="f4"))
     )
     policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
     for i in range(6):  # grows leaves, the first samples having a keyword
@@ -113,7 +121,10 @@ def test_exploration_asks_no_q(finished):
 
 
 def test_valuing_is_no_choice(finished):
-    policy, x = finished.policy, np.random.default_rng(0).random((5, 8), dtype=np.float32)
+    policy, x = (
+        finished.policy,
+        np.full((5, len(FEATURES)), 0.5, dtype=np.float32),
+    )
     before = policy.evaluations
     assert policy.value(x).shape == (5,)
     assert isinstance(policy, Valuing)
@@ -123,11 +134,11 @@ def test_valuing_is_no_choice(finished):
 def test_next_sample_joins_last_candidates():
     store = SampleStore(DomainLedger())
     crawl = Crawl(store, policy_over(store))
-    crawl.add_seeds(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     seed = crawl.next().row
     no_actions = np.zeros((2, 3), dtype=np.float32)
     outlinks = crawl.book_page(
-        seed, 1.0, ["http://1.test/", "http://2.test/"], ["", ""], no_actions
+        seed, 1.0, Outlinks(["http://1.test/", "http://2.test/"], ["", ""], no_actions)
     ).outlinks
     chosen = crawl.next().row
     batch = crawl.policy._learner._replay.batch(1)
@@ -137,7 +148,9 @@ def test_next_sample_joins_last_candidates():
 def test_busy_hosts_are_passed_over():
     store = SampleStore(DomainLedger())
     policy = policy_over(store)
-    rows = store.add(-1, ["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
+    rows = store.add(
+        -1, Outlinks(["http://a.test/", "http://b.test/"], ["", ""], np.zeros((2, 3), "f4"))
+    )
     policy.expand(Experience(0, store.features(rows[:1])[0], 0.0), rows)
     assert policy.select([0]).row == 1
     assert policy.select([0]) is None
@@ -149,12 +162,12 @@ def test_nh_ignores_the_neighbourhood():
     """TRES_NH is TRES without features 7 and 8 (P 3.6.3)."""
     crawl, _ = crawl_small_web(pages=100, name="tres_nh")
     rows = np.arange(50)
-    assert not crawl.policy.features(rows)[:, 6:].any()
-    assert crawl.store.features(rows)[:, 6:].any()
-    assert not crawl.policy._learner._replay.batch(50).x[:, 6:].any()
+    assert not crawl.policy.features(rows)[:, NEIGHBOURHOOD].any()
+    assert crawl.store.features(rows)[:, NEIGHBOURHOOD].any()
+    assert not crawl.policy._learner._replay.batch(50).x[:, NEIGHBOURHOOD].any()
     assert crawl.policy._learner.options.new_domains == 0
-    known, unknown = np.full((2, 1, 8), 0.5, dtype=np.float32)
-    known[:, 6:] = 1
+    known, unknown = np.full((2, 1, len(FEATURES)), 0.5, dtype=np.float32)
+    known[:, NEIGHBOURHOOD] = 1
     assert crawl.policy.value(known) == crawl.policy.value(unknown)
 
 
@@ -167,7 +180,7 @@ def test_new_domains_keep_their_share(share):
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=share, ucb=0.0)
     urls = [f"http://{domain}.test/" for domain in "abcd"]
-    rows = store.add(-1, urls, urls, np.zeros((4, 3), dtype=np.float32))
+    rows = store.add(-1, Outlinks(urls, urls, np.zeros((4, 3), dtype=np.float32)))
     store.ledger.book_page(store.domain(0), 1.0)
     store.ledger.lease(store.domain(3))
     learner._agent.q_values = lambda x: np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
@@ -179,7 +192,7 @@ def test_new_domains_keep_their_share(share):
 def test_highest_q_wins_without_new_domains():
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=1.0, ucb=0.0)
-    rows = store.add(-1, ["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3))
+    rows = store.add(-1, Outlinks(["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3)))
     store.ledger.book_failure(store.domain(0))
     learner._agent.q_values = lambda x: np.array([0.1, 0.2], dtype=np.float32)
     assert learner.best(rows).best == 1
@@ -190,7 +203,7 @@ def test_novelty_is_tried_until_known(ucb, tried):
     store = SampleStore(DomainLedger())
     learner = learner_over(store, new_domains=0.0, ucb=ucb)
     actions = np.array([[0, 0, 0.5], [1, 0, 0.5]], dtype=np.float32)
-    rows = store.add(-1, ["http://a.test/1", "http://b.test/keyword"], ["", ""], actions)
+    rows = store.add(-1, Outlinks(["http://a.test/1", "http://b.test/keyword"], ["", ""], actions))
     usual, unusual = store.features(rows)
     learner._agent.q_values = lambda x: np.array([0.9, 0.6], dtype=np.float32)
     for _ in range(100):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from recorded_run import META, crawl_of, record
 
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report.chart_page import plotly_script
 from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
@@ -44,7 +45,7 @@ def hostile(tmp_path_factory):
     urls = ["http://a.test/?<script>alert(1)</script>", "http://b.test/'\"onclick=alert(1)"]
     while (decision := crawl.next()) is not None:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
-        booking = crawl.book_page(decision.row, 0.0, urls, [HOSTILE] * 2, actions)
+        booking = crawl.book_page(decision.row, 0.0, Outlinks(urls, [HOSTILE] * 2, actions))
         writer.note(booking, 100.0, title=HOSTILE)
         urls = []
         actions = actions[:0]

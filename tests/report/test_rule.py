@@ -15,8 +15,8 @@ def holds(conditions, x):
 
 def test_rule_matches_its_leaf_only():
     random = np.random.default_rng(0)
-    tree, book = TreeFrontier(lambda rows: np.zeros((len(rows), 8), dtype=np.float32)), RuleBook()
     x = random.random((300, len(FEATURES)), dtype=np.float32)
+    tree, book = TreeFrontier(lambda rows: x[rows]), RuleBook()
     seen = []
     for point in x:
         tree.add_experience(point, float(random.random() < point[2]))

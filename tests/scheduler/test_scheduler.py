@@ -16,6 +16,7 @@ from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
@@ -271,7 +272,7 @@ def test_late_request_is_sent_once(clock):
     announced = Request("http://b.test/", callback=print, meta={SAMPLE: 1})
     row = scheduler.next_request().meta[LEASE]
     zeros = np.zeros((1, 3), dtype=np.float32)
-    crawl.book_page(row, 1.0, ["http://b.test/"], [""], zeros)
+    crawl.book_page(row, 1.0, Outlinks(["http://b.test/"], [""], zeros))
     scheduler._learner.requests.keep({1: announced})
     sent = scheduler.next_request()
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
@@ -291,7 +292,7 @@ def test_page_limit_ends_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/", limit=1)
     row = scheduler.next_request().meta[LEASE]
     assert scheduler.has_pending_requests()
-    crawl.book_page(row, 1.0, [], [], np.zeros((0, 3), dtype=np.float32))
+    crawl.book_page(row, 1.0, NO_LINKS)
     assert not scheduler.has_pending_requests()
 
 
@@ -299,7 +300,7 @@ def test_full_domains_end_pending(clock):
     scheduler, crawl = scheduler_of("http://a.test/", cap=Cap(1, 1))
     row = scheduler.next_request().meta[LEASE]
     links = ["http://a.test/2", "http://a.test/3"]
-    crawl.book_page(row, 1.0, links, links, np.zeros((2, 3), dtype=np.float32))
+    crawl.book_page(row, 1.0, Outlinks(links, links, np.zeros((2, 3), dtype=np.float32)))
     assert scheduler.next_request() is None
     assert not scheduler.has_pending_requests()
 

@@ -70,7 +70,7 @@ class DoubleDQN:
                 adam |= {"step": torch.tensor(float(updates)), name: tensor}
 
     def q_values(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of the online network for x [n, 8] as [n]."""
+        """Return Q of the online network for x [n, 9] as [n]."""
         return _evaluate(self.online, x)
 
     def targets(self, batch: Batch, features: Features) -> NDArray[np.float32]:

@@ -61,7 +61,7 @@ class QLearner:
         return self._valued(rows)[0]
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 8] as [n], without counting an evaluation."""
+        """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
     def best(self, rows: Rows, bonus: NDArray[np.float32] | float = 0.0) -> Valued:
@@ -138,7 +138,7 @@ class QLearner:
         }
 
     def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return Q [n] and x(s, a) [n, 8] of samples."""
+        """Return Q [n] and x(s, a) [n, 9] of samples."""
         self.evaluations += len(rows)
         x = self._features(rows)
         return self._agent.q_values(x), x

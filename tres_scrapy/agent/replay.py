@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     Experience i has `counts[i]` candidates; those of experience 0 come first.
     """
 
-    x: NDArray[np.float32]  # [B, 8]
+    x: NDArray[np.float32]  # [B, 9]
     rewards: NDArray[np.float32]  # [B]
     candidates: Rows  # [sum of counts]
     counts: NDArray[np.int64]  # [B]
@@ -50,7 +50,7 @@ class Replay:
         return min(self._added, len(self._records))
 
     def add(self, x: NDArray[np.float32], reward: float, outlinks: Rows) -> int:
-        """Store x [8], its reward and the consecutive rows of the page's outlinks.
+        """Store x [9], its reward and the consecutive rows of the page's outlinks.
 
         Return a ticket for `note_sampled`.
         """

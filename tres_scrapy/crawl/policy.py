@@ -40,7 +40,7 @@ class Decision(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """A fetched sample, its x(s, a) [8] when it was chosen, and its reward."""
+    """A fetched sample, its x(s, a) [9] when it was chosen, and its reward."""
 
     row: int
     x: NDArray[np.float32]
@@ -88,4 +88,4 @@ class Valuing(Protocol):
     """A policy that learns Q, the value of a fetch."""
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 8] as [n]."""
+        """Return Q of any x [n, 9] as [n]."""

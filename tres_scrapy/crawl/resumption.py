@@ -16,7 +16,7 @@ from tres_scrapy.frontier.tree import Rule
 class Past(NamedTuple):
     """The experiences of a crawl, oldest first; all arrays have length n."""
 
-    x: NDArray[np.float32]  # [n, 8]
+    x: NDArray[np.float32]  # [n, 9]
     rewards: NDArray[np.float32]
     rows: Rows
     firsts: Rows  # row of the first outlink of each page

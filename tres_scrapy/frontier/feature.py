@@ -203,7 +203,7 @@ NO_PATH = (0.0, 0.0, 0.0)  # the state s_-1 in which a seed is chosen
 
 
 def bucket(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return `x` [n, 8] with features 2, 3 and 7 cut to the lower edge of ten buckets (P1)."""
+    """Return `x` [n, 9] with features 2, 3 and 7 cut to the lower edge of ten buckets (P1)."""
     x = x.copy()
     # The slack keeps a float32 0.3, just under three tenths, in the bucket it belongs to.
     x[:, BUCKETED] = np.minimum(np.floor(x[:, BUCKETED] * 10 + 1e-4), 9) / 10

@@ -49,7 +49,7 @@ class TreeFrontier:
     """A binary tree whose leaves hold experience samples (x, r) and frontier samples (rows).
 
     Leaves are numbered from 0. When a leaf splits, the left child (x < c) keeps its number and the
-    right child gets the next one. `features` returns the current x [n, 8] of rows: it decides the
+    right child gets the next one. `features` returns the current x [n, 9] of rows: it decides the
     leaf of a frontier sample on insertion and when that leaf splits.
     """
 
@@ -77,7 +77,7 @@ class TreeFrontier:
         return len(self.rules)
 
     def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return the leaf of each state-action vector of `x` [n, 8], by the tree's rules."""
+        """Return the leaf of each state-action vector of `x` [n, 9], by the tree's rules."""
         x = self._view(x)
         node = np.full(len(x), _ROOT, dtype=np.int64)
         inner = np.arange(len(x))
@@ -88,7 +88,7 @@ class TreeFrontier:
         return self._nodes["leaf"][node].astype(np.int64)
 
     def add_experience(self, x: NDArray[np.float32], reward: float) -> Split | None:
-        """Add e_new = (x [8], r) and split its leaf if a split helps (Algorithm 3)."""
+        """Add e_new = (x [9], r) and split its leaf if a split helps (Algorithm 3)."""
         number = self._experiences.extend(1).start
         self._experiences["x"][number] = self._view(x[None])[0]
         self._experiences["reward"][number] = reward
@@ -107,7 +107,7 @@ class TreeFrontier:
     ) -> None:
         """Grow an empty tree by saved rules and add experience samples.
 
-        `x` [n, 8] and `rewards` [n] are in order, oldest first. Raise ValueError if the rules do
+        `x` [n, 9] and `rewards` [n] are in order, oldest first. Raise ValueError if the rules do
         not form a tree.
         """
         nothing = np.zeros(0, dtype=np.bool_)

@@ -83,5 +83,6 @@ def open_database(directory: Path) -> sqlite3.Connection:
 
 _HINTS = {
     FileFault.FOREIGN: ": give another directory",
+    FileFault.OLDER: ": give another directory",
     FileFault.TABLES: ": give another directory",
 }

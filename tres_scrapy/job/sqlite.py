@@ -21,6 +21,7 @@ class FileFault(Enum):
     LINK = "{path} is not a plain file"
     EMPTY = "{path} holds no {noun} yet"
     FOREIGN = "{path} is another program's file, not a {noun}"
+    OLDER = "{path} was written by an older version of TRES ({detail})"
     NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
     TABLES = "{path} has tables that TRES did not create"
     BUSY = "another process is using {path}"
@@ -116,6 +117,8 @@ class Schema:
         version = _version(connection)
         if version > self.version:
             return FileFault.NEWER
+        if 0 < version < self.version:
+            return FileFault.OLDER
         same = {sql for (sql,) in tables if sql is not None} == set(self._statements())
         return None if same and version == self.version else FileFault.TABLES
 

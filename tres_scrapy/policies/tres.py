@@ -55,11 +55,11 @@ class TresPolicy:
         return self._learner.evaluations
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return x(s, a) [n, 8] as tree and agent use it."""
+        """Return x(s, a) [n, 9] as tree and agent use it."""
         return self._store.features(rows)
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 8] as [n]."""
+        """Return Q of any x [n, 9] as [n]."""
         return self._learner.value(x)
 
     def observe(self, experience: Experience) -> None:
@@ -178,11 +178,11 @@ class NoNeighbourhoodPolicy(TresPolicy):
         super().__init__(store, replace(setup, learning=replace(setup.learning, new_domains=0.0)))
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return x(s, a) [n, 8] of rows with features 7 and 8 set to 0."""
+        """Return x(s, a) [n, 9] of rows with features 7 and 8 set to 0."""
         return _blank(super().features(rows))
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of x [n, 8] as [n], with features 7 and 8 set to 0."""
+        """Return Q of x [n, 9] as [n], with features 7 and 8 set to 0."""
         return super().value(_blank(x))
 
     def observe(self, experience: Experience) -> None:

@@ -47,7 +47,7 @@ def snapshot_of(tree: TreeFrontier) -> dict[str, Any]:
 
 
 def dependence(policy: Valuing, x: NDArray[np.float32]) -> dict[str, list[tuple[float, float]]]:
-    """Return (value, mean Q over x [n, 8] with the feature set to that value) by feature."""
+    """Return (value, mean Q over x [n, 9] with the feature set to that value) by feature."""
     grids = [feature.grid for feature in TABLE]
     asked = [_set(x, feature, grid) for feature, grid in enumerate(grids)]
     values = policy.value(np.concatenate(asked)).reshape(-1, len(x)).mean(axis=1)
@@ -79,7 +79,7 @@ def tree_of_splits(rules: Sequence[Rule], leaves: Sequence[tuple[int, float, int
 
 
 def _set(x: NDArray[np.float32], feature: int, grid: Sequence[float]) -> NDArray[np.float32]:
-    """Repeat x [n, 8] for each value of the grid: [len(grid) * n, 8]."""
+    """Repeat x [n, 9] for each value of the grid: [len(grid) * n, 8]."""
     repeated = np.tile(x, (len(grid), 1))
     repeated[:, feature] = np.repeat(grid, len(x))
     return repeated

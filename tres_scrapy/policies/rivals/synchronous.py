@@ -33,7 +33,7 @@ class WholeFrontierPolicy:
         self._random = np.random.default_rng([setup.seed, 1])  # for the choices
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 8] as [n]."""
+        """Return Q of any x [n, 9] as [n]."""
         return self.learner.value(x)
 
     def observe(self, experience: Experience) -> None:
