@@ -84,7 +84,8 @@ class Interrupted(Simulation):
         self.crawl = self._noted = Noted(crawl.store, crawl.policy, crawl.limit)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        self._verdicts = Verdicts(self._world.pack.threshold)
+        detect_copies = self._config.detect_copies
+        self._verdicts = Verdicts(self._world.pack.threshold, detect_copies=detect_copies)
         self._verdicts.remember(marks(self._journal))
         self._under_way.clear()
 

@@ -25,6 +25,11 @@ def test_copy_is_irrelevant():
     assert verdicts.of(0.9, STEW).relevant
 
 
+def test_copy_may_count_like_any_page():
+    verdicts = Verdicts(0.4, detect_copies=False)
+    assert [verdicts.of(0.9, SOUP) for _ in range(2)] == [Verdict(on_topic=True)] * 2
+
+
 def test_pages_of_interrupted_crawl_have_copies():
     verdicts = Verdicts(0.4)
     verdicts.remember([SOUP])

@@ -39,11 +39,13 @@ class Verdict(NamedTuple):
 class Verdicts:
     """Decides the verdict on each page, in the order in which pages are judged.
 
-    `threshold` is the least P(relevant) of a relevant page; it comes from the pack.
+    `threshold` is the least P(relevant) of a relevant page; it comes from the pack. Without
+    `detect_copies` no page is a copy.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, *, detect_copies: bool = True) -> None:
         self._threshold = threshold
+        self._detects_copies = detect_copies
         self._texts = Duplicates()
 
     def of(
@@ -55,7 +57,7 @@ class Verdicts:
         """
         if is_missing:
             return SOFT_404
-        is_copy = not self._texts.add(mark)
+        is_copy = self._detects_copies and not self._texts.add(mark)
         return Verdict(probability >= self._threshold, is_copy, is_query)
 
     def remember(self, marks: Iterable[bytes]) -> None:
