@@ -81,7 +81,8 @@ class Interrupted(Simulation):
     def _begin(self) -> None:
         """Start a crawl as a new process would: from the journal only."""
         crawl = make_crawl(self._config, self._world.pack)
-        self.crawl = self._noted = Noted(crawl.store, crawl.policy, crawl.limit)
+        parts = crawl.store, crawl.policy, crawl.limit
+        self.crawl = self._noted = Noted(*parts, trusted_seeds=crawl.trusted_seeds)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
         detect_copies = self._config.detect_copies

@@ -47,7 +47,7 @@ def test_answer_to_query_is_irrelevant():
 
 
 @pytest.mark.parametrize(
-    ("relevant", "is_seed", "is_query", "reward"),
+    ("relevant", "is_trusted", "is_query", "reward"),
     [
         (True, False, False, 1.0),
         (False, False, False, 0.0),
@@ -56,5 +56,5 @@ def test_answer_to_query_is_irrelevant():
         (False, False, True, 0.0),
     ],
 )
-def test_reward_of_page(relevant, is_seed, is_query, reward):
-    assert reward_of(relevant, is_seed=is_seed, is_query=is_query) == reward
+def test_reward_of_page(relevant, is_trusted, is_query, reward):
+    assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward

@@ -68,6 +68,12 @@ class Config(Options):
         "estimate feature 7 of a new domain from the pages that link to it; 0: use the paper's 0.5",
         group=Group.RESEARCH,
     )
+    trusted_seeds: bool = setting(
+        flag,
+        False,
+        "give every seed reward 1, as in the paper; 0: a seed earns what its page is worth",
+        group=Group.RESEARCH,
+    )
     detect_copies: bool = setting(
         flag,
         True,

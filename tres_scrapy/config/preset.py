@@ -27,6 +27,7 @@ PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
         "TRES_DOMAIN_PRIOR": "0",
         "TRES_DOMAIN_INLINKS": "0",
         "TRES_MAX_FAILURES": "1000000",
+        "TRES_TRUSTED_SEEDS": "1",
         "TRES_DETECT_COPIES": "0",
         "CONCURRENT_REQUESTS": "1",
     },

@@ -5,11 +5,11 @@
 | a page with P(relevant) at the threshold or above | 1 | yes | yes |
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
-| the page of a seed | 1, relevant or not | yes | as judged |
+| the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
 | the answer to a search query | 0 | no | no |
 | "not found" with status 200, or any other failure | 0 | no | no |
 
-The paper does not cover copies, queries and failures; the other rows follow the paper.
+In the paper every seed earns 1. It does not cover copies, queries and failures.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ class Verdicts:
             self._texts.add(mark)
 
 
-def reward_of(relevant: bool, *, is_seed: bool = False, is_query: bool = False) -> float:
-    """Return r(t+1) of a page: 1 if it is relevant or a seed, 0 otherwise and for queries."""
-    return float((relevant or is_seed) and not is_query)
+def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:
+    """Return r(t+1) of a page: 1 if it is relevant or trusted, 0 otherwise and for queries."""
+    return float((relevant or is_trusted) and not is_query)
