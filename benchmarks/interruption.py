@@ -81,10 +81,12 @@ class Interrupted(Simulation):
     def _begin(self) -> None:
         """Start a crawl as a new process would: from the journal only."""
         crawl = make_crawl(self._config, self._world.pack)
-        self.crawl = self._noted = Noted(crawl.store, crawl.policy, crawl.limit)
+        parts = crawl.store, crawl.policy, crawl.limit
+        self.crawl = self._noted = Noted(*parts, trusted_seeds=crawl.trusted_seeds)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        self._verdicts = Verdicts(self._world.pack.threshold)
+        detect_copies = self._config.detect_copies
+        self._verdicts = Verdicts(self._world.pack.threshold, detect_copies=detect_copies)
         self._verdicts.remember(marks(self._journal))
         self._under_way.clear()
 

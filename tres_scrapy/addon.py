@@ -11,6 +11,7 @@ from scrapy.utils.misc import load_object
 from tres_scrapy import settings as ours
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.config.render import NEVER
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
@@ -83,6 +84,7 @@ class TresAddon:
                 settings.setdefault_in_component_priority_dict(name, component, order)
         for name, value in (LIMITS | CLOSED).items():
             settings.set(name, value, "addon")
+        set_scrapys(settings)
         _bound_headers(settings)
         wait_for_robots(settings)
         give_kinds(settings)

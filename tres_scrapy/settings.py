@@ -14,7 +14,7 @@ ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 ROBOTSTXT_OBEY = True
 DOWNLOAD_DELAY = 1.0
 DOWNLOAD_DELAY_JITTER = 0.0  # the frontier itself waits until a host is free
-CONCURRENT_REQUESTS = 16
+# CONCURRENT_REQUESTS is Scrapy's 16: a value here would win over TRES_PRESET
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 CONCURRENT_ITEMS = 1  # per page: a page has one item at most
 COOKIES_ENABLED = False

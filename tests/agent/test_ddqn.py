@@ -112,6 +112,16 @@ def test_rate_stops_at_a_quarter():
     assert rates[12] > rates[13] == rates[-1] == 2.5e-4
 
 
+def test_rate_without_floor_keeps_falling():
+    agent = DoubleDQN(AgentOptions(target_period=1, learning_rate_floor=0.0), seed=0)
+    for _ in range(30):
+        update(agent, 0)
+    assert agent.learning_rate == pytest.approx(1e-3 * 0.9**30)
+    restored = DoubleDQN(agent.options, seed=1)
+    restored.restore(agent.state(), agent.updates)
+    assert restored.learning_rate == agent.learning_rate
+
+
 def test_restored_agent_continues_learning():
     random = np.random.default_rng(0)
     agent, restored = (

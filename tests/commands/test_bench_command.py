@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import sleep
 
@@ -14,7 +15,9 @@ from archived import answered
 from conftest import PROJECT, command, running
 
 from tres_scrapy.bench import comparison_plot as plot
+from tres_scrapy.bench.condition import Conditions
 from tres_scrapy.bench.grid import read_results
+from tres_scrapy.bench.result import Run
 from tres_scrapy.export.exchange import Note
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 
@@ -54,6 +57,40 @@ def test_grid_is_extended_without_repeats(
     assert counts[0] == counts[1]
     page = (output / "results.md").read_text()
     assert all(f"| {name} | " in page for name in ("Random", "Breadth-First", "Random_10"))
+
+
+@pytest.mark.usefixtures("loaded_python")
+def test_preset_applies_to_every_run(tmp_path: Path) -> None:
+    arguments = ("--policies", "tres", *SMALL, "--max", "none", "--output", tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        bench(*arguments, "-s", "TRES_PRESET=paper", "-s", "TRES_GAMMA=0.9")
+    used = json.loads((tmp_path / "conditions.json").read_text())["configuration"]
+    assert (used["preset"], used["gamma"], used["exploration_steps"]) == ("paper", "0.9", "500")
+    with pytest.raises(SystemExit, match=r"have the settings .* give another --output"):
+        bench(*arguments, "-s", "TRES_GAMMA=0.9")
+
+
+@pytest.mark.parametrize(
+    ("given", "requests"),
+    [
+        ((), "16"),
+        (("-s", "TRES_PRESET=paper"), "1"),
+        (("-s", "TRES_PRESET=paper", "-s", "CONCURRENT_REQUESTS=4"), "4"),
+    ],
+)
+def test_served_runs_follow_the_preset(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], requests: str
+) -> None:
+    found: list[str] = []
+
+    def keep(runs: list[Run], jobs: int, conditions: Conditions, output: Path) -> int:
+        found.extend(conditions.settings_of(run)["CONCURRENT_REQUESTS"] for run in runs)
+        return 0
+
+    monkeypatch.setattr(import_module("tres_scrapy.commands.tres-bench"), "_bench", keep)
+    with pytest.raises(SystemExit, match="0"):
+        bench("--http", "--policies", "tres", *SMALL, "--max", "none", *given)
+    assert found == [requests]
 
 
 @pytest.mark.usefixtures("loaded_python")

@@ -45,9 +45,9 @@ class Queue:
         return {"own": 1}
 
 
-def crawl_of(*seeds, limit=None, cap=None):
-    store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, Queue(store), limit)
+def crawl_of(*seeds, limit=None, cap=None, inlinks=False, **options):
+    store = SampleStore(DomainLedger(cap, inlinks=inlinks))
+    crawl = Crawl(store, Queue(store), limit, **options)
     crawl.add_seeds(Outlinks(seeds, [""] * len(seeds), np.zeros((len(seeds), 3), dtype=np.float32)))
     return crawl
 
@@ -83,13 +83,33 @@ def test_booking_keeps_choice_and_url():
     assert (failure.lease.url, failure.kind) == (B, "kind")
 
 
-def test_seeds_come_first_with_reward():
+def test_seeds_come_first():
     crawl = crawl_of(A, B)
-    first = crawl.next().row
-    book(crawl, first, 0.0, C)
+    book(crawl, crawl.next().row, 0.0, C)
     assert crawl.store.url(crawl.next().row) == B
-    assert crawl.policy.told[0][:3] == ("observe", first, 1.0)
-    assert (crawl.pages, crawl.relevant, crawl.harvest_rate) == (1, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("relevant", "trusted", "reward"), [(0, False, 0), (1, False, 1), (0, True, 1), (1, True, 1)]
+)
+def test_seed_earns_what_it_is_worth(relevant, trusted, reward):
+    """A trusted seed earns 1, as in the paper; the harvest rate counts its verdict."""
+    crawl = crawl_of(A, inlinks=True, trusted_seeds=trusted)
+    seed = crawl.next().row
+    outlinks = book(crawl, seed, relevant, B)
+    assert crawl.policy.told[0][:3] == ("observe", seed, reward)
+    x = crawl.store.features(outlinks)[0]
+    assert x[:3].tolist() == [reward] * 3
+    assert x[6] == reward / 2, "feature 7 of a new domain, which one page links to"
+    assert (crawl.pages, crawl.relevant, crawl.harvest_rate) == (1, relevant, relevant)
+
+
+def test_trust_ends_after_the_seed():
+    crawl = crawl_of(A, trusted_seeds=True)
+    book(crawl, crawl.next().row, 0.0, B)
+    outlinks = book(crawl, crawl.next().row, 0.0, C)
+    assert crawl.policy.told[4][:3] == ("observe", 1, 0.0)
+    assert crawl.store.features(outlinks)[0, :3].tolist() == [0, 1 / 2, 1 / 2]
 
 
 def test_experience_keeps_features_of_choice():
@@ -242,3 +262,19 @@ def test_late_links_are_outlinks_of_seed():
     assert [crawl.store.url(row) for row in rows.tolist()] == [B]
     assert crawl.policy.told[-1] == ("expand", seed, rows.tolist(), State.DONE)
     assert crawl.store.trail(crawl.next().row) == [A, B]
+
+
+def test_answers_of_search_box_count_as_relevant():
+    """The page with the box need not be relevant: its own links have another path."""
+    crawl, seen = crawl_of(A, inlinks=True), []
+    seed = crawl.next().row
+    (link,) = book(crawl, seed, 0.0, B).tolist()
+    crawl.policy.expand = lambda experience, rows, page: seen.append(experience.reward)
+    (answer,) = crawl.add_outlinks(seed, [C], ["c"], np.zeros((1, 3), dtype=np.float32)).tolist()
+    assert seen == [0.0], "the experience is that of the seed"
+    x = crawl.store.features(np.array([link, answer]))
+    assert x[:, :3].tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert x[:, 6].tolist() == [0, 1 / 2]
+    assert [crawl.store.depth(row) for row in (link, answer)] == [1, 1]
+    after = [crawl.store.path_after(row, 0.0).features for row in (link, answer)]
+    assert after == [(0, 0, 0), (0, 1 / 2, 1 / 2)]

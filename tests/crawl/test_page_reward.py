@@ -25,6 +25,11 @@ def test_copy_is_irrelevant():
     assert verdicts.of(0.9, STEW).relevant
 
 
+def test_copy_may_count_like_any_page():
+    verdicts = Verdicts(0.4, detect_copies=False)
+    assert [verdicts.of(0.9, SOUP) for _ in range(2)] == [Verdict(on_topic=True)] * 2
+
+
 def test_pages_of_interrupted_crawl_have_copies():
     verdicts = Verdicts(0.4)
     verdicts.remember([SOUP])
@@ -42,7 +47,7 @@ def test_answer_to_query_is_irrelevant():
 
 
 @pytest.mark.parametrize(
-    ("relevant", "is_seed", "is_query", "reward"),
+    ("relevant", "is_trusted", "is_query", "reward"),
     [
         (True, False, False, 1.0),
         (False, False, False, 0.0),
@@ -51,5 +56,5 @@ def test_answer_to_query_is_irrelevant():
         (False, False, True, 0.0),
     ],
 )
-def test_reward_of_page(relevant, is_seed, is_query, reward):
-    assert reward_of(relevant, is_seed=is_seed, is_query=is_query) == reward
+def test_reward_of_page(relevant, is_trusted, is_query, reward):
+    assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward

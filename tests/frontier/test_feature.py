@@ -6,6 +6,7 @@ from tres_scrapy.frontier.feature import (
     BUCKETED,
     LINK,
     NEIGHBOURHOOD,
+    NO_PATH,
     SEED_PATH,
     STATE,
     STATIC,
@@ -39,17 +40,28 @@ def test_figure_1_of_the_paper():
     )
 
 
-def test_seed_counts_as_relevant():
+def test_answer_to_query_counts_as_relevant():
     assert SEED_PATH.features == (1, 1, 1)
 
 
-def test_distance_restarts_at_relevant_page():
-    path = SEED_PATH
-    closeness = []
-    for reward in (0, 0, 1, 0):
+def test_seed_is_chosen_without_a_path():
+    assert NO_PATH.features == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ((1, 0, 0, 1, 0), [1, 1 / 2, 1 / 3, 1, 1 / 2]),
+        ((0, 0, 1, 0), [0, 0, 1, 1 / 2]),  # before the first relevant page there is none
+    ],
+)
+def test_distance_restarts_at_relevant_page(rewards, expected):
+    path, closeness = NO_PATH, []
+    for reward in rewards:
         path = path.extended(reward)
         closeness.append(path.features[1])
-    assert closeness == [1 / 2, 1 / 3, 1, 1 / 2]
+    assert closeness == expected
+    assert path.features[2] == sum(rewards) / len(rewards)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             return
         self.store.ledger.book_page(domain, reward)
         self.store.finish(number, self.store.path_after(number, reward))
-        row["reward"] = 1 if row["parent"] == NO_PARENT else reward
+        row["reward"] = reward
         self.add_outlinks(number, links, self.state_features(number))
 
     def state_features(self, number):
@@ -174,7 +174,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         while number != NO_PARENT:
             rewards.append(self.rows[number]["reward"])
             number = self.rows[number]["parent"]
-        return [rewards[0], 1 / (rewards.index(1) + 1), sum(rewards) / len(rewards)]
+        closeness = 1 / (rewards.index(1) + 1) if 1 in rewards else 0
+        return [rewards[0], closeness, sum(rewards) / len(rewards)]
 
     @invariant()
     def every_row_is_the_same(self):

@@ -32,10 +32,10 @@ RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
 
 
-def new_crawl(policy="tres", limit=None):
+def new_crawl(policy="tres", limit=None, **options):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
     store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
-    return Crawl(store, make_policy(policy, store, SETUP), limit)
+    return Crawl(store, make_policy(policy, store, SETUP), limit, **options)
 
 
 def seed(crawl):
@@ -306,6 +306,28 @@ def test_resumable_policies_are_known(policy):
     store = SampleStore(DomainLedger())
     resumable = isinstance(make_policy(policy, store, setup), Resumable)
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("changed", [False, True])
+def test_seeds_keep_their_reward(tmp_path, trusted, changed):
+    """An irrelevant seed of the first start keeps its path, even if the setting changes."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl(trusted_seeds=trusted)
+    crawl.add_seeds(Outlinks(["http://h1.test/1"], [""], np.zeros((1, 3), dtype=np.float32)))
+    web = Web(crawl, journal)
+    for _ in range(2):
+        web.lease()
+        web.book()
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl(trusted_seeds=trusted != changed)
+    recover(journal, resumed)
+    assert state_of(resumed) == state_of(crawl)
+    last = len(crawl.store) - 1  # an outlink of the second page
+    for row in (0, crawl.store.parent(last)):
+        assert resumed.store.path_to(row) == crawl.store.path_to(row)
+    assert resumed.store.path_to(0).features == ((1, 1, 1) if trusted else (0, 0, 0))
+    assert resumed.store.depth(last) == 2
+    journal.close()
 
 
 @pytest.fixture(scope="module")

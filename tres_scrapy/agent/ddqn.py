@@ -14,7 +14,6 @@ from tres_scrapy.agent.network import QNetwork
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.config.learning import AgentOptions
 
-LOWEST_RATE = 0.25  # share of the first learning rate: the authors' falls to it in 20,000 pages
 _LARGEST = 1e6  # weight allowed in a file: no sum of products overflows
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, by their names in its state
 
@@ -108,7 +107,7 @@ class DoubleDQN:
     def _cut_rate(self) -> bool:
         """Lower the learning rate one step; return whether it changed."""
         before, options = self.learning_rate, self.options
-        lowest = options.learning_rate * LOWEST_RATE
+        lowest = options.learning_rate * options.learning_rate_floor
         rate = max(lowest, before * options.learning_rate_decay)
         self._optimizer.param_groups[0]["lr"] = rate
         return rate < before

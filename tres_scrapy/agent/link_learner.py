@@ -13,7 +13,7 @@ from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import joined, url_codes
+from tres_scrapy.links.code import url_codes
 from tres_scrapy.links.model import LinkModel, Links, sigmoid
 from tres_scrapy.links.prior import known_of, prior_of
 
@@ -96,17 +96,21 @@ class LinkLearner:
     def links(self, rows: Rows, x: NDArray[np.float32] | None = None) -> Links:
         """Return what the model reads of samples; `x` [n, 9] is x(s, a), by default that of now."""
         urls = [self._store.url(row) for row in rows.tolist()]
-        codes = joined(url_codes(urls), self._store.cues.take(rows))
+        codes, owner = url_codes(urls)
+        cues = self._store.cues.take(rows)
+        codes = np.concatenate([codes, cues.codes])
+        owner = np.concatenate([owner, np.repeat(np.arange(len(rows)), cues.counts)])
         x = self._store.features(rows) if x is None else x
-        return self.model.read(known_of(x, self._siblings(rows)), codes)
+        return self.model.read(known_of(x, self._siblings(rows)), codes, owner)
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         if "siblings" in self.options.without:
             return np.zeros(len(rows), dtype=np.float32)
         parents = self._store.parents(rows).tolist()
         children = [self._children.get(parent, (0, 0.0)) for parent in parents]
-        fetched, relevant = np.array(children, dtype=np.float32).reshape(-1, 2).T
-        return np.asarray((relevant - 0.5 * fetched) / (fetched + 2), dtype=np.float32)
+        fetched, relevant = np.array(children).reshape(-1, 2).T
+        share: NDArray[np.float32] = ((relevant - 0.5 * fetched) / (fetched + 2)).astype("f4")
+        return share
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""

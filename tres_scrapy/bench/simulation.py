@@ -73,7 +73,7 @@ class Simulation:
         self._world = world
         self._config = config
         self._kind = POLICIES[config.policy]
-        self._verdicts = Verdicts(world.pack.threshold)
+        self._verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
         self._series = Series()
         self._deciding, self._decisions = 0.0, 0
 

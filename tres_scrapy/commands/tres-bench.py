@@ -25,6 +25,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
+from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.webs.server import DATA, LABELS, open_web
@@ -225,6 +226,7 @@ def _conditions(opts: argparse.Namespace, settings: Settings) -> Conditions:
             raise ValueError(f"-s {name} changes nothing without --http: remove it or add --http")
     names = {name for name in settings if str(name).startswith(PREFIX)} | given.keys()
     if opts.http:
+        set_scrapys(settings)
         names.add("CONCURRENT_REQUESTS")
     chosen = {name: str(settings[name]) for name in sorted(names)}
     return Conditions(

@@ -14,7 +14,8 @@ from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions
-from tres_scrapy.config.parser import flag, identifier, number, query_url, seeds, whole
+from tres_scrapy.config.parser import flag, identifier, number, one_of, query_url, seeds, whole
+from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
 from tres_scrapy.config.watching import WatchOptions
 
@@ -49,6 +50,13 @@ class Config(Options):
     random_seed: int = setting(
         whole(0, 2**31 - 1), 0, "seed of all random choices", group=Group.RESEARCH
     )
+    # read by from_settings, when it sets the others
+    preset: str = setting(
+        one_of("none", *PRESETS),
+        "none",
+        "set the departures from the paper back (see paper.md); what you set yourself wins",
+        group=Group.RESEARCH,
+    )
     domain_prior: float = setting(
         number(0, 1000),
         10.0,
@@ -59,6 +67,18 @@ class Config(Options):
         flag,
         True,
         "estimate feature 7 of a new domain from the pages that link to it; 0: use the paper's 0.5",
+        group=Group.RESEARCH,
+    )
+    trusted_seeds: bool = setting(
+        flag,
+        False,
+        "give every seed reward 1, as in the paper; 0: a seed earns what its page is worth",
+        group=Group.RESEARCH,
+    )
+    detect_copies: bool = setting(
+        flag,
+        True,
+        "give a copy of an earlier page reward 0 and no item; 0: treat it like any page",
         group=Group.RESEARCH,
     )
     torch_threads: int = setting(

@@ -37,9 +37,9 @@ class TreeOptions:
 class AgentOptions:
     """How the agent learns; `gamma` is from the paper, the other values from the authors' code.
 
-    After every `target_period` updates the learning rate is multiplied by the decay, but never
-    falls below LOWEST_RATE, so that long crawls keep learning. The authors update at every third
-    step.
+    After every `target_period` updates the learning rate is multiplied by the decay, down to the
+    floor. With the authors' updates, at every third step, it reaches a quarter in 20,000 pages;
+    with one at every step it would fall so low that long crawls stop learning.
     """
 
     gamma: float = setting(number(0, 0.999), 0.3, "discount factor of future rewards")
@@ -48,7 +48,10 @@ class AgentOptions:
     learning_rate_decay: float = setting(
         number(0, 1),
         0.9,
-        "factor on the learning rate at each target update, down to a quarter of the first rate",
+        "factor on the learning rate at each target update, down to the floor",
+    )
+    learning_rate_floor: float = setting(
+        number(0, 1), 0.25, "lowest learning rate, as a share of the first; the authors have 0"
     )
     gradient_clip: float = 1.0
     target_period: int = setting(whole(1), 500, "gradient steps between target updates")

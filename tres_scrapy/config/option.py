@@ -16,6 +16,7 @@ from tres_scrapy.config.declaration import (
     declared,
     suggestion,
 )
+from tres_scrapy.config.preset import preset_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -58,18 +59,21 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: Mapping[Any, Any]) -> Self:
-        """Parse the settings; raise ConfigError at the first wrong or unknown setting."""
-        known = cls.declared()
+        """Parse the settings; raise ConfigError at the first wrong or unknown setting.
+
+        A setting that is not set, or is empty, has the value of the preset if that has one.
+        """
+        known, given, preset = cls.declared(), cls._given(settings), preset_of(settings)
         for name in map(str, settings):
             longest = next((each for each in (*PROGRAMS, PREFIX) if name.startswith(each)), "")
             if longest == cls.prefix and name not in known:
                 raise ConfigError(f"unknown setting {name}{suggestion(name, known)}")
         options: dict[str, Any] = {}
-        for name, text in cls._given(settings).items():
-            if text:
-                *outer, field = known[name].place
+        for name, each in known.items():
+            if text := given.get(name) or preset.get(name):
+                *outer, field = each.place
                 inside = options.setdefault(outer[0], {}) if outer else options
-                inside[field] = known[name].read(text)
+                inside[field] = each.read(text)
         for spec in fields(cls):
             if "part" in spec.metadata and spec.name in options:
                 options[spec.name] = spec.metadata["part"](**options[spec.name])

@@ -43,7 +43,7 @@ class Lease:
 class Booking(NamedTuple):
     """The result of a leased sample: `kind` is PAGE, QUERY or the kind of a failure.
 
-    `relevant` is the verdict on its page. A seed earns reward 1 even if it is not relevant.
+    `relevant` is the verdict on its page. A trusted seed earns 1 even if it is not relevant.
     """
 
     experience: Experience
@@ -57,13 +57,22 @@ class Crawl:
     """Turns frontier samples into experiences, in the order of Algorithm 3.
 
     A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
-    The crawl ends after `limit` pages, if a limit is set.
+    The crawl ends after `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed
+    earns 1, whatever it is, as in the paper.
     """
 
-    def __init__(self, store: SampleStore, policy: Policy, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        store: SampleStore,
+        policy: Policy,
+        limit: int | None = None,
+        *,
+        trusted_seeds: bool = False,
+    ) -> None:
         self.store = store
         self.policy = policy
         self.limit = limit
+        self.trusted_seeds = trusted_seeds
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -109,9 +118,10 @@ class Crawl:
 
     def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
         """Add links that were found later, by the search box of a seed's page."""
-        outlinks = self.store.add(parent, links)
+        outlinks = self.store.add(parent, links, is_answer=True)
         x = self.store.features(np.array([parent]))[0]
-        self.policy.expand(Experience(parent, x, 1.0), outlinks, NO_TEXT)
+        reward = self.store.path_to(parent).reward
+        self.policy.expand(Experience(parent, x, reward), outlinks, NO_TEXT)
         return outlinks
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
@@ -167,13 +177,14 @@ class Crawl:
         """
         lease = self._leased[row]
         is_query = lease.decision.is_query
-        reward = reward_of(relevant, is_seed=self.store.is_seed(row), is_query=is_query)
+        is_trusted = self.trusted_seeds and self.store.is_seed(row)
+        reward = reward_of(relevant, is_trusted=is_trusted, is_query=is_query)
         experience = self._observe(row, reward)
         if is_query:
             path = SEED_PATH
         else:
             self._count(row, relevant)
-            path = self.store.path_after(row, float(relevant))
+            path = self.store.path_after(row, reward)
         self.store.finish(row, path)
         outlinks = self.store.add(row, links)
         self._expand(experience, outlinks, text)
@@ -190,7 +201,7 @@ class Crawl:
         if not lease.decision.is_query:  # a search query is not a visit either
             domain = self.store.domain(row)
             self.store.ledger.book_failure(domain, blameless=failure.blameless)
-        self.store.finish(row, self.store.path_after(row, 0.0) if links.urls else None)
+        self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
         outlinks = self.store.add(row, links) if links.urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
         return Booking(experience, False, failure.kind, outlinks, lease)

@@ -5,11 +5,11 @@
 | a page with P(relevant) at the threshold or above | 1 | yes | yes |
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
-| the page of a seed | 1, relevant or not | yes | as judged |
+| the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
 | the answer to a search query | 0 | no | no |
 | "not found" with status 200, or any other failure | 0 | no | no |
 
-The paper does not cover copies, queries and failures; the other rows follow the paper.
+In the paper every seed earns 1. It does not cover copies, queries and failures.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Verdict(NamedTuple):
 class Verdicts:
     """Decides the verdict on each page, in the order in which pages are judged.
 
-    `threshold` is the least P(relevant) of a relevant page; it comes from the pack.
+    `threshold` is the least P(relevant) of a relevant page; it comes from the pack. Without
+    `detect_copies` no page is a copy.
     """
 
-    def __init__(self, threshold: float) -> None:
+    def __init__(self, threshold: float, *, detect_copies: bool = True) -> None:
         self._threshold = threshold
+        self._detects_copies = detect_copies
         self._texts = Duplicates()
 
     def of(
@@ -55,7 +57,7 @@ class Verdicts:
         """
         if is_missing:
             return SOFT_404
-        is_copy = not self._texts.add(mark)
+        is_copy = self._detects_copies and not self._texts.add(mark)
         return Verdict(probability >= self._threshold, is_copy, is_query)
 
     def remember(self, marks: Iterable[bytes]) -> None:
@@ -64,6 +66,6 @@ class Verdicts:
             self._texts.add(mark)
 
 
-def reward_of(relevant: bool, *, is_seed: bool = False, is_query: bool = False) -> float:
-    """Return r(t+1) of a page: 1 if it is relevant or a seed, 0 otherwise and for queries."""
-    return float((relevant or is_seed) and not is_query)
+def reward_of(relevant: bool, *, is_trusted: bool = False, is_query: bool = False) -> float:
+    """Return r(t+1) of a page: 1 if it is relevant or trusted, 0 otherwise and for queries."""
+    return float((relevant or is_trusted) and not is_query)

@@ -110,8 +110,9 @@ class Learner:
             worker.wait()
             started.pop_all()
         began = now() if job is None else job.started
+        verdicts = Verdicts(pack.threshold, detect_copies=config.detect_copies)
         learner = cls(
-            *(crawl, Judge(pack, worker), crawler.stats, Verdicts(pack.threshold)),
+            *(crawl, Judge(pack, worker), crawler.stats, verdicts),
             language=pack.language,
             started=began,
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
@@ -76,10 +77,10 @@ TABLE: Final = (
         origin=Origin.STATE,
         unit=Unit.CLOSENESS,
         label="closeness of a relevant page",
-        meaning="1 / links since the last relevant page on the path",
+        meaning="1 / links since the last relevant page on the path; 0 if there is none",
         rule=("that are {} after a relevant page",),
         brief=("links since relevant {}",),
-        grid=(0.1, 0.125, 0.2, 0.25, 1 / 3, 0.5, 1.0),
+        grid=(0.0, 0.1, 0.125, 0.2, 0.25, 1 / 3, 0.5, 1.0),
         bucketed=True,
     ),
     Feature(
@@ -178,13 +179,13 @@ class Path(NamedTuple):
     """The path from the seed to page v: state s of v's outlinks.
 
     `reward` is the reward of v. `distance` counts pages back to the closest relevant page; v
-    itself has distance 1.
+    itself has distance 1. Without a relevant page it is infinite.
     """
 
     reward: float
     length: int
     relevant: int
-    distance: int
+    distance: float
 
     def extended(self, reward: float) -> Path:
         """Return the path with one more page, whose reward is `reward`."""
@@ -195,11 +196,11 @@ class Path(NamedTuple):
     @property
     def features(self) -> tuple[float, float, float]:
         """Features 1 to 3: reward of v, closeness of relevance, share of relevant pages."""
-        return self.reward, 1 / self.distance, self.relevant / self.length
+        return self.reward, 1 / self.distance, self.relevant / max(1, self.length)
 
 
-SEED_PATH = Path(reward=1.0, length=1, relevant=1, distance=1)  # a seed counts as relevant
-NO_PATH = (0.0, 0.0, 0.0)  # the state s_-1 in which a seed is chosen
+NO_PATH = Path(0.0, 0, 0, math.inf)  # the state s_-1 in which a seed is chosen
+SEED_PATH = NO_PATH.extended(1.0)  # the answer to a search query counts as a relevant seed
 
 
 def bucket(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -73,6 +73,7 @@ class SampleStore:
         self.on_drop: Callable[[Rows], None] | None = None
         self._hosts = Hosts(ledger)
         self._paths: dict[int, Path] = {}
+        self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._samples = Table(_SAMPLE)
 
     def __len__(self) -> int:
@@ -88,18 +89,20 @@ class SampleStore:
         """The hosts by number."""
         return self._hosts.names
 
-    def add(self, parent: int, links: Outlinks) -> Rows:
+    def add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add the outlinks of row `parent` that can still be fetched; return their rows.
 
-        With `NO_PARENT` the links are seeds, x(s_-1, a). If not all links fit into the frontier,
-        the first are kept.
+        With `NO_PARENT` the links are seeds, x(s_-1, a). With `is_answer`, the search box of that
+        page returned them: their path is SEED_PATH. If not all links fit into the frontier, the
+        first are kept.
         """
         urls, anchors, actions, cues = links
+        path = feature.SEED_PATH if is_answer else self.path_to(parent)
         names = [host_of(url) for url in urls]
         kept = self._admitted(urls, names)
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
-        static[:, feature.STATE] = self._state_features(parent)
+        static[:, feature.STATE] = path.features
         static[:, feature.ACTION] = actions[kept]
         self._samples["url"][where] = [self.closure.number_of(urls[i]) for i in kept]
         self._samples["host"][where] = [self._hosts.number_of(names[i]) for i in kept]
@@ -108,8 +111,11 @@ class SampleStore:
         self._wait(self._samples["host"][where])
         self.anchors.extend(anchors[i] for i in kept)
         self.cues.extend(silent(len(kept)) if cues is None else cues.take(kept))
-        self._link(parent, self._samples["domain"][where])
-        return np.arange(where.start, where.stop)
+        self._link(parent, self._samples["domain"][where], path)
+        rows = np.arange(where.start, where.stop)
+        if is_answer:
+            self._answers.update(rows.tolist())
+        return rows
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) of `rows` as [n, 9], with the current features 7 to 9."""
@@ -241,13 +247,16 @@ class SampleStore:
 
     def path_after(self, row: int, reward: float) -> Path:
         """Return the path that ends at the page of `row`, whose reward is `reward`."""
-        parent = int(self._samples["parent"][row])
-        return feature.SEED_PATH if parent == NO_PARENT else self._paths[parent].extended(reward)
+        path = feature.SEED_PATH if row in self._answers else self.path_to(self.parent(row))
+        return path.extended(reward)
+
+    def path_to(self, row: int) -> Path:
+        """Return the path that ends at the page of a DONE `row`, NO_PATH for NO_PARENT."""
+        return feature.NO_PATH if row == NO_PARENT else self._paths[row]
 
     def depth(self, row: int) -> int:
         """Return the number of links from the seed to `row`."""
-        parent = int(self._samples["parent"][row])
-        return 0 if parent == NO_PARENT else self._paths[parent].length
+        return self.path_to(self.parent(row)).length
 
     def trail(self, row: int) -> list[str]:
         """Return the URLs from the seed to `row`, both included, at most the last TRAIL."""
@@ -326,7 +335,8 @@ class SampleStore:
             return
         firsts = np.flatnonzero(np.diff(parents, prepend=NO_PARENT - 1))
         for first, targets in zip(firsts, np.split(domains, firsts)[1:], strict=True):
-            self._link(int(parents[first]), targets)
+            parent = int(parents[first])
+            self._link(parent, targets, self.path_to(parent))
 
     def pending_rows(self) -> Rows:
         """Return the PENDING rows, oldest first."""
@@ -350,13 +360,10 @@ class SampleStore:
         self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
         return [open_[i] for i in np.flatnonzero(alive & fits)]
 
-    def _state_features(self, parent: int) -> tuple[float, float, float]:
-        return feature.NO_PATH if parent == NO_PARENT else self._paths[parent].features
-
-    def _link(self, parent: int, domains: NDArray[np.int32]) -> None:
-        """Note that the page of row `parent` links to domains [n]."""
+    def _link(self, parent: int, domains: NDArray[np.int32], path: Path) -> None:
+        """Note that the page of row `parent`, at the end of `path`, links to domains [n]."""
         if parent != NO_PARENT:
-            relevant = self._paths[parent].reward > 0
+            relevant = path.reward > 0
             self.ledger.add_inlinks(self.domain(parent), domains, relevant=relevant)
 
     def _leave(self, rows: Rows, state: State) -> None:

@@ -159,14 +159,14 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         raise ValueError("a sample is booked twice")
     store.restore_done(steps.rows, steps.urls, steps.hosts)
     pages = kinds == PAGE
-    for row, kind, relevant, outlinks in zip(
-        *(steps.rows.tolist(), steps.kinds, steps.relevant.tolist(), past.outlinks.tolist()),
+    for row, kind, reward, outlinks in zip(
+        *(steps.rows.tolist(), steps.kinds, past.rewards.tolist(), past.outlinks.tolist()),
         strict=True,
     ):
         if kind == QUERY:
             store.restore_path(row, SEED_PATH)
         elif kind == PAGE or outlinks:
-            store.restore_path(row, store.path_after(row, float(relevant)))
+            store.restore_path(row, store.path_after(row, reward))
     visits = kinds != QUERY
     domains = store.domains(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))

@@ -75,7 +75,7 @@ def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Craw
         policy = make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
-    return Crawl(store, policy, config.pages)
+    return Crawl(store, policy, config.pages, trusted_seeds=config.trusted_seeds)
 
 
 def _similarity(config: Config, pack: Pack) -> Similarity | None:

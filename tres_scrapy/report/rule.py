@@ -93,10 +93,13 @@ def words_of(conditions: Sequence[Condition]) -> str:
 
 
 def _distance(condition: Condition) -> str:
-    """Return the allowed distances in words: 1 link if the page with the link is relevant."""
+    """Return the allowed distances in words: 1 link if the page with the link is relevant.
+
+    Without an upper limit, a path without a relevant page is allowed too.
+    """
     least, most = _steps(condition)
     if most is None:
-        return f"{least} or more links"
+        return f"not {'1 to ' if least > 2 else ''}{_links(least - 1)}"
     return _links(least) if most <= least else f"{least} to {_links(most)}"
 
 

@@ -1,0 +1,24 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.policies.assembly import make_crawl
+
+
+@pytest.mark.parametrize(
+    ("settings", "reward"),
+    [
+        ({}, 0.0),
+        ({"TRES_TRUSTED_SEEDS": "1"}, 1.0),
+        ({"TRES_PRESET": "paper"}, 1.0),
+        ({"TRES_PRESET": "paper", "TRES_TRUSTED_SEEDS": "0"}, 0.0),
+    ],
+)
+def test_settings_decide_on_an_irrelevant_seed(settings, reward):
+    config = Config.from_settings({"TRES_TOPIC": "food"} | settings)
+    crawl = make_crawl(config, SimpleNamespace(given=()))
+    crawl.add_seeds(["http://a.test/"], [""], np.zeros((1, 3), dtype=np.float32))
+    none = np.zeros((0, 3), dtype=np.float32)
+    assert crawl.book_page(crawl.next().row, False, [], [], none).experience.reward == reward
