@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.policies.assembly import make_crawl
 
 
@@ -19,6 +20,5 @@ from tres_scrapy.policies.assembly import make_crawl
 def test_settings_decide_on_an_irrelevant_seed(settings, reward):
     config = Config.from_settings({"TRES_TOPIC": "food"} | settings)
     crawl = make_crawl(config, SimpleNamespace(given=()))
-    crawl.add_seeds(["http://a.test/"], [""], np.zeros((1, 3), dtype=np.float32))
-    none = np.zeros((0, 3), dtype=np.float32)
-    assert crawl.book_page(crawl.next().row, False, [], [], none).experience.reward == reward
+    crawl.add_seeds(Outlinks(["http://a.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
+    assert crawl.book_page(crawl.next().row, False, Outlinks()).experience.reward == reward

@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.export.place import beside
+from tres_scrapy.export.file_name import beside
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.file import whole_file

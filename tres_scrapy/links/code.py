@@ -22,7 +22,7 @@ from tres_scrapy.page.text import Page
 Codes = NDArray[np.uint32]
 
 
-class Group(IntEnum):
+class CueGroup(IntEnum):
     """The groups of codes; each can be switched off."""
 
     URL = 0  # runs of three to five characters
@@ -48,9 +48,15 @@ class Fact(IntEnum):
 
 BITS: Final = 17
 SIZE: Final = 1 << BITS  # codes of a group
-CODES: Final = SIZE * len(Group)
+CODES: Final = SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
-MOST: Final = {Group.ANCHOR: 10, Group.AROUND: 20, Group.HEADING: 6, Group.PATH: 8, Group.PAGE: 10}
+MOST: Final = {
+    CueGroup.ANCHOR: 10,
+    CueGroup.AROUND: 20,
+    CueGroup.HEADING: 6,
+    CueGroup.PATH: 8,
+    CueGroup.PAGE: 10,
+}
 MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
 PARTS: Final = 8  # of P(relevant) of the page
 LONGEST: Final = 120  # bytes of a URL that are read: a third of them from its start
@@ -97,7 +103,7 @@ def page_codes(page: Page, probability: float, has_keyword: Callable[[str], bool
     """
     address = WORD.findall(page.url.partition("//")[2].lower())
     title = WORD.findall(page.title.lower())
-    whole = coded(Group.PAGE, [*title, *(f"/{word}" for word in address)])
+    whole = coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
     if has_keyword(page.title):
         whole.append(fact(Fact.KEYWORD_IN_TITLE))
@@ -111,8 +117,8 @@ def page_codes(page: Page, probability: float, has_keyword: Callable[[str], bool
 
 def _link_codes(anchor: str, place: Place, has_keyword: Callable[[str], bool]) -> list[int]:
     codes = [
-        *coded(Group.ANCHOR, WORD.findall(anchor.lower())),
-        *coded(Group.AROUND, place.around),
+        *coded(CueGroup.ANCHOR, WORD.findall(anchor.lower())),
+        *coded(CueGroup.AROUND, place.around),
         *_heading_codes(place.heading, has_keyword),
         *_path_codes(place.path),
     ]
@@ -123,7 +129,7 @@ def _link_codes(anchor: str, place: Place, has_keyword: Callable[[str], bool]) -
     return codes
 
 
-def coded(group: Group, texts: Iterable[str]) -> list[int]:
+def coded(group: CueGroup, texts: Iterable[str]) -> list[int]:
     """Return the codes of different texts of a group; only the first of many."""
     first = group << BITS
     return [
@@ -134,11 +140,11 @@ def coded(group: Group, texts: Iterable[str]) -> list[int]:
 
 def fact(kind: Fact) -> int:
     """Return the code of a fact."""
-    return (Group.FACT << BITS) | kind
+    return (CueGroup.FACT << BITS) | kind
 
 
 def _heading_codes(heading: tuple[str, ...], has_keyword: Callable[[str], bool]) -> list[int]:
-    codes = coded(Group.HEADING, heading)
+    codes = coded(CueGroup.HEADING, heading)
     if heading and has_keyword(" ".join(heading)):
         codes.append(fact(Fact.KEYWORD_IN_HEADING))
     return codes
@@ -148,7 +154,7 @@ def _heading_codes(heading: tuple[str, ...], has_keyword: Callable[[str], bool])
 def _path_codes(path: tuple[str, ...]) -> tuple[int, ...]:
     """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
     pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
-    codes = coded(Group.PATH, [" ".join(path[-4:]), *pairs])
+    codes = coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
     if any(MENUS.search(step.lower()) for step in path):
         codes.append(fact(Fact.IN_MENU))
     return tuple(codes)
@@ -169,7 +175,7 @@ def _place_codes(url: str) -> list[int]:
     address = url.partition("//")[2].partition("?")[0]
     folder = address.rpartition("/")[0]
     return [
-        (Group.HOST << BITS) | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
+        (CueGroup.HOST << BITS) | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
         for text in (address.partition("/")[0], f"{folder}/")
     ]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.links.code import BITS, SIZE, Codes, Group
+from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
 
-GROUPS: Final = len(Group)
+GROUPS: Final = len(CueGroup)
 _START: Final = 1e-2  # of AdaGrad's sums of squares
 _LARGEST: Final = 30.0  # logit: beyond it the exponential says nothing more
 
@@ -59,10 +59,10 @@ class LinkModel:
     ) -> None:
         self.options = options
         self._scales = np.ones(GROUPS, dtype=np.float32)
-        self._scales[[Group[name.upper()] for name in options.without if name != "siblings"]] = 0
+        self._scales[[CueGroup[name.upper()] for name in options.without if name != "siblings"]] = 0
         size = GROUPS * SIZE
         self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
-        self.prior[Group.FACT << BITS :][: len(facts)] = facts
+        self.prior[CueGroup.FACT << BITS :][: len(facts)] = facts
         self.weights = self.prior.copy()
         self.precisions = np.concatenate(
             [np.full(size, 1 / options.variance, dtype=np.float32), precisions]

@@ -30,7 +30,7 @@ class Targets:
     adverts: int
 
 
-class Links:
+class LinkChooser:
     """Chooses the links of a page."""
 
     def __init__(self, pages: SyntheticPages, topics: int) -> None:

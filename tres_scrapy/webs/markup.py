@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from tres_scrapy.webs.address import Addresses
-from tres_scrapy.webs.link import Links, Targets
+from tres_scrapy.webs.link import LinkChooser, Targets
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.prose import PARAGRAPH, Prose
 from tres_scrapy.webs.site import SITES
@@ -33,7 +33,7 @@ class Documents:
     """Writes the HTML of pages."""
 
     def __init__(
-        self, pages: SyntheticPages, addresses: Addresses, links: Links, prose: Prose
+        self, pages: SyntheticPages, addresses: Addresses, links: LinkChooser, prose: Prose
     ) -> None:
         self.pages, self.sites, self.key = pages, pages.sites, pages.key
         self.addresses, self.links, self.prose = addresses, links, prose

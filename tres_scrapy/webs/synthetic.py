@@ -10,7 +10,7 @@ import numpy as np
 
 from tres_scrapy.webs.address import Addresses
 from tres_scrapy.webs.catalogue import Catalogue
-from tres_scrapy.webs.link import Links
+from tres_scrapy.webs.link import LinkChooser
 from tres_scrapy.webs.markup import CALENDAR, Documents
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.profile import profile_of
@@ -50,7 +50,7 @@ class SyntheticWeb:
         self.sites = Sites(self.key, index, len(vocabulary.topics), profile)
         self.pages = SyntheticPages(self.sites, vocabulary, profile)
         self.addresses = Addresses(self.pages)
-        links, prose = Links(self.pages, len(vocabulary.topics)), Prose(self.pages)
+        links, prose = LinkChooser(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)
         self.routes = Routes(self.addresses, self.documents)
         catalogue = Catalogue(self.addresses, prose)
