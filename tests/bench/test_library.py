@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,8 @@ class Web:
 
 class Pack:
     """A reward model that finds every page relevant."""
+
+    keywords = SimpleNamespace(in_text=lambda text: False)
 
     def __init__(self):
         self.titles = []

@@ -270,7 +270,8 @@ def test_answers_of_search_box_count_as_relevant():
     seed = crawl.next().row
     (link,) = book(crawl, seed, 0.0, B).tolist()
     crawl.policy.expand = lambda experience, rows, page: seen.append(experience.reward)
-    (answer,) = crawl.add_outlinks(seed, [C], ["c"], np.zeros((1, 3), dtype=np.float32)).tolist()
+    links = Outlinks([C], ["c"], np.zeros((1, 3), dtype=np.float32))
+    (answer,) = crawl.add_outlinks(seed, links).tolist()
     assert seen == [0.0], "the experience is that of the seed"
     x = crawl.store.features(np.array([link, answer]))
     assert x[:, :3].tolist() == [[0, 0, 0], [1, 1, 1]]

@@ -18,7 +18,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
-from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
@@ -106,7 +106,7 @@ def state_of(crawl):
         "urls": [store.url(row) for row in rows.tolist()],
         "trails": [store.trail(row) for row in rows.tolist()],
         "anchors": list(store.anchors),
-        "features": store.features(rows).tolist(),
+        "features": store.features(rows)[:, :LINK].tolist(),  # a resumed crawl rates links again
         "alive": alive.tolist(),
         "closed": [store.is_closed(url) for url in store.urls],
         "ledger": visits_of(store.ledger),

@@ -14,7 +14,7 @@ SEED, QUERY, GREEDY, UNCERTAIN, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
     *("seed", "query", "greedy", "uncertain", "new_domain", "explored", "other", "lost"),
 )
 RIVALS: Final = 10
-_SEARCHED: Final = 64  # number of highest Q searched for the best samples of other leaves
+_SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves
 
 
 class RivalSample(NamedTuple):
