@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import sleep
 
@@ -14,6 +15,7 @@ from archived import answered
 from conftest import PROJECT, command, running
 
 from tres_scrapy.bench import comparison_plot as plot
+from tres_scrapy.bench.result import Run
 from tres_scrapy.export.exchange import Note
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 
@@ -163,6 +165,28 @@ def test_unreadable_documents_are_named(
     Path(name).write_bytes(content)
     with pytest.raises(SystemExit, match=rf"^scrapy tres-bench: {name} [^\n]*$"):
         bench("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
+
+
+@pytest.mark.parametrize(
+    ("options", "fit"),
+    [
+        ([], {"tres": True, "tres_nh": False, "lookahead": False}),
+        (["--policies", "all"], {"tres": True, "tres_nh": True, "lookahead": False}),
+        (["--policies", "lookahead"], {"tres": False, "lookahead": True}),
+        (["--web", "corpus", "--data", "x"], {"tres_nh": False, "lookahead": True}),
+    ],
+)
+def test_policies_that_fit_the_web_are_compared(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], fit: dict[str, bool]
+) -> None:
+    found: list[Run] = []
+    module = import_module("tres_scrapy.commands.tres-bench")
+    monkeypatch.setattr(module, "_check", lambda conditions, runs: found.extend(runs))
+    monkeypatch.setattr(module, "_bench", lambda *arguments: 0)
+    with pytest.raises(SystemExit, match="0"):
+        bench(*options)
+    policies = {run.policy for run in found}
+    assert {name: name in policies for name in fit} == fit
 
 
 @pytest.mark.usefixtures("loaded_python")

@@ -33,6 +33,7 @@ NAMES: Final = {
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",
+    "lookahead": "Lookahead",
     "tres_svm": "TRES_SVM",
     "tres_nh": "TRES_NH",
 }  # as in the paper
