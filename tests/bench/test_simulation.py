@@ -1,8 +1,10 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from io import StringIO
 
+import numpy as np
 import pytest
 
 from tres_scrapy import settings
@@ -29,6 +31,7 @@ from tres_scrapy.policies.rivals import ache
 ache.LEARNING_LIMIT = {ACHE_LEARNS}
 """
     + """
+import json
 import sys
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.utils.defer import deferred_f_from_coro_f
@@ -39,16 +42,17 @@ from twisted.internet.task import react
 
 @deferred_f_from_coro_f
 async def main(_):
-    pages, directory, *policies = sys.argv[1:]
+    pages, directory, web, *policies = sys.argv[1:]
     for policy in policies:
         settings = get_project_settings()
         settings.set("CONCURRENT_REQUESTS", 1)
+        settings.setdict(json.loads(web), "cmdline")
         settings.set("TRES_WEB_LOG", f"{directory}/{policy}.jsonl")
         runner = AsyncCrawlerRunner(settings)
         crawler = runner.create_crawler("tres")
         await runner.crawl(
-            crawler, topic="food", pages=pages, policy=policy, random_seed="3", web="synthetic",
-            web_seed="3", max_per_domain="10", output=f"{directory}/{policy}-items.jsonl",
+            crawler, topic="food", pages=pages, policy=policy, random_seed="3",
+            max_per_domain="10", output=f"{directory}/{policy}-items.jsonl",
         )
         count, relevant = (crawler.stats.get_value(f"tres/web/{n}") for n in ("pages", "relevant"))
         print(f"{policy} {count} pages, {relevant} relevant")
@@ -89,9 +93,11 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(NO_SLOW_HOSTS, encoding="utf-8")
     monkeypatch.setattr(ache, "LEARNING_LIMIT", ACHE_LEARNS)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
-    crawls = scrapy(PAGES, tmp_path, *POLICIES, program=("-c", CRAWL_EACH))
+    web = json.dumps({"TRES_WEB": "synthetic", "TRES_WEB_SEED": 3})
+    policies = [name for name, kind in POLICIES.items() if kind.needs != "graph"]
+    crawls = scrapy(PAGES, tmp_path, web, *policies, program=("-c", CRAWL_EACH))
     assert crawls.returncode == 0, crawls.stderr[-2000:]
-    for policy in POLICIES:
+    for policy in policies:
         simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))
         result = simulation.run()
         log = (tmp_path / f"{policy}.jsonl").read_text()
@@ -99,6 +105,25 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
         assert result.pages == PAGES
         count = f"{policy} {result.pages} pages, {result.relevant} relevant"
         assert count in crawls.stdout.splitlines()
+
+
+def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path):
+    random, path = np.random.default_rng(2), tmp_path / "corpus.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for i, links in enumerate(random.integers(240, size=(200, 3)).tolist()):
+            topic = f"Food_and_drink.{i % 5}" if i % 7 == 0 else f"Topic.{i % 9}"
+            row = {"id": f"p{i}", "title": f"P{i}", "categories": [topic], "text": "x"}
+            file.write(json.dumps(row | {"links": [f"p{link}" for link in links]}) + "\n")
+    web = json.dumps({"TRES_WEB": "corpus", "TRES_WEB_DATA": str(path)})
+    crawls = scrapy(PAGES, tmp_path, web, "lookahead", program=("-c", CRAWL_EACH))
+    assert crawls.returncode == 0, crawls.stderr[-2000:]
+    config = replace(
+        config_of("lookahead", max_per_domain=Cap(10, 10)), web=WebOptions("corpus", data=path)
+    )
+    simulation = Simulation(World(config, user_agent=settings.USER_AGENT), config)
+    assert 10 < simulation.run().relevant < PAGES
+    urls = fetched((tmp_path / "lookahead.jsonl").read_text())
+    assert simulation.order == [url for url in urls if not url.endswith("/robots.txt")]
 
 
 def test_order_ignores_what_others_read(worlds):

@@ -203,6 +203,28 @@ def test_unreadable_documents_are_named(
         bench("--web", "corpus", "--data", name, "--policies", "random", *SMALL)
 
 
+@pytest.mark.parametrize(
+    ("options", "fit"),
+    [
+        ([], {"tres": True, "tres_nh": False, "lookahead": False}),
+        (["--policies", "all"], {"tres": True, "tres_nh": True, "lookahead": False}),
+        (["--policies", "lookahead"], {"tres": False, "lookahead": True}),
+        (["--web", "corpus", "--data", "x"], {"tres_nh": False, "lookahead": True}),
+    ],
+)
+def test_policies_that_fit_the_web_are_compared(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], fit: dict[str, bool]
+) -> None:
+    found: list[Run] = []
+    module = import_module("tres_scrapy.commands.tres-bench")
+    monkeypatch.setattr(module, "_check", lambda conditions, runs: found.extend(runs))
+    monkeypatch.setattr(module, "_bench", lambda *arguments: 0)
+    with pytest.raises(SystemExit, match="0"):
+        bench(*options)
+    policies = {run.policy for run in found}
+    assert {name: name in policies for name in fit} == fit
+
+
 @pytest.mark.usefixtures("loaded_python")
 def test_incomplete_recording_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

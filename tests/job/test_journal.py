@@ -27,6 +27,7 @@ from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
 from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.webs.graph import Graph
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
@@ -302,7 +303,12 @@ def test_full_disk_leaves_what_was_written(tmp_path):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_resumable_policies_are_known(policy):
-    setup = Setup(labels=lambda urls: [], similarity=lambda texts: [], search="http://s/?{query}")
+    setup = Setup(
+        labels=lambda urls: [],
+        graph=Graph([], [], []),
+        similarity=lambda texts: [],
+        search="http://s/?{query}",
+    )
     store = SampleStore(DomainLedger())
     resumable = isinstance(make_policy(policy, store, setup), Resumable)
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])

@@ -19,8 +19,11 @@ from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.webs.graph import Graph
 
 HOSTS, PAGES_OF_HOST = 8, 8
+URLS = [f"http://h{host}.test/{number}" for host in range(HOSTS) for number in range(PAGES_OF_HOST)]
+LINKS = np.random.default_rng(6).integers(len(URLS), size=(200, 2))  # not those of the crawls
 pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
@@ -32,6 +35,7 @@ def setup(seed=0):
         similarity=lambda texts: np.linspace(0, 1, len(texts), dtype=np.float32),
         search="http://search.test/?q={query}",
         labels=lambda urls: [is_relevant(url) for url in urls],
+        graph=Graph(URLS, LINKS, [is_relevant(url) for url in URLS]),
     )
 
 

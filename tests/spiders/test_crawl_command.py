@@ -262,6 +262,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     ("policy", "reason"),
     [
         ("oracle", "it needs the labels of an offline web: add -a web=synthetic"),
+        ("lookahead", "it needs the links of an offline web: add -a web=recorded or web=corpus"),
         ("seedfinder", "set TRES_SEARCH_URL"),
         ("ache", "needs the pack 'food-svm', which is not in models/"),
     ],

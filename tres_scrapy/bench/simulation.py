@@ -68,7 +68,7 @@ class Simulation:
 
     def __init__(self, world: World, config: Config) -> None:
         self.count = Count()
-        self.crawl = make_crawl(config, world.pack, world.web.labels)
+        self.crawl = make_crawl(config, world.pack, world.web)
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config

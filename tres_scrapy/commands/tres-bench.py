@@ -105,9 +105,8 @@ class Command(ScrapyCommand):
         grid.add_argument("--labels", metavar="FILE", default="", help=labels)
         topics = "names of topic packs (default: food)"
         grid.add_argument("--topics", metavar="NAME", nargs="+", default=["food"], help=topics)
-        standard = [name for name in POLICIES if name not in VARIANTS]
         policies = f"{', '.join(POLICIES)}, or {ALL} (default: all but {', '.join(VARIANTS)})"
-        grid.add_argument("--policies", metavar="NAME", nargs="+", default=standard, help=policies)
+        grid.add_argument("--policies", metavar="NAME", nargs="+", default=[], help=policies)
         caps = "most pages per domain: none, a number, or two like 5_2 (default: none 10)"
         grid.add_argument("--max", metavar="MAX", nargs="+", default=["none", "10"], help=caps)
         starts = (
@@ -160,8 +159,9 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
 def _grid(opts: argparse.Namespace) -> list[Run]:
     """Return the runs that the options ask for; raise ValueError if an option is not valid."""
     policies = _each(opts.policies)
-    if ALL in policies:
-        policies = list(POLICIES)
+    if not policies or ALL in policies:
+        left_out = () if policies else VARIANTS
+        policies = [name for name in POLICIES if name not in left_out and _fits(name, opts.web)]
     caps = [_value("--max", text, Cap.parse) for text in _each(opts.max)]
     numbers = opts.seeds or (["1"] if opts.starts else ["1", "2", "3"])
     return make_grid(
@@ -196,6 +196,11 @@ def _lines(path: Path) -> list[str]:
     if not found:
         raise ValueError("must hold at least one start")
     return found
+
+
+def _fits(policy: str, web: str) -> bool:
+    """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
+    return web != "synthetic" or POLICIES[policy].needs != "graph"
 
 
 def _each(texts: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.webs.graph import Graph
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]
@@ -21,7 +22,8 @@ class Setup:
 
     `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
     the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
-    {query} in it. `labels` returns the true label of each URL.
+    {query} in it. `labels` returns the true label of each URL. `graph` holds the
+    pages of an offline web and the links between them.
     """
 
     seed: int = 0
@@ -33,3 +35,4 @@ class Setup:
     similarity: AnchorSimilarity | None = None
     search: str | None = None
     labels: Labels | None = None
+    graph: Graph | None = None

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -15,8 +17,10 @@ from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.webs.graph import Graph, read_graph
 from tres_scrapy.webs.search import SEARCH
 from tres_scrapy.webs.server import open_web
+from tres_scrapy.webs.web import FiniteWeb, Web
 
 
 def require_pack(config: Config) -> Path:
@@ -48,12 +52,15 @@ def load_pack(config: Config) -> Pack:
     return Pack.load(require_pack(config))
 
 
-def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Crawl:
+def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
     """Return a new crawl; raise ConfigError if the policy lacks an input.
 
-    `labels` returns the true labels of the offline web, if that is open already.
+    `web` is the offline web, if that is open already.
     """
+    needs = POLICIES[config.policy].needs
     try:
+        if web is None and needs in {"labels", "graph"}:
+            web = _open_web(config.web, str(config.topic))
         setup = Setup(
             seed=config.random_seed,
             tree=config.tree,
@@ -63,7 +70,8 @@ def make_crawl(config: Config, pack: Pack, labels: Labels | None = None) -> Craw
             keywords=(str(config.topic), *pack.given),
             search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),
-            labels=_labels(config, labels),
+            labels=_labels(web) if needs == "labels" else None,
+            graph=_graph(web, config.reading) if needs == "graph" else None,
         )
         ledger = DomainLedger(
             config.max_per_domain,
@@ -88,10 +96,17 @@ def _similarity(config: Config, pack: Pack) -> Similarity | None:
     return Similarity(pack.classifier.vectors, pack.given)
 
 
-def _labels(config: Config, labels: Labels | None) -> Labels | None:
-    if POLICIES[config.policy].needs != "labels" or labels is not None:
-        return labels
-    web = config.web
-    if web.kind is None:
+def _open_web(web: WebOptions, topic: str) -> Web | None:
+    return open_web(web.kind, topic, web.seed, web.data, web.labels) if web.kind else None
+
+
+def _labels(web: Web | None) -> Labels:
+    if web is None:
         raise ValueError("it needs the labels of an offline web: add -a web=synthetic")
-    return open_web(web.kind, str(config.topic), web.seed, web.data, web.labels).labels
+    return web.labels
+
+
+def _graph(web: Web | None, limits: ReadingLimits) -> Graph:
+    if not isinstance(web, FiniteWeb):
+        raise ValueError("it needs the links of an offline web: add -a web=recorded or web=corpus")
+    return read_graph(web, limits)

@@ -12,6 +12,7 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.ache import AchePolicy
 from tres_scrapy.policies.rivals.han import AsyncPolicy
+from tres_scrapy.policies.rivals.lookahead import LookaheadPolicy
 from tres_scrapy.policies.rivals.order import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
 from tres_scrapy.policies.rivals.seedfinder import SeedFinderPolicy
 from tres_scrapy.policies.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
@@ -27,7 +28,7 @@ class Kind:
     `classifier` is the kind of pack that judges its pages, "" for the topic's default pack. With
     `reads_text` the policy receives the text of pages and the words around links, with
     `reads_cues` what links say. If not `rewarded`, its choices do not depend on rewards and
-    features. `needs` names another input: "similarity" or "labels" (see Setup).
+    features. `needs` names another input: "similarity", "labels" or "graph" (see Setup).
     """
 
     make: Callable[[SampleStore, Setup], Policy]
@@ -50,6 +51,7 @@ POLICIES = {
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, needs="labels"),
+    "lookahead": Kind(LookaheadPolicy, rewarded=False, needs="graph"),
     "tres_svm": Kind(TresPolicy, classifier="svm", reads_cues=True),
     "tres_nh": Kind(NoNeighbourhoodPolicy, reads_cues=True),
 }

@@ -57,6 +57,11 @@ class CorpusWeb:
         self.engine = Engine(self._texts, self._results)
         self.seeds: tuple[str, ...] = (self._start(topic),)
 
+    @property
+    def urls(self) -> Sequence[str]:
+        """The URLs of the documents."""
+        return [document.url for document in self.documents.values()]
+
     def answer(self, url: str) -> Answer:
         """Return the page of a document, or 404 if no document has this path."""
         host, path = _key(url)

@@ -36,6 +36,11 @@ class RecordedWeb:
         self.seeds: tuple[str, ...] = self.recording.seeds or (first,)
 
     @property
+    def urls(self) -> Sequence[str]:
+        """The recorded URLs."""
+        return list(self.recording.slots)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Lines for the user about the recording, shown before the crawl."""
         recording, hosts = self.recording, {urlsplit(url).netloc for url in self._pages}
