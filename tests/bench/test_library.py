@@ -7,6 +7,8 @@ from tres_scrapy.bench import library as module
 from tres_scrapy.bench.library import Library
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.links.code import CueGroup, coded
+from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.webs.web import HTML, TEXT, Answer
@@ -25,7 +27,9 @@ ANSWERS = {
         "page",
     ),
 }
-REWARDED, BLIND, READER = (POLICIES[name] for name in ("tres", "random", "ache"))
+LINKED, REWARDED, BLIND, READER = (
+    POLICIES[name] for name in ("tres", "tres_async", "random", "ache")
+)
 
 
 class Web:
@@ -40,7 +44,9 @@ class Web:
 
 
 class Pack:
-    """A reward model that finds every page relevant."""
+    """A reward model that finds every page relevant and no keyword in it."""
+
+    keywords = SimpleNamespace(in_text=lambda text: False)
 
     keywords = SimpleNamespace(in_text=lambda text: False)
 
@@ -103,6 +109,16 @@ def test_late_reader_still_gets_words(library):
     assert text.text.startswith("Soup Leek soup")
     assert text.contexts == {"http://a.test/b": "leek soup and with bread"}
     assert text.probability == 0.9
+
+
+def test_late_model_still_gets_cues(library, web):
+    for kind in (BLIND, REWARDED, READER):
+        assert library.fetch("http://a.test/", kind).cues.counts.tolist() == [0]
+    first, second = (library.fetch("http://a.test/", LINKED) for _ in range(2))
+    assert first is second
+    (link,) = read_page(PAGE, "http://a.test/", places=True).places
+    assert set(coded(CueGroup.AROUND, link.around)) < set(first.cues.codes.tolist())
+    assert web.asked == 4
 
 
 def test_text_is_decoded_as_scrapy_does(library):

@@ -126,6 +126,8 @@ class Layout:
 def _enclose(waiting: list[Span], first: int, block: tuple[int, int]) -> None:
     """Give a block to the waiting links in it, unless it has no words beside the link."""
     length = block[1] - block[0]
+    if not length:  # or nested blocks of empty links would take quadratic time
+        return
     kept = []
     for span in waiting[first:]:
         if length > span.end - span.start:
