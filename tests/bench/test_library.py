@@ -48,8 +48,6 @@ class Pack:
 
     keywords = SimpleNamespace(in_text=lambda text: False)
 
-    keywords = SimpleNamespace(in_text=lambda text: False)
-
     def __init__(self):
         self.titles = []
 
