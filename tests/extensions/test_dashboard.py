@@ -13,6 +13,7 @@ from twisted.web.test.requesthelper import DummyRequest
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
+from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
 from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
@@ -162,7 +163,7 @@ def test_page_tells_features_and_the_path(crawl):
     crawl.until(lambda: crawl.state()["step"] > 3, "the record does not come")
     _, _, body = crawl.ask("/page?step=3")
     page = json.loads(body)
-    assert len(page["features"]) == 8
+    assert len(page["features"]) == len(FEATURES)
     assert {"name", "meaning", "value"} == set(page["features"][0])
     assert page["trail"][0]["url"] == "http://h0.test/"
     assert isinstance(page["rivals"], list)

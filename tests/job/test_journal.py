@@ -1,6 +1,7 @@
 """An interrupted crawl that is recovered from its journal continues as before."""
 
 import sqlite3
+from dataclasses import replace
 from shutil import copytree
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
@@ -33,10 +35,10 @@ RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
 
 
-def new_crawl(policy="tres", limit=None, **options):
+def new_crawl(policy="tres", limit=None, setup=SETUP, **options):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
     store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
-    return Crawl(store, make_policy(policy, store, SETUP), limit, **options)
+    return Crawl(store, make_policy(policy, store, setup), limit, **options)
 
 
 def seed(crawl):
@@ -192,8 +194,12 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
 
 
 def order_of(directory, kills=()):
-    """Return the URLs that a crawl chooses; a killed crawl keeps the order of rows in leaves."""
-    journal, crawl = Journal.open(directory, {}), new_crawl()
+    """Return the URLs that a crawl chooses; a killed crawl keeps the order of rows in leaves.
+
+    It has no link model: a resumed crawl rates all waiting links again.
+    """
+    setup = replace(SETUP, links=LinkOptions(enabled=False))
+    journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup)
     seed(crawl)
     web, order = Web(crawl, journal), []
     web.lease()
@@ -201,7 +207,7 @@ def order_of(directory, kills=()):
         order.append(crawl.store.url(web.leased[0]))
         if len(order) in kills:
             journal.connection.close()
-            journal, resumed = Journal.open(directory, {}), new_crawl()
+            journal, resumed = Journal.open(directory, {}), new_crawl(setup=setup)
             recover(journal, resumed)
             pool = resumed.policy.tree.pool = crawl.policy.tree.pool
             rows = [pool.rows(leaf) for leaf in range(len(crawl.policy.tree))]

@@ -61,7 +61,7 @@ def test_item_has_its_origin(crawl, pages):
     process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0, process.stderr
     seed, page = items
-    unknown = dict.fromkeys(("probability", "text", "fetched_at", "leaf"))
+    unknown = dict.fromkeys(("probability", "text", "fetched_at", "leaf", "q_value", "why"))
     assert page | unknown == {
         "url": "http://a.test/old",
         "final_url": "http://b.test/new",
@@ -76,14 +76,17 @@ def test_item_has_its_origin(crawl, pages):
         "leaf": None,
         "fetched_at": None,
         "status": 200,
-        "why": "Exploration: a random link of a random leaf. "
-        "Leaf: any link (the tree has not split).",
+        "why": None,
         "domain": "b.test",
         "new": True,
         "new_domain": True,
         "rendered": False,
     }
     assert "onions" in page["text"]
+    assert page["why"] == (
+        f"Highest Q: {page['q_value']:.2f}, best of 1 links from 1 leaves. "
+        "Leaf: any link (the tree has not split)."
+    )
     assert (seed["path"], seed["why"]) == (["http://a.test/"], "Seed.")
 
 

@@ -30,6 +30,7 @@ class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
     Gradient steps begin with the first experience. `features` returns the current x(s, a) of rows.
+    With `prior`, Q starts from feature 9 (see QNetwork).
     """
 
     def __init__(
@@ -38,13 +39,15 @@ class QLearner:
         features: Features,
         setup: Setup,
         random: np.random.Generator,
+        *,
+        prior: bool = False,
     ) -> None:
         self.options = setup.learning
         self.steps = 0
         self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
-        self._agent = DoubleDQN(setup.agent, setup.seed, prior=setup.links.enabled)
+        self._agent = DoubleDQN(setup.agent, setup.seed, prior=prior)
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)

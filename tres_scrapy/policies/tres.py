@@ -38,7 +38,9 @@ class TresPolicy:
         self.tree = TreeFrontier(self.features, setup.tree)
         self._store = store
         self._random = np.random.default_rng(setup.seed)
-        self._learner = QLearner(store, self.features, setup, self._random)
+        self._learner = QLearner(
+            store, self.features, setup, self._random, prior=setup.links.enabled
+        )
         self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
         self._best = Shortlist(store, SHORTLIST)
         self._dry = 0  # fetches since the last relevant page
