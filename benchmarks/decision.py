@@ -63,7 +63,7 @@ def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy,
     leaves, step = samples // SAMPLES_OF_LEAF, 0
     while len(several.tree) < leaves or store.pending < samples:
         count = LINKS if store.pending < samples else 0
-        x = np.array([0, 0, 0, *random.random(3), 0.5, 0.5], dtype=np.float32)
+        x = np.array([0, 0, 0, *random.random(3), 0.5, 0.5, 0.5], dtype=np.float32)
         experience = Experience(step, x, float(random.random() < x[5]))
         hosts = random.integers(DOMAINS, size=count).tolist()
         urls = [f"http://d{host}.test/{step}/{i}" for i, host in enumerate(hosts)]

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 from scrapy import Request
@@ -17,6 +18,7 @@ from scrapy import Request
 from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
+from tres_scrapy.agent import link_learner
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -30,11 +32,13 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
+from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.policies.registry import make_policy
 
 STEPS: Final = 14  # of the job, before it was killed
+CHECKPOINT: Final = 5  # experiences between two states of the link model
 PAGE_SIZE: Final = 4096  # bytes, SQLite's
 TABLES: Final = ("meta", "batch", "lease", "step", "rule", "state", "item", "request")
 BYTES: Final = re.compile(r"([01]) (\d+) (\d+) (?:@(\d+)|((?:[0-9a-f]{2})*))")
@@ -62,6 +66,7 @@ class DamagedJob:
 
     def __init__(self, directory: Path) -> None:
         self._spider = OwnSpider()
+        patch.object(link_learner, "CHECKPOINT", CHECKPOINT).start()
         self._directory = directory / "changed"
         self._directory.mkdir(parents=True)
         self._paths = [self._directory / NAME, self._directory / f"{NAME}-wal"]
@@ -138,11 +143,11 @@ class DamagedJob:
         if kind == 1:
             place = random.randrange(30)
             return f"(SELECT {column} FROM {table} LIMIT 1 OFFSET {place})"
-        if isinstance(old, bytes) and old[:1] != b"{":
+        if isinstance(old, bytes) and not _is_json(old):
             start, new = random.randrange(len(old) + 1), random.choice(ODD_BYTES)
             before, after = f"substr({column}, 1, {start})", f"substr({column}, {start + 5})"
             return f"CAST({before} || x'{new.hex()}' || {after} AS BLOB)"
-        if isinstance(old, (str, bytes)) and old[:1] in {"[", "{", b"{"}:
+        if isinstance(old, (str, bytes)) and _is_json(old):
             text = json_text(random, json.loads(old)).encode("utf-8", "surrogatepass")
             return f"CAST(x'{text.hex()}' AS {'BLOB' if isinstance(old, bytes) else 'TEXT'})"
         return str(random.choice([*NUMBERS, *range(40), 0.5, -0.5, 1e300]))
@@ -195,7 +200,9 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
     actions = np.random.default_rng(number).random((3, 3), dtype=np.float32)
-    booking = crawl.book_page(row, bool(number % 2), Outlinks(links, ["anchor"] * 3, actions))
+    cues = Ragged.of([[host, CODES - 1 - number] for host in hosts])
+    outlinks = Outlinks(links, ["anchor"] * 3, actions, cues)
+    booking = crawl.book_page(row, bool(number % 2), outlinks)
     rows = booking.outlinks.tolist()
     job.keep({row: own_request(spider, store.url(row)) for row in rows})
     item = RelevantPage(
@@ -220,6 +227,12 @@ def _rows(connection: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
     found = connection.execute(f"SELECT * FROM {table}")
     names = [column for column, *_ in found.description]
     return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def _is_json(value: str | bytes) -> bool:
+    with contextlib.suppress(ValueError):
+        return isinstance(json.loads(value), (list, dict))
+    return False
 
 
 def _ignored(reason: str) -> None:

@@ -14,10 +14,11 @@ _NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
 
 class Shortlist:
-    """At least the best `size` PENDING samples by feature 9, as far as they were rated lately.
+    """The PENDING samples with the highest feature 9, at most twice `size`.
 
     A tree draws at random within a leaf, where thousands of links may wait: the best of them would
-    hardly ever be drawn. The list is filled again from all samples when few are left.
+    hardly ever be drawn. The list is filled again from all samples when few of it are left or as
+    good as they were.
     """
 
     def __init__(self, store: SampleStore, size: int) -> None:
@@ -32,24 +33,30 @@ class Shortlist:
         better = rows[values >= self._least]
         self._rows = np.union1d(self._rows, better)
         if len(self._rows) > 2 * self._size:
-            self._keep(self._rows)
+            self._keep(self._rows, self._least)
 
     def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:
         """Return the samples of the list that can be fetched now."""
-        self._rows = self._rows[self._store.waits(self._rows)]
-        if len(self._rows) < self._size // 4 and self._least > 0:
-            self._keep(self._store.pending_rows())
+        self._rows = self._alive(self._rows)
+        values, _ = self._store.rated(self._rows)
+        if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
+            self._keep(self._alive(self._store.pending_rows()))
         standing = self._store.standing(self._rows, busy_hosts)
         ready: Rows = self._rows[standing == Standing.READY]
-        self._rows = self._rows[standing != Standing.DEAD]
         return ready
 
-    def _keep(self, rows: Rows) -> None:
-        """Make the best of rows the list."""
+    def _alive(self, rows: Rows) -> Rows:
+        """Return those of rows that may be fetched, now or later."""
+        rows = rows[self._store.waits(rows)]
+        alive: Rows = rows[self._store.standing(rows) != Standing.DEAD]
+        return alive
+
+    def _keep(self, rows: Rows, least: float = 0.0) -> None:
+        """Make the best of rows the list; all others have less than `least`."""
         values, _ = self._store.rated(rows)
-        self._least = 0.0
+        self._least = least
         if len(rows) > self._size:
             best = np.argpartition(-values, self._size)[: self._size]
-            self._least = float(values[best].min())
+            self._least = max(least, float(values[best].min()))
             rows = np.sort(rows[best])
         self._rows = rows

@@ -18,6 +18,7 @@ from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
 
 GROUPS: Final = len(CueGroup)
 _START: Final = 1e-2  # of AdaGrad's sums of squares
+_HIGHEST: Final = 1e9  # number allowed in a file: no sum overflows
 _LARGEST: Final = 30.0  # logit: beyond it the exponential says nothing more
 
 
@@ -68,6 +69,7 @@ class LinkModel:
             [np.full(size, 1 / options.variance, dtype=np.float32), precisions]
         )
         self.squares = np.full(size + len(means), _START, dtype=np.float32)
+        self._learned = np.zeros(size + len(means), dtype=np.bool_)
         self._known = size
 
     def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
@@ -94,6 +96,7 @@ class LinkModel:
         weights, prior = self.weights[where], self.prior[where]
         error = float(sigmoid(np.array([values @ weights]))[0]) - reward
         gradient = error * values + self.options.shrinkage * (weights - prior)
+        self._learned[where] = True
         self.squares[where] += gradient**2
         self.weights[where] -= self.options.rate * gradient / np.sqrt(self.squares[where])
 
@@ -101,11 +104,12 @@ class LinkModel:
         """Raise the precisions of the weights that a new experience tells about."""
         where, values = self._inputs(link)
         p = float(sigmoid(np.array([values @ self.weights[where]]))[0])
+        self._learned[where] = True
         self.precisions[where] += p * (1 - p) * values**2
 
     def state(self) -> bytes:
         """Return the weights that were ever learned, with their precisions."""
-        learned = np.flatnonzero(self.squares != _START)
+        learned = np.flatnonzero(self._learned)
         parts = (self.weights, self.squares, self.precisions)
         columns = [part[learned].astype("<f4").tobytes() for part in parts]
         return b"".join([learned.astype("<u4").tobytes(), *columns])
@@ -118,8 +122,9 @@ class LinkModel:
         columns = np.frombuffer(state, "<f4", offset=len(state) // 4).reshape(3, -1)
         if len(learned) and learned.max() >= len(self.weights):
             raise ValueError("the saved link model has other weights")
-        if not np.isfinite(columns).all() or (columns[1:] <= 0).any():
+        if not (np.abs(columns) < _HIGHEST).all() or (columns[1:] <= 0).any():
             raise ValueError("the saved link model holds impossible numbers")
+        self._learned[learned] = True
         self.weights[learned], self.squares[learned], self.precisions[learned] = columns
 
     def _inputs(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
