@@ -19,7 +19,6 @@ from tres_scrapy.links.code import (
     Ragged,
     coded,
     fact,
-    joined,
     page_codes,
     silent,
     url_codes,
@@ -37,6 +36,12 @@ URLS = st.lists(
     ),
     max_size=4,
 )
+
+
+def lists_of_urls(urls):
+    """Return the codes of each URL as a list."""
+    codes, owners = url_codes(urls)
+    return [codes[owners == number].tolist() for number in range(len(urls))]
 
 
 def lists_of(links):
@@ -81,15 +86,13 @@ def codes_of_url(url):
 
 @given(URLS)
 def test_url_codes_equal_a_loop(urls):
-    links = url_codes(urls)
-    assert links.codes.dtype == np.uint32
-    assert lists_of(links) == [codes_of_url(url) for url in urls]
+    assert url_codes(urls)[0].dtype == np.uint32
+    assert lists_of_urls(urls) == [codes_of_url(url) for url in urls]
 
 
 def test_digits_and_scheme_say_nothing():
-    first, second = lists_of(
-        url_codes(["http://a.test/2024/soup?p=17", "https://a.test/1987/soup?p=20"])
-    )
+    urls = ["http://a.test/2024/soup?p=17", "https://a.test/1987/soup?p=20"]
+    first, second = lists_of_urls(urls)
     assert groups_of(first[-2:]) == [CueGroup.HOST] * 2
     assert first[:-1] == second[:-1]
     assert first[-1] != second[-1], "the folder is read as it is"
@@ -101,17 +104,6 @@ def test_take_equals_lists(lists, data):
     taken = Ragged.of(lists).take(places)
     assert lists_of(taken) == [[] if place == ABSENT else lists[place] for place in places]
     assert taken.codes.dtype == np.uint32
-
-
-@given(LISTS, st.data())
-def test_joined_equals_lists(lists, data):
-    same_length = st.lists(
-        st.lists(st.integers(0, CODES - 1), max_size=4), min_size=len(lists), max_size=len(lists)
-    )
-    others = data.draw(same_length)
-    parts = Ragged.of(lists), silent(len(lists)), Ragged.of(others)
-    both = [one + other for one, other in zip(lists, others, strict=True)]
-    assert lists_of(joined(*parts)) == both
 
 
 @pytest.mark.parametrize("group", MOST)
