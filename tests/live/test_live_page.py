@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from live import live_crawl
 
+from tres_scrapy.frontier import feature
+
 pytestmark = pytest.mark.slow
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -69,7 +71,7 @@ def test_page_shows_and_steers(page, tmp_path):
 
         page.locator("#recent .head").first.click()
         has(page, ".detail h3", "Features of the link when it was chosen")
-        assert page.locator(".detail meter").count() == 8
+        assert page.locator(".detail meter").count() == len(feature.FEATURES)
         assert "<img src=x onerror=" in page.locator("#recent .title").first.inner_text()
         assert page.locator("#recent img").count() == 0
         page.locator("#recent .head").first.click()

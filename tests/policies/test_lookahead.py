@@ -16,6 +16,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.assembly import make_crawl
 from tres_scrapy.policies.rivals.lookahead import LookaheadPolicy
@@ -47,9 +48,8 @@ class Trip:
         self.store = SampleStore(DomainLedger(cap))
         self.crawl = Crawl(self.store, LookaheadPolicy(self.store, Setup(graph=graph)))
         self.missing = {*dead, *failing}
-        self.crawl.add_seeds(
-            [url_of("S" if "S" in links else "s")], [""], np.zeros((1, 3), dtype=np.float32)
-        )
+        seed = url_of("S" if "S" in links else "s")
+        self.crawl.add_seeds(Outlinks([seed], [""], np.zeros((1, 3), dtype=np.float32)))
         self.order = ""
 
     def step(self, busy=""):
@@ -68,7 +68,7 @@ class Trip:
         else:
             urls = [url_of(link) for link in self.links.get(end, "")]
             none = np.zeros((len(urls), 3), dtype=np.float32)
-            self.crawl.book_page(decision.row, end.isupper(), urls, urls, none)
+            self.crawl.book_page(decision.row, end.isupper(), Outlinks(urls, urls, none))
         return name
 
     def run(self):

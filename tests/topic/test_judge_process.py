@@ -62,12 +62,13 @@ def test_process_gives_same_verdicts():
     with closing(Worker(Task(FOOD, LIMITS))) as worker:
         worker.wait()
         theirs = worker(PAGES)
-    for (page, judgement, mark, is_missing), own in zip(
-        theirs, judge_pages(pack, LIMITS, PAGES), strict=True
-    ):
-        assert (page, mark, is_missing) == (own.page, own.mark, own.is_missing)
-        assert judgement.probability == own.judgement.probability
-        np.testing.assert_array_equal(judgement.actions, own.judgement.actions)
+    for read, own in zip(theirs, judge_pages(pack, LIMITS, PAGES), strict=True):
+        assert (read.page, read.mark) == (own.page, own.mark)
+        assert read.is_missing == own.is_missing
+        assert read.judgement.probability == own.judgement.probability
+        np.testing.assert_array_equal(read.judgement.actions, own.judgement.actions)
+        for sent, kept in zip(read.cues, own.cues, strict=True):
+            np.testing.assert_array_equal(sent, kept)
 
 
 def test_fatal_page_spares_the_others():
