@@ -42,13 +42,14 @@ def test_foreign_file_is_untouched(tmp_path):
     assert (tmp_path / NAME).read_bytes() == before
 
 
-def test_newer_format_is_refused(tmp_path):
+@pytest.mark.parametrize(("change", "word"), [(1, "newer"), (-1, "older")])
+def test_other_format_is_refused(tmp_path, change, word):
     open_database(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
-        connection.execute(f"PRAGMA user_version = {SCHEMA.version + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA.version + change}")
     connection.close()
     before = (tmp_path / NAME).read_bytes()
-    assert "newer version of TRES" in refused(tmp_path)
+    assert f"{word} version of TRES" in refused(tmp_path)
     assert (tmp_path / NAME).read_bytes() == before
 
 

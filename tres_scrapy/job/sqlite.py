@@ -22,6 +22,7 @@ class FileFault(Enum):
     EMPTY = "{path} holds no {noun} yet"
     FOREIGN = "{path} is another program's file, not a {noun}"
     NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
+    OLDER = "{path} was written by an older version of TRES ({detail}): use that version"
     TABLES = "{path} has tables that TRES did not create"
     BUSY = "another process is using {path}"
     UNUSABLE = "{path} cannot be opened: {detail}"
@@ -116,8 +117,10 @@ class Schema:
         version = _version(connection)
         if version > self.version:
             return FileFault.NEWER
+        if version < self.version:
+            return FileFault.OLDER
         same = {sql for (sql,) in tables if sql is not None} == set(self._statements())
-        return None if same and version == self.version else FileFault.TABLES
+        return None if same else FileFault.TABLES
 
     def _statements(self) -> list[str]:
         return [each for each in map(str.strip, self.tables.split(";")) if each]
