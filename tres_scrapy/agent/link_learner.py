@@ -13,9 +13,9 @@ from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import joined, url_codes
-from tres_scrapy.links.model import LinkModel, Links, sigmoid
-from tres_scrapy.links.prior import known_of, prior_of
+from tres_scrapy.links.code import CODES, joined, url_codes
+from tres_scrapy.links.model import LinkModel, Links, Said, sigmoid
+from tres_scrapy.links.prior import KNOWN, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 _CHUNK: Final = 5_000  # links scored at once
@@ -30,11 +30,15 @@ class LinkLearner:
     def __init__(self, store: SampleStore, options: LinkOptions, seed: int) -> None:
         self.options = options
         self.model = LinkModel(options, *prior_of(options))
+        self.fetched = np.zeros(CODES, dtype=np.int32)  # links with a code
+        self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
+        self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
         self._store = store
         self._random = np.random.default_rng(seed)
         self._kept: list[tuple[Links, float]] = []  # experiences to learn again
         self._seen = 0
         self._children: dict[int, tuple[int, float]] = {}  # fetched links of a page, and rewards
+        self._rated: tuple[Rows, Links] | None = None  # the last ones
         self._checkpoint = b""
         self._next = 0  # the row from which waiting samples are rated again
 
@@ -42,8 +46,10 @@ class LinkLearner:
         """Set P(relevant) of samples from what the model has learned so far."""
         for start in range(0, len(rows), _CHUNK):
             some = rows[start : start + _CHUNK]
-            estimate = self.model.estimate(self.links(some))
+            links = self.links(some)
+            estimate = self.model.estimate(links)
             self._store.rate(some, estimate.probability, estimate.deviation)
+            self._rated = some, links
 
     def rate_again(self, count: int) -> Rows:
         """Rate those of the next `count` samples that wait again, in turn; return their rows."""
@@ -100,6 +106,19 @@ class LinkLearner:
         x = self._store.features(rows) if x is None else x
         return self.model.read(known_of(x, self._siblings(rows)), codes)
 
+    def said(self, row: int) -> Said:
+        """Return what a sample says, as the model understands it now.
+
+        A known fact adds what it differs from the mean of fetched links.
+        """
+        rated = self._rated
+        if rated is None or row not in rated[0]:
+            link = self.links(np.array([row]))
+        else:
+            link = rated[1].one(int(np.argmax(rated[0] == row)))
+        adds = self.model.adds(link._replace(known=link.known - self._mean))
+        return Said(self._store.url(row), self._store.anchors[row], *adds)
+
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         if "siblings" in self.options.without:
             return np.zeros(len(rows), dtype=np.float32)
@@ -118,6 +137,9 @@ class LinkLearner:
         else:
             self._kept[self._seen % len(self._kept)] = link, reward
         self._seen += 1
+        self._mean += (link.known[0] - self._mean) / self._seen
+        self.fetched[link.codes] += 1
+        self.rewarded[link.codes] += reward > 0
         parent = self._store.parent(row)
         if parent != NO_PARENT:
             fetched, relevant = self._children.get(parent, (0, 0.0))

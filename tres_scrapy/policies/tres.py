@@ -47,6 +47,11 @@ class TresPolicy:
         return self.tree.rules
 
     @property
+    def link_learner(self) -> LinkLearner | None:
+        """What has learned from links, None with `link_model=0`."""
+        return self._links
+
+    @property
     def evaluations(self) -> int:
         """The number of representatives whose Q was computed."""
         return self._learner.evaluations
@@ -121,7 +126,8 @@ class TresPolicy:
         leaf = int(self.tree.leaf_of(self.features(rows[best : best + 1]))[0])
         self._learner.note_choice(row)
         leaves = np.full(len(rows), leaf)
-        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
+        said = links.said(row)
+        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds, said)
         return Decision(row, leaf, float(q_values[best]), choice=choice)
 
     def _rate(self, rows: Rows) -> None:
