@@ -31,7 +31,12 @@ class LinkWeight(NamedTuple):
 
 
 def strongest(learner: LinkLearner, names: Names) -> dict[str, list[LinkWeight]]:
-    """Return the strongest weights by group, from most for to most against a link."""
+    """Return the strongest weights by group, from most for to most against a link.
+
+    There are none before the first fetch.
+    """
+    if not learner.fetched.any():
+        return {}
     known = enumerate(learner.model.weights[CODES:].tolist())
     features = [LinkWeight(known_name(column), round(weight, 3)) for column, weight in known]
     read = [group for group in Group if group.name.lower() not in learner.options.without]
