@@ -31,7 +31,7 @@ ITEM = {  # what the fields of an item hold
     "leaf": "number of its leaf at that time; null for seeds",
     "fetched_at": "time of the answer, ISO 8601, UTC",
     "status": "HTTP status",
-    "why": "why it was chosen, in a sentence",
+    "why": "why it was chosen, and what spoke for its link",
     "rendered": "whether a browser ran the scripts of the page",
     "domain": "registrable domain of `final_url`",
     "new": "whether neither URL is in the files of `TRES_KNOWN`",

@@ -25,7 +25,9 @@ def drawn(recorded):
 
 def test_every_picture_has_json(drawn):
     names = ("harvest", "relevant_domains", "frontier", "speed", "loss", "outcomes", "domains")
-    assert list(drawn) == [*names, "tree", *(f"dependence_{name}" for name in FEATURES)]
+    shown = [*names, "tree", *(f"dependence_{name}" for name in FEATURES)]
+    assert list(drawn)[: len(shown) + 2] == [*shown, "calibration", "precision"]
+    assert {name.split("_")[0] for name in list(drawn)[len(shown) + 2 :]} == {"links"}
     for chart in drawn.values():
         assert chart.title
         assert chart.note.endswith(".")

@@ -13,9 +13,9 @@ from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import url_codes
-from tres_scrapy.links.model import LinkModel, Links, sigmoid
-from tres_scrapy.links.prior import known_of, prior_of
+from tres_scrapy.links.code import CODES, url_codes
+from tres_scrapy.links.model import LinkModel, Links, Said, sigmoid
+from tres_scrapy.links.prior import KNOWN, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 _CHUNK: Final = 5_000  # links scored at once
@@ -30,6 +30,9 @@ class LinkLearner:
     def __init__(self, store: SampleStore, options: LinkOptions, seed: int) -> None:
         self.options = options
         self.model = LinkModel(options, *prior_of(options))
+        self.fetched = np.zeros(CODES, dtype=np.int32)  # links with a code
+        self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
+        self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
         self._store = store
         self._random = np.random.default_rng(seed)
         self._kept: list[tuple[Links, float]] = []  # experiences to learn again
@@ -103,6 +106,15 @@ class LinkLearner:
         x = self._store.features(rows) if x is None else x
         return self.model.read(known_of(x, self._siblings(rows)), codes, owner)
 
+    def said(self, row: int) -> Said:
+        """Return what a sample says, as the model understands it now.
+
+        A known fact adds what it differs from the mean of fetched links.
+        """
+        link = self.links(np.array([row]))
+        adds = self.model.adds(link._replace(known=link.known - self._mean))
+        return Said(self._store.url(row), self._store.anchors[row], *adds)
+
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         if "siblings" in self.options.without:
             return np.zeros(len(rows), dtype=np.float32)
@@ -121,6 +133,9 @@ class LinkLearner:
         else:
             self._kept[self._seen % len(self._kept)] = link, reward
         self._seen += 1
+        self._mean += (link.known[0] - self._mean) / self._seen
+        self.fetched[link.codes] += 1
+        self.rewarded[link.codes] += reward > 0
         parent = self._store.parent(row)
         if parent != NO_PARENT:
             fetched, relevant = self._children.get(parent, (0, 0.0))

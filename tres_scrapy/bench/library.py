@@ -16,7 +16,7 @@ from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.policy import NO_TEXT, PageText
 from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.outlink import NO_CUES
-from tres_scrapy.links.code import Ragged
+from tres_scrapy.links.code import Ragged, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
@@ -64,6 +64,7 @@ class Library:
         self._pack = pack
         self._limits = limits
         self._kept: dict[str, Fetched] = {}
+        self._words = Wordbook()
 
     def fetch(self, url: str, kind: Kind) -> Fetched:
         """Return the outcome of a URL, with everything that this kind of policy needs."""
@@ -119,7 +120,7 @@ class Library:
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
             actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),
-            cues=cues_of(self._pack, page, judgement),
+            cues=cues_of(self._pack, page, judgement, self._words),
             text=text_of(page, judgement.probability) if kind.reads_text else NO_TEXT,
         )
 

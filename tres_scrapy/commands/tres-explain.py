@@ -34,8 +34,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return fill(
             "Explain why the crawl RUN fetched URL: the path from the seed, the rule of its leaf "
-            "in the tree, its features, its Q value, and the links it was preferred to. RUN is the "
-            "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file."
+            "in the tree, what its link says, its features, its Q value, and the links it was "
+            "preferred to. RUN is the record of the crawl (food-TIME.run), its JOBDIR or its JSON "
+            "lines file."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

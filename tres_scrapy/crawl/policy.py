@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.links.model import Said
 
 
 class Choice(NamedTuple):
     """The samples [n] that a choice was made from, their leaves, and the tree's `splits` then.
 
-    Q(s, a) [n] and its upper confidence bounds [n] are None if Q was not computed.
+    Q(s, a) [n] and its upper confidence bounds [n] are None if Q was not computed. `said` is what
+    the chosen link says, None without a link model.
     """
 
     splits: int
@@ -23,6 +25,7 @@ class Choice(NamedTuple):
     rows: Rows
     q_values: NDArray[np.float32] | None
     bounds: NDArray[np.float32] | None = None
+    said: Said | None = None
 
 
 class Decision(NamedTuple):

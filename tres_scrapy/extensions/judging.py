@@ -46,6 +46,7 @@ class Judging:
             return JUDGE_ERROR
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
+        store.names.learn(judged.names)  # of any page: each text is sent once
         verdict = self._verdicts.of(
             *(judged.judgement.probability, judged.mark),
             is_missing=judged.is_missing,

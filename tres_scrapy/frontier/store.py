@@ -19,6 +19,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.links.code import Ragged, silent
+from tres_scrapy.links.name import Names
 
 NO_PARENT = -1
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
@@ -68,6 +69,7 @@ class SampleStore:
         self.closure = Closure()
         self.anchors = Anchors()
         self.cues = Cues()
+        self.names = Names()  # of their codes
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
         self.on_drop: Callable[[Rows], None] | None = None

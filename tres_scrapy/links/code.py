@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from functools import lru_cache
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -20,6 +19,7 @@ from tres_scrapy.page.place import WORD, Place
 from tres_scrapy.page.text import Page
 
 Codes = NDArray[np.uint32]
+Name = tuple[int, str]  # a code and its text
 
 
 class CueGroup(IntEnum):
@@ -63,6 +63,10 @@ LONGEST: Final = 120  # bytes of a URL that are read: a third of them from its s
 RUNS: Final = (3, 4, 5)
 ABSENT: Final = -1  # the place of a link without codes
 
+KEPT: Final = 20_000  # texts of a group whose codes are kept
+PATHS_KEPT: Final = 4_096
+LONGEST_NAME: Final = 80  # characters kept of a text: its end if it is longer
+
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
     range(128, 256)
 )
@@ -96,31 +100,80 @@ def silent(count: int) -> Ragged:
     return Ragged(np.zeros(0, dtype=np.uint32), np.zeros(count, dtype=np.int64))
 
 
-def page_codes(page: Page, probability: float, has_keyword: Callable[[str], bool]) -> Ragged:
+class Wordbook:
+    """The codes of texts, kept so that few are hashed twice.
+
+    `new` holds the texts that were met first on the last page. A group that is full starts again,
+    so a text can be new more than once.
+    """
+
+    def __init__(self) -> None:
+        self.new: list[Name] = []
+        self._codes = [dict[str, int]() for _ in CueGroup]
+        self._paths: dict[tuple[str, ...], list[int]] = {}
+
+    def coded(self, group: CueGroup, texts: Iterable[str]) -> list[int]:
+        """Return the codes of different texts of a group; only the first of many."""
+        known = self._codes[group]
+        first = list(dict.fromkeys(texts))[: MOST[group]]
+        return [known.get(text) or self._meet(group, text) for text in first]
+
+    def path(self, path: tuple[str, ...]) -> list[int]:
+        """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
+        found = self._paths.get(path)
+        if found is None:
+            if len(self._paths) >= PATHS_KEPT:
+                self._paths.clear()
+            pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
+            found = self._paths[path] = self.coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
+            if any(MENUS.search(step.lower()) for step in path):
+                found.append(fact(Fact.IN_MENU))
+        return found
+
+    def _meet(self, group: CueGroup, text: str) -> int:
+        known = self._codes[group]
+        if len(known) >= KEPT:
+            known.clear()
+        known[text] = code = coded(group, [text])[0]
+        short = text if len(text) <= LONGEST_NAME else f"…{text[1 - LONGEST_NAME :]}"
+        self.new.append((code, short))
+        return code
+
+
+def page_codes(
+    page: Page,
+    probability: float,
+    has_keyword: Callable[[str], bool],
+    words: Wordbook | None = None,
+) -> Ragged:
     """Return the codes of a page's links, except those of their URLs; the page has its places.
 
-    `probability` is P(relevant) of the page.
+    `probability` is P(relevant) of the page. `words` learns the texts of the codes.
     """
+    words = words or Wordbook()
+    words.new.clear()
     address = WORD.findall(page.url.partition("//")[2].lower())
     title = WORD.findall(page.title.lower())
-    whole = coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
+    whole = words.coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
     if has_keyword(page.title):
         whole.append(fact(Fact.KEYWORD_IN_TITLE))
     return Ragged.of(
         [
-            [*_link_codes(link.anchor, place, has_keyword), *whole]
+            [*_link_codes(link.anchor, place, has_keyword, words), *whole]
             for link, place in zip(page.links, page.places, strict=True)
         ]
     )
 
 
-def _link_codes(anchor: str, place: Place, has_keyword: Callable[[str], bool]) -> list[int]:
+def _link_codes(
+    anchor: str, place: Place, has_keyword: Callable[[str], bool], words: Wordbook
+) -> list[int]:
     codes = [
-        *coded(CueGroup.ANCHOR, WORD.findall(anchor.lower())),
-        *coded(CueGroup.AROUND, place.around),
-        *_heading_codes(place.heading, has_keyword),
-        *_path_codes(place.path),
+        *words.coded(CueGroup.ANCHOR, WORD.findall(anchor.lower())),
+        *words.coded(CueGroup.AROUND, place.around),
+        *_heading_codes(place.heading, has_keyword, words),
+        *words.path(place.path),
     ]
     if not anchor:
         codes.append(fact(Fact.NO_TEXT))
@@ -143,25 +196,17 @@ def fact(kind: Fact) -> int:
     return (CueGroup.FACT << BITS) | kind
 
 
-def _heading_codes(heading: tuple[str, ...], has_keyword: Callable[[str], bool]) -> list[int]:
-    codes = coded(CueGroup.HEADING, heading)
+def _heading_codes(
+    heading: tuple[str, ...], has_keyword: Callable[[str], bool], words: Wordbook
+) -> list[int]:
+    codes = words.coded(CueGroup.HEADING, heading)
     if heading and has_keyword(" ".join(heading)):
         codes.append(fact(Fact.KEYWORD_IN_HEADING))
     return codes
 
 
-@lru_cache(maxsize=4096)
-def _path_codes(path: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
-    pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
-    codes = coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
-    if any(MENUS.search(step.lower()) for step in path):
-        codes.append(fact(Fact.IN_MENU))
-    return tuple(codes)
-
-
 def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
-    """Return codes of URLs [m] and which URL each belongs to [m], in no particular order.
+    """Return codes of URLs [m] and which URL each belongs to [m]; those of a URL as `url_texts`.
 
     These are their runs of characters, their hosts and their folders. Digits are folded into one.
     The scheme is not read.
@@ -171,20 +216,37 @@ def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
     return np.concatenate([codes, places]), np.concatenate([owners, np.arange(len(places)) // 2])
 
 
+def url_texts(url: str) -> list[str]:
+    """Return the texts of a URL's codes: its runs by length and place, then host and folder."""
+    text = _shortened(url).decode("latin-1")
+    runs = [text[i : i + length] for length in RUNS for i in range(len(text) - length + 1)]
+    return [*runs, *_places(url)]
+
+
 def _place_codes(url: str) -> list[int]:
-    address = url.partition("//")[2].partition("?")[0]
-    folder = address.rpartition("/")[0]
     return [
         (CueGroup.HOST << BITS) | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
-        for text in (address.partition("/")[0], f"{folder}/")
+        for text in _places(url)
     ]
 
 
-def _shortened(url: str) -> bytes:
+def _places(url: str) -> tuple[str, str]:
+    """Return the host and the folder of a URL."""
+    address = url.partition("//")[2].partition("?")[0]
+    folder = address.rpartition("/")[0]
+    return address.partition("/")[0], f"{folder}/"
+
+
+def read_url(url: str) -> bytes:
+    """Return what is read of a URL, between marks of its start and end."""
     text = url.partition("//")[2].lower().encode("utf-8", "surrogatepass")
     if len(text) > LONGEST:
         text = text[: LONGEST // 3] + text[LONGEST // 3 - LONGEST :]
-    return b"/" + text.translate(_DIGITS) + b"$"
+    return b"/" + text + b"$"
+
+
+def _shortened(url: str) -> bytes:
+    return read_url(url).translate(_DIGITS)
 
 
 def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:

@@ -31,6 +31,18 @@ class Links(NamedTuple):
     owner: NDArray[np.int64]  # [m], which link a code belongs to
 
 
+class Said(NamedTuple):
+    """A link at its choice: the numbers of its weights [m], and what each adds to the logit.
+
+    The codes of its URL come first, the known facts come last, as CODES + their column.
+    """
+
+    url: str
+    anchor: str
+    where: NDArray[np.int64]
+    adds: NDArray[np.float32]
+
+
 class Estimate(NamedTuple):
     """The logit of P(relevant) of links [n], and its standard deviation [n]."""
 
@@ -89,6 +101,11 @@ class LinkModel:
         known = links.known**2 @ (1 / self.precisions[at:])
         spread = np.bincount(links.owner, variances, count) + known
         return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
+
+    def adds(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the numbers of the weights of one link, and what each adds to its logit."""
+        where, values = self._inputs(link)
+        return where, values * self.weights[where]
 
     def fit(self, link: Links, reward: float) -> None:
         """Take one step of AdaGrad on the loss of one link."""

@@ -9,6 +9,7 @@ const PLACES = {
   harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
 };
+const SECTIONS = { dependence: "learned", links: "words" }; // of the charts whose names begin so
 const byId = (id) => document.getElementById(id);
 let step = -1;
 let drawn = -1;
@@ -178,6 +179,8 @@ function showDetail(detail, page, found) {
     row.insertCell().append(meter);
     row.insertCell().textContent = value.toFixed(2);
   }
+  list(detail, "What the link says, and what that adds to the logit of its P(relevant)",
+    found.link.map(({ text, adds }) => [`${adds > 0 ? "+" : "\u2212"}${Math.abs(adds).toFixed(2)}  `, text]));
   const features = element("div");
   features.append(element("h3", "", "Features of the link when it was chosen"), table);
   detail.append(features);
@@ -237,7 +240,7 @@ function themed(chart) {
 }
 
 function draw(chart) {
-  const inDependence = chart.name.startsWith("dependence_");
+  const group = chart.name.split("_")[0];
   let figure = document.querySelector(`[data-figure="${chart.name}"]`);
   if (!figure) {
     figure = element("article", "figure");
@@ -245,8 +248,8 @@ function draw(chart) {
     const title = element("h2", "", chart.title);
     const note = element("p", "note", chart.note);
     figure.append(title, note, element("div", "plot"));
-    byId(inDependence ? "dependence" : PLACES[chart.name] || "totals").append(figure);
-    if (inDependence) byId("learned").hidden = false;
+    byId(group in SECTIONS ? group : PLACES[chart.name] || "totals").append(figure);
+    if (group in SECTIONS) byId(SECTIONS[group]).hidden = false;
   }
   Plotly.react(figure.lastElementChild, chart.figure.data, themed(chart), {
     displayModeBar: false, responsive: true,

@@ -56,7 +56,7 @@ class View:
         return None if step == shown else figures
 
     def page(self, step: int) -> bytes | None:
-        """Return features, rivals and path of the page fetched at a step, or None."""
+        """Return link, features, rivals and path of the page fetched at a step, or None."""
         record = self.record
         with record.moment():
             page = next(iter(record.last(1, before=step + 1)), None)
@@ -68,7 +68,8 @@ class View:
             {"name": each.label, "meaning": each.meaning, "value": page.x[each.name]}
             for each in TABLE
         ]
-        return _json({"features": features, "rivals": rivals, "trail": trail[-8:]})
+        link = [{"text": part.label, "adds": part.adds} for part in page.link]
+        return _json({"link": link, "features": features, "rivals": rivals, "trail": trail[-8:]})
 
     def _draw(self) -> None:
         start = self._clock()

@@ -142,7 +142,7 @@ def _step(node: LexborNode) -> str:
     names = (attributes.get("class") or "").split()[:MAX_NAMES]
     if identity := (attributes.get("id") or "").strip():
         names = ["#" + identity, *names][:MAX_NAMES]
-    return ".".join([node.tag or "", *(name[:MAX_WORD_LENGTH] for name in names)])
+    return ".".join(name[:MAX_WORD_LENGTH] for name in [node.tag or "", *names])
 
 
 def _walk(root: LexborNode | None) -> Iterator[tuple[LexborNode, str, bool]]:

@@ -52,6 +52,11 @@ class TresPolicy:
         return self.tree.rules
 
     @property
+    def link_learner(self) -> LinkLearner | None:
+        """What has learned from links, None with `link_model=0`."""
+        return self._links
+
+    @property
     def evaluations(self) -> int:
         """The number of representatives whose Q was computed."""
         return self._learner.evaluations
@@ -128,10 +133,11 @@ class TresPolicy:
         want = (1 - self._yield) * (1 + min(MOST_DRY, self._dry // DRY))
         bonus = links.chances(rows, links.options.exploration * want, self._random)
         best, q_values, bounds = self._learner.best(rows, bonus)
-        self._learner.note_choice(int(rows[best]))
+        row = int(rows[best])
+        self._learner.note_choice(row)
         leaves = np.concatenate([drawn.leaves, self.tree.leaf_of(self.features(extra))])
-        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds)
-        return Decision(int(rows[best]), int(leaves[best]), float(q_values[best]), choice=choice)
+        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds, links.said(row))
+        return Decision(row, int(leaves[best]), float(q_values[best]), choice=choice)
 
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:

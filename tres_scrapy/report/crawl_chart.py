@@ -17,6 +17,7 @@ from tres_scrapy.report.chart import (
     line,
 )
 from tres_scrapy.report.learned_chart import dependence_charts, tree_chart
+from tres_scrapy.report.link_chart import prediction_charts, weight_charts
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_row import Point
 
@@ -32,6 +33,7 @@ def charts(record: Record) -> list[Chart]:
         *(_harvest(curve), _domains_found(curve), _frontier(curve)),
         *(_speed(curve, starts), _loss(curve)),
         *(_outcomes(record), _domains(record), tree_chart(record), *dependence_charts(record)),
+        *(*prediction_charts(record), *weight_charts(record)),
     ]
     return [chart for chart in found if chart is not None]
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
+from tres_scrapy.report.link_chart import PREFIX
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_row import Fetch, Point
 
@@ -25,7 +26,7 @@ ENDS: Final = {
 GROUPS: Final = {  # charts by heading
     "Progress": ("harvest", "relevant_domains", "frontier", "speed"),
     "Results": ("outcomes", "domains"),
-    "What it has learned": ("tree", "loss"),
+    "What it has learned": ("tree", "calibration", "precision", "loss"),
 }
 
 
@@ -53,6 +54,7 @@ def render(record: Record) -> str:
             for heading, names in GROUPS.items()
         },
         dependence=[chart for name, chart in drawn.items() if name.startswith("dependence_")],
+        links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT)],
         settings=record.settings(),
         web_link=web_link,

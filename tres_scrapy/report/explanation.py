@@ -46,7 +46,7 @@ class FetchExplanation:
 
     def as_json(self) -> str:
         """Return the explanation as JSON."""
-        page = asdict(self._page)
+        page = asdict(self._page) | {"link": [part._asdict() for part in self._page.link]}
         path = [
             {"url": hop.url, "final_url": hop.final_url, "anchor": hop.anchor, "step": hop.step}
             | {"outcome": hop.outcome}
@@ -67,6 +67,7 @@ class FetchExplanation:
         parts = [
             *(self._head(), wrapped("Why: ", self._reason)),
             *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
+            *([self._link()] if self._page.link else []),
             *(self._path(), self._features()),
             *([self._other_leaves()] if self._rivals else []),
         ]
@@ -89,6 +90,11 @@ class FetchExplanation:
             lines.append(f"{number:4} {plain(hop.url)}{moved}")
             by = f'by "{plain(hop.anchor)}", ' if hop.anchor else ""
             lines.append(f"     {by}{_outcome(hop)}")
+        return "\n".join(lines)
+
+    def _link(self) -> str:
+        lines = ["What the link says, and what that adds to the logit of its P(relevant):"]
+        lines += [f"  {part.adds:+6.2f}   {plain(part.label)}" for part in self._page.link]
         return "\n".join(lines)
 
     def _features(self) -> str:

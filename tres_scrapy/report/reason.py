@@ -8,6 +8,7 @@ import numpy as np
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Choice, Decision
+from tres_scrapy.report.link_part import parts_of, words_of
 from tres_scrapy.report.rule import RuleBook
 
 SEED, QUERY, GREEDY, UNCERTAIN, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
@@ -82,7 +83,7 @@ class Reasons:
         self._book = RuleBook()
 
     def why(self, decision: Decision) -> str:
-        """Return why a decision was made, as a sentence."""
+        """Return why a decision was made, in sentences."""
         kind = kind_of(decision, is_seed=self._crawl.store.is_seed(decision.row))
         choice = decision.choice
         if choice is None or decision.leaf is None:
@@ -90,13 +91,24 @@ class Reasons:
         rules = getattr(self._crawl.policy, "rules", ())
         self._book.extend(rules[len(self._book.rules) :])
         rule = self._book.words(decision.leaf, choice.splits)
-        return sentence(kind, decision.q_value, rule, *size_of(choice))
+        names = self._crawl.store.names
+        link = words_of(parts_of(choice.said, names)) if choice.said is not None else ""
+        return sentence(kind, decision.q_value, rule, *size_of(choice), link=link)
 
 
 def sentence(
-    kind: str, q_value: float | None, rule: str = "", samples: int = 0, leaves: int = 0
+    kind: str,
+    q_value: float | None,
+    rule: str = "",
+    samples: int = 0,
+    leaves: int = 0,
+    *,
+    link: str = "",
 ) -> str:
-    """Return why a sample was chosen: its Q, the number of candidates, the rule of its leaf."""
+    """Return why a sample was chosen: its Q, the number of candidates, its link, its leaf.
+
+    `link` holds the strongest parts of the link, `rule` the rule of its leaf.
+    """
     q = "" if q_value is None else f"{q_value:.2f}"
     drawn = f"{samples:,} links from {leaves:,} leaves"
     reasons = {
@@ -109,4 +121,5 @@ def sentence(
         LOST: "Fetched just before the crawl was killed: the reason is not recorded",
         OTHER: "Chosen by the order of the policy, or at random",
     }
-    return f"{reasons[kind]}. Leaf: {rule}." if rule else f"{reasons[kind]}."
+    parts = [reasons[kind], f"Link: {link}" if link else "", f"Leaf: {rule}" if rule else ""]
+    return " ".join(f"{part}." for part in parts if part)

@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import PAGE
-from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.page.file import check_numbers
+from tres_scrapy.report.link_part import LinkPart, words_of
+from tres_scrapy.report.link_weight import LinkWeight
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record_file import open_to_read, reading
 from tres_scrapy.report.record_row import DomainCount, Fetch, Point, Rival
 from tres_scrapy.report.rule import RuleBook
-from tres_scrapy.report.snapshot import DEPENDENCE, TREE, Node, tree_of_splits
+from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
 
 
 class Record:
@@ -164,9 +168,10 @@ class Record:
         return not all(low <= x[feature] < high for feature, low, high in conditions)
 
     def why(self, page: Fetch) -> str:
-        """Return why a page was chosen, as a sentence."""
-        rule = self.rule(page.leaf, page.splits)
-        return sentence(page.chosen, page.q_value, rule, page.samples or 0, page.leaves or 0)
+        """Return why a page was chosen, in sentences."""
+        rule, link = self.rule(page.leaf, page.splits), words_of(page.link)
+        size = page.samples or 0, page.leaves or 0
+        return sentence(page.chosen, page.q_value, rule, *size, link=link)
 
     def tree(self) -> Node | None:
         """Return the root of the tree at the last snapshot, None without a tree."""
@@ -186,6 +191,31 @@ class Record:
                 for name in FEATURES
                 if name in value
             }
+
+    def link_weights(self) -> dict[str, list[LinkWeight]]:
+        """Return the strongest weights of the link model by group; empty without a link model."""
+        value = self._snapshot(LINKS) or {}
+        with reading(self.path):
+            found = {
+                group: [
+                    LinkWeight(str(text), float(weight), int(fetched), int(relevant))
+                    for text, weight, fetched, relevant in weights
+                ]
+                for group, weights in value.items()
+            }
+            check_numbers("a weight", [each.weight for all_ in found.values() for each in all_])
+        return found
+
+    def predictions(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Return P(relevant | link) [n] of each fetch at its choice, and whether it had a reward.
+
+        Both are empty without a link model.
+        """
+        found = self._read("SELECT x, reward > 0 FROM page WHERE link NOT NULL ORDER BY step")
+        with reading(self.path):
+            x = np.frombuffer(b"".join(x for x, _ in found), "<f4").reshape(-1, len(FEATURES))
+            check_numbers("a feature", x)
+            return x[:, LINK], np.array([bool(good) for _, good in found], dtype=np.bool_)
 
     @cached_property
     def _rules(self) -> RuleBook:
@@ -212,6 +242,9 @@ def _fetch(columns: Sequence[Any]) -> Fetch:
     values["x"] = dict(zip(FEATURES, x, strict=True))
     values |= {name: bool(values[name]) for name in ("relevant", "copy")}
     values["time"] = _time(values["time"])
+    parts = json.loads(values["link"] or "[]")
+    values["link"] = [LinkPart(str(group), str(text), float(adds)) for group, text, adds in parts]
+    check_numbers("a part of a link", [part.adds for part in values["link"]])
     return Fetch(**values)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.links.code import CODES, Name
 
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
@@ -17,7 +18,7 @@ IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=2,
+    version=3,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -26,8 +27,9 @@ CREATE TABLE page (
     url TEXT NOT NULL, final_url TEXT, domain TEXT NOT NULL, title TEXT NOT NULL,
     anchor TEXT NOT NULL, kind TEXT NOT NULL, relevant INTEGER NOT NULL, copy INTEGER NOT NULL,
     reward REAL NOT NULL, probability REAL, x BLOB NOT NULL, chosen TEXT NOT NULL, leaf INTEGER,
-    splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER
+    splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT
 );
+CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rivals (step INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE curve (
     step INTEGER PRIMARY KEY, time REAL NOT NULL, pages INTEGER NOT NULL,
@@ -74,6 +76,15 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         return SCHEMA.open(path, Access.SHARED)
     except (OSError, SqliteFileError) as error:
         raise RecordError(f"the record cannot be written: {error}") from None
+
+
+def names_in(connection: sqlite3.Connection, path: Path) -> list[Name]:
+    """Return the names of codes in a record; raise RecordError if they are damaged."""
+    with reading(path):
+        names = connection.execute("SELECT code, text FROM name").fetchall()
+        if not all(isinstance(text, str) and 0 <= code < CODES for code, text in names):
+            raise ValueError("a name is not the text of a code")
+    return names
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.report.link_part import LinkPart
 
 
 class Rival(NamedTuple):
@@ -42,6 +43,7 @@ class Fetch:
     q_value: float | None
     samples: int | None
     leaves: int | None
+    link: list[LinkPart]  # empty without a link model, too
 
     @property
     def outcome(self) -> str:

@@ -14,10 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.policy import Valuing
+from tres_scrapy.crawl.policy import Choice, Valuing
+from tres_scrapy.links.code import url_texts
+from tres_scrapy.report.link_part import parts_of
+from tres_scrapy.report.link_weight import FETCHED, strongest
 from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
-from tres_scrapy.report.record_file import open_to_write
-from tres_scrapy.report.snapshot import DEPENDENCE, TREE, dependence, snapshot_of, tree_of
+from tres_scrapy.report.record_file import names_in, open_to_write
+from tres_scrapy.report.snapshot import (
+    DEPENDENCE,
+    LINKS,
+    TREE,
+    dependence,
+    link_learner_of,
+    snapshot_of,
+    tree_of,
+)
 
 LONGEST: Final = 300  # characters kept of a title, an anchor and the URL of a rival
 RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
@@ -25,7 +36,7 @@ CURVE: Final = 200  # a new point of the curve after another 1/200 of the pages
 PERIOD: Final = 10.0  # least seconds between two snapshots,
 COST: Final = 200  # and least multiple of the time that the last snapshot took
 DRAWN: Final = 128  # number of last samples used for the dependence of Q on a feature
-_PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608
+_PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 22)})"  # noqa: S608
 _CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  # noqa: S608
 
 
@@ -54,6 +65,7 @@ class Writer:
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         self._step = self._highest("page", "step")
         self._splits = self._forget_splits()
+        self._names = len(crawl.store.names)  # that are written
         self._point = time, crawl.pages  # of the curve, the last one
         self._due = crawl.pages  # pages at the next point
         self._next_snapshot = time
@@ -69,6 +81,7 @@ class Writer:
     ) -> Self:
         """Create or reopen a record; raise RecordError if it cannot be written."""
         connection = open_to_write(path)
+        crawl.store.names.learn(names_in(connection, path))
         connection.execute("BEGIN")
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
         connection.execute(
@@ -162,12 +175,14 @@ class Writer:
     def _write_pages(self, cursor: sqlite3.Cursor) -> None:
         pages, rivals = [], []
         for step, entry in enumerate(self._waiting, self._step + 1):
+            self._learn_names(entry)
             pages.append(self._page(step, entry))
             if found := self._rivals(entry):
                 rivals.append((step, json.dumps(found, ensure_ascii=False)))
             self._recent.append(entry.booking.experience.x)
         cursor.executemany(_PAGE, pages)
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
+        self._write_names(cursor)
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
 
@@ -185,7 +200,27 @@ class Writer:
             None if choice is None else decision.leaf,
             *(None if choice is None else choice.splits, decision.q_value),
             *((None, None) if choice is None else size_of(choice)),
+            self._link(choice),
         )
+
+    def _link(self, choice: Choice | None) -> str | None:
+        if choice is None or choice.said is None:
+            return None
+        return json.dumps(parts_of(choice.said, self._crawl.store.names), ensure_ascii=False)
+
+    def _learn_names(self, entry: RecordEntry) -> None:
+        """Name the codes of a URL that several fetched links have; the judge names all words."""
+        choice, learner = entry.booking.lease.decision.choice, link_learner_of(self._crawl.policy)
+        if learner is not None and choice is not None and choice.said is not None:
+            texts = url_texts(choice.said.url)
+            codes = choice.said.where[: len(texts)]
+            often = np.flatnonzero(learner.fetched[codes] >= FETCHED).tolist()
+            self._crawl.store.names.learn((int(codes[i]), texts[i]) for i in often)
+
+    def _write_names(self, cursor: sqlite3.Cursor) -> None:
+        new = self._crawl.store.names.since(self._names)
+        cursor.executemany("INSERT OR IGNORE INTO name VALUES (?, ?)", new)
+        self._names += len(new)
 
     def _rivals(self, entry: RecordEntry) -> list[tuple[int, float, str, str]]:
         store = self._crawl.store
@@ -230,6 +265,8 @@ class Writer:
             found[TREE] = snapshot_of(tree)
         if isinstance(policy, Valuing) and self._recent:
             found[DEPENDENCE] = dependence(policy, np.array(self._recent))
+        if (learner := link_learner_of(policy)) is not None:
+            found[LINKS] = strongest(learner, self._crawl.store.names)
         cursor.executemany(
             "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)",
             [(name, self._step, json.dumps(value)) for name, value in found.items()],

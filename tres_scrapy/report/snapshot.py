@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.crawl.policy import Policy, Valuing
 from tres_scrapy.frontier.feature import FEATURES, TABLE
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-TREE, DEPENDENCE = "tree", "dependence"
+TREE, DEPENDENCE, LINKS = "tree", "dependence", "links"
 
 
 @dataclass(slots=True)
@@ -34,6 +35,12 @@ def tree_of(policy: Policy) -> TreeFrontier | None:
     """Return the Tree-Frontier of a policy, None if it has none."""
     tree = getattr(policy, "tree", None)
     return tree if isinstance(tree, TreeFrontier) else None
+
+
+def link_learner_of(policy: Policy) -> LinkLearner | None:
+    """Return what a policy has learned from links, None if it has no link model."""
+    learner = getattr(policy, "link_learner", None)
+    return learner if isinstance(learner, LinkLearner) else None
 
 
 def snapshot_of(tree: TreeFrontier) -> dict[str, Any]:

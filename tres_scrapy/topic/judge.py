@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.links.code import Ragged, page_codes, silent
+from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
@@ -32,7 +33,7 @@ class Judged(NamedTuple):
     """A parsed page, the judgement of the reward model and the page's fingerprint.
 
     `is_missing` marks a page that says "not found" with status 200. `cues` holds what its links
-    say, nothing of any link if that was not asked for.
+    say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
     """
 
     page: Page
@@ -40,6 +41,7 @@ class Judged(NamedTuple):
     mark: bytes
     is_missing: bool
     cues: Ragged
+    names: Sequence[Name] = ()
 
 
 def judge_pages(
@@ -48,26 +50,36 @@ def judge_pages(
     sources: Sequence[Source],
     *,
     contexts: bool = False,
-    cues: bool = False,
+    words: Wordbook | None = None,
 ) -> list[Judged]:
     """Read pages and judge them in one batch.
 
-    With `contexts`, read the words around their links too; with `cues`, all that the links say.
+    With `contexts`, read the words around their links too; with `words`, all that the links say.
     """
+    cues = words is not None
     pages = [read_page(html, url, limits, contexts=contexts, places=cues) for html, url in sources]
     return [
-        Judged(
-            page, judgement, fingerprint(page), is_soft_404(page), cues_of(pack, page, judgement)
-        )
+        _judged(pack, page, judgement, words)
         for page, judgement in zip(pages, pack.judge(pages), strict=True)
     ]
 
 
-def cues_of(pack: Pack, page: Page, judgement: Judgement) -> Ragged:
-    """Return what the links of a page say, nothing of any link if their places were not read."""
+def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:
+    mark, is_missing = fingerprint(page), is_soft_404(page)
+    cues = cues_of(pack, page, judgement, words)
+    names = () if words is None else tuple(words.new)
+    bare = replace(page, places=())  # the crawl's process needs only their codes
+    return Judged(bare, judgement, mark, is_missing, cues, names)
+
+
+def cues_of(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None = None) -> Ragged:
+    """Return what the links of a page say, nothing of any link if their places were not read.
+
+    `words` learns the texts behind it.
+    """
     if not page.places:
         return silent(len(page.links))
-    return page_codes(page, judgement.probability, pack.keywords.in_text)
+    return page_codes(page, judgement.probability, pack.keywords.in_text, words)
 
 
 class _Task(NamedTuple):

@@ -24,6 +24,7 @@ from typing import BinaryIO
 import torch
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
@@ -55,7 +56,8 @@ class Task:
         """Return the function that judges; raise PackError if the pack cannot be read."""
         torch.set_num_threads(self.threads)
         pack = Pack.load(self.pack)
-        return partial(judge_pages, pack, self.limits, contexts=self.contexts, cues=self.cues)
+        words = Wordbook() if self.cues else None
+        return partial(judge_pages, pack, self.limits, contexts=self.contexts, words=words)
 
 
 class Worker:

@@ -1,0 +1,150 @@
+"""What spoke for a link and against it: the parts of the logit of P(relevant | link)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tres_scrapy.frontier.feature import TABLE
+from tres_scrapy.links.code import (
+    BITS,
+    CODES,
+    LONGEST_NAME,
+    PARTS,
+    RUNS,
+    SIZE,
+    CueGroup,
+    Fact,
+    coded,
+    read_url,
+    url_texts,
+)
+from tres_scrapy.links.model import Said
+from tres_scrapy.links.name import Names
+from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.page.place import WORD
+
+FOR: Final = 4  # parts kept of those that speak for a link
+AGAINST: Final = 3
+SPOKEN: Final = (3, 2)  # parts for and against in a sentence
+LEAST: Final = 0.05  # a part that adds less to the logit is left out
+FEATURE: Final = "feature"  # the group of known facts
+UNKNOWN: Final = "not known"
+GROUPS: Final = {group.name.lower(): group for group in CueGroup}
+_URL_WORD: Final = re.compile(rb"[^a-z0-9~%]*([a-z0-9~%]+)(?:[^a-z0-9~%]+$)?")
+_KNOWN: Final = {"one": "any link", "siblings": "results of links beside it", "anchor_logit": 6}
+
+
+class LinkPart(NamedTuple):
+    """A word, path or fact of a link with its group, and what it adds to the logit."""
+
+    group: str
+    text: str
+    adds: float
+
+    @property
+    def label(self) -> str:
+        """The part as people read it: anchor "soup", in menu."""
+        return label_of(self.group, self.text)
+
+
+def label_of(group: str, text: str) -> str:
+    """Return a text with its group: anchor "soup", in menu."""
+    kind = GROUPS.get(group)
+    if kind is None or kind is CueGroup.FACT:
+        return text
+    if text == UNKNOWN:
+        return f"{group} ({text})"
+    if kind is CueGroup.PAGE:
+        return f'page URL "{text[1:]}"' if text.startswith("/") else f'page title "{text}"'
+    return f'{"URL" if kind is CueGroup.URL else group} "{text}"'
+
+
+def words_of(parts: Sequence[LinkPart]) -> str:
+    """Return the strongest parts for and against a link as one phrase, "" if there are none."""
+    good = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds > 0]
+    bad = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds < 0]
+    most, most_against = SPOKEN
+    against = [f"against: {', '.join(bad[:most_against])}"] if bad else []
+    return ", ".join([*good[:most], *against])
+
+
+def parts_of(said: Said, names: Names) -> list[LinkPart]:
+    """Return the strongest parts for a link, then those against it, each strongest first."""
+    found = sorted([*_url_parts(said), *_other_parts(said)], key=itemgetter(0))
+    good = [each for each in found[: -FOR - 1 : -1] if each[0] >= LEAST]
+    bad = [each for each in found[:AGAINST] if each[0] <= -LEAST]
+    return [LinkPart(*_named(said, names, part), round(adds, 3)) for adds, part in good + bad]
+
+
+def fact_name(number: int) -> str:
+    """Return the name of a fact, given its number in the group FACT."""
+    kind = max((kind for kind in Fact if kind <= number), default=Fact.KEYWORD_AROUND)
+    if kind is Fact.PAGE_PROBABILITY:
+        low, high = (100 * (number - kind + edge) / PARTS for edge in (0, 1))
+        return f"page with P(relevant) {low:.0f} to {high:.0f} %"
+    return kind.name.lower().replace("_", " ")
+
+
+def known_name(column: int) -> str:
+    """Return the name of a known fact, given its column."""
+    name = KNOWN[column]
+    told = _KNOWN[name] if isinstance(name, str) else name
+    if isinstance(told, str):
+        return told
+    return next(feature.label for feature in TABLE if feature.number == told)
+
+
+def _url_parts(said: Said) -> Iterator[tuple[float, str | int]]:
+    """Yield the words of a URL; each character has its share of the runs that hold it."""
+    text = read_url(said.url)
+    shares, first = np.zeros(len(text)), 0
+    for length in RUNS:
+        last = first + max(0, len(text) - length + 1)
+        if first < last:
+            shares += np.convolve(said.adds[first:last], np.full(length, 1 / length))
+        first = last
+    found: defaultdict[str, float] = defaultdict(float)
+    for word in _URL_WORD.finditer(text):
+        found[word[1].decode("latin-1")] += float(shares[word.start() : word.end()].sum())
+    for part, adds in found.items():
+        yield adds, part
+
+
+def _other_parts(said: Said) -> Iterator[tuple[float, str | int]]:
+    """Yield the other weights by number; that of the end of the path stands for the path."""
+    first = _run_count(said.url)
+    where, adds = said.where[first:], said.adds[first:].copy()
+    path = np.flatnonzero(where >> BITS == CueGroup.PATH)
+    if len(path):
+        adds[path[0]], adds[path[1:]] = adds[path].sum(), 0
+    yield from zip(adds.tolist(), where.tolist(), strict=True)
+
+
+def _named(said: Said, names: Names, part: str | int) -> tuple[str, str]:
+    """Return the group and the text of a word of the URL or of the number of a weight."""
+    if isinstance(part, str):
+        return CueGroup.URL.name.lower(), part[:LONGEST_NAME]
+    if part >= CODES:
+        return FEATURE, known_name(part - CODES)
+    group = CueGroup(part >> BITS)
+    text = names.text(part)
+    if group is CueGroup.FACT:
+        text = fact_name(part & (SIZE - 1))
+    elif group is CueGroup.HOST:
+        texts = url_texts(said.url)
+        text = dict(zip(said.where.tolist()[len(texts) - 2 :], texts[-2:], strict=False))[part]
+    elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
+        own = WORD.findall(said.anchor.lower())
+        text = next((word for word in own if coded(group, [word])[0] == part), text)
+    return group.name.lower(), (text or UNKNOWN)[:LONGEST_NAME]
+
+
+def _run_count(url: str) -> int:
+    length = len(read_url(url))
+    return sum(max(0, length - run + 1) for run in RUNS)
