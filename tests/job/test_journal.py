@@ -1,6 +1,7 @@
 """An interrupted crawl that is recovered from its journal continues as before."""
 
 import sqlite3
+from dataclasses import replace
 from shutil import copytree
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
@@ -34,18 +36,18 @@ RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
 
 
+def new_crawl(policy="tres", limit=None, setup=SETUP):
+    limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
+    store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
+    return Crawl(store, make_policy(policy, store, setup), limit)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def frequent_checkpoints():
     """Save the link model after every few experiences."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_learner, "CHECKPOINT", 5)
         yield
-
-
-def new_crawl(policy="tres", limit=None):
-    limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
-    store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
-    return Crawl(store, make_policy(policy, store, SETUP), limit)
 
 
 def seed(crawl):
@@ -117,12 +119,12 @@ def state_of(crawl):
         "urls": [store.url(row) for row in rows.tolist()],
         "trails": [store.trail(row) for row in rows.tolist()],
         "anchors": list(store.anchors),
-        "features": store.features(rows)[:, :LINK].tolist(),
-        "cues": [column.tolist() for column in store.cues.since(0)],
+        "features": store.features(rows)[:, :LINK].tolist(),  # a resumed crawl rates links again
         "alive": alive.tolist(),
         "closed": [store.is_closed(url) for url in store.urls],
         "ledger": visits_of(store.ledger),
         "links": links_of(store.ledger),
+        "cues": [column.tolist() for column in store.cues.since(0)],
         "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
         "rules": list(policy.rules),
         "state": policy.state(),
@@ -213,15 +215,16 @@ def keep_ratings(crawl, resumed):
         resumed.store._samples[name][:] = crawl.store._samples[name][: len(resumed.store)]
     policy = resumed.policy
     policy._best, policy._best._store = crawl.policy._best, resumed.store
-    policy._links._next = crawl.policy._links._next
+    if policy._links is not None:
+        policy._links._next = crawl.policy._links._next
 
 
-def order_of(directory, kills=()):
+def order_of(directory, setup, kills=()):
     """Return the URLs that a crawl chooses.
 
     A killed crawl keeps the order of rows in leaves and the ratings of links.
     """
-    journal, crawl = Journal.open(directory, {}), new_crawl()
+    journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup)
     seed(crawl)
     web, order = Web(crawl, journal), []
     web.lease()
@@ -229,7 +232,7 @@ def order_of(directory, kills=()):
         order.append(crawl.store.url(web.leased[0]))
         if len(order) in kills:
             journal.connection.close()
-            journal, resumed = Journal.open(directory, {}), new_crawl()
+            journal, resumed = Journal.open(directory, {}), new_crawl(setup=setup)
             recover(journal, resumed)
             keep_ratings(crawl, resumed)
             pool = resumed.policy.tree.pool = crawl.policy.tree.pool
@@ -245,12 +248,14 @@ def order_of(directory, kills=()):
 
 
 @pytest.mark.slow
-def test_killed_crawl_differs_by_leaves_and_ratings_alone(tmp_path, monkeypatch):
+@pytest.mark.parametrize("link_model", [False, True])
+def test_killed_crawl_differs_by_leaves_and_ratings_alone(tmp_path, monkeypatch, link_model):
     """Networks, link model, replay and random state are unchanged: the same URLs follow."""
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
-    whole = order_of(tmp_path / "whole")
+    setup = replace(SETUP, links=LinkOptions(enabled=link_model))
+    whole = order_of(tmp_path / "whole", setup)
     assert len(whole) > 40
-    assert order_of(tmp_path / "killed", kills={2, 7, 8, 20, 33}) == whole
+    assert order_of(tmp_path / "killed", setup, kills={2, 7, 8, 20, 33}) == whole
 
 
 def a_job(directory, steps=30):
