@@ -36,10 +36,14 @@ RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
 
 
-def new_crawl(policy="tres", limit=None, setup=SETUP):
+def new_crawl(policy="tres", limit=None, setup=SETUP, **options):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
     store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
-    return Crawl(store, make_policy(policy, store, setup), limit)
+    return Crawl(store, make_policy(policy, store, setup), limit, **options)
+
+
+def seed(crawl):
+    crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -48,10 +52,6 @@ def frequent_checkpoints():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(link_learner, "CHECKPOINT", 5)
         yield
-
-
-def seed(crawl):
-    crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
 
 
 class Web:
