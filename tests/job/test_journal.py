@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tres_scrapy.agent import link_learner
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
@@ -28,6 +29,7 @@ from tres_scrapy.job import recovery
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
+from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.policies.registry import POLICIES, make_policy
 from tres_scrapy.webs.graph import Graph
 
@@ -43,6 +45,14 @@ def new_crawl(policy="tres", limit=None, setup=SETUP, **options):
 
 def seed(crawl):
     crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def frequent_checkpoints():
+    """Save the link model after every few experiences."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(link_learner, "CHECKPOINT", 5)
+        yield
 
 
 class Web:
@@ -78,14 +88,15 @@ class Web:
         row = self.leased.pop(0)
         url = self.crawl.store.url(row)
         number = int(url.rpartition("/")[2])
-        links = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
+        urls = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
         actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
+        cues = None if number % 4 == 1 else Ragged.of([[], [CODES - 1], [number, 7], [3]])
+        links = Outlinks(urls, ["an\0chor"] * 4, actions, cues)
         if number % 14 == 6:
             kind = "robots" if number % 4 == 2 else "http_404"
             booking, note = self.crawl.book_failure(row, Failure(kind)), ()
         elif number % 14 == 13:
-            sitemap = Outlinks(links, [""] * 4, actions)
-            booking, note = self.crawl.book_failure(row, Failure("not_html"), sitemap), ()
+            booking, note = self.crawl.book_failure(row, Failure("not_html"), links), ()
         else:
             if number % 10 == 9:
                 self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
@@ -93,7 +104,7 @@ class Web:
                 self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
-            booking = self.crawl.book_page(row, reward, Outlinks(links, ["an\0chor"] * 4, actions))
+            booking = self.crawl.book_page(row, reward, links)
             note = str(number).encode(), str(row)
         self.journal.book(self.crawl, booking, *note)
         self.state = self.crawl.policy.state()
@@ -114,6 +125,7 @@ def state_of(crawl):
         "closed": [store.is_closed(url) for url in store.urls],
         "ledger": visits_of(store.ledger),
         "links": links_of(store.ledger),
+        "cues": [column.tolist() for column in store.cues.since(0)],
         "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
         "rules": list(policy.rules),
         "state": policy.state(),
@@ -123,6 +135,11 @@ def state_of(crawl):
         known["experiences"] = [tree.rewards(leaf).tolist() for leaf in range(len(tree))]
         x = tree._experiences["x"]
         known["x"] = [x[leaf.experiences].tolist() for leaf in tree.leaves]
+    if getattr(policy, "_links", None) is not None:
+        links = policy._links
+        known["link model"] = links.model.state()
+        known["kept"] = [(*map(np.ndarray.tolist, link), reward) for link, reward in links._kept]
+        known["learned"] = links._seen, links._children, links._random.bit_generator.state
     if hasattr(policy, "_learner"):
         learner = policy._learner
         known["replay"] = learner._replay._records.tobytes(), learner._replay._added
@@ -193,12 +210,21 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
     journal.close()
 
 
-def order_of(directory, kills=()):
-    """Return the URLs that a crawl chooses; a killed crawl keeps the order of rows in leaves.
+def keep_ratings(crawl, resumed):
+    """Give links of a resumed crawl the ratings of the killed one, which were older."""
+    for name in ("link", "doubt"):
+        resumed.store._samples[name][:] = crawl.store._samples[name][: len(resumed.store)]
+    policy = resumed.policy
+    policy._best, policy._best._store = crawl.policy._best, resumed.store
+    if policy._links is not None:
+        policy._links._next = crawl.policy._links._next
 
-    It has no link model: a resumed crawl rates all waiting links again.
+
+def order_of(directory, setup, kills=()):
+    """Return the URLs that a crawl chooses.
+
+    A killed crawl keeps the order of rows in leaves and the ratings of links.
     """
-    setup = replace(SETUP, links=LinkOptions(enabled=False))
     journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup)
     seed(crawl)
     web, order = Web(crawl, journal), []
@@ -209,6 +235,7 @@ def order_of(directory, kills=()):
             journal.connection.close()
             journal, resumed = Journal.open(directory, {}), new_crawl(setup=setup)
             recover(journal, resumed)
+            keep_ratings(crawl, resumed)
             pool = resumed.policy.tree.pool = crawl.policy.tree.pool
             rows = [pool.rows(leaf) for leaf in range(len(crawl.policy.tree))]
             gone = np.setdiff1d(resumed.store.pending_rows(), np.concatenate([*rows, web.leased]))
@@ -222,12 +249,14 @@ def order_of(directory, kills=()):
 
 
 @pytest.mark.slow
-def test_killed_crawl_differs_by_leaves_alone(tmp_path, monkeypatch):
-    """Networks, replay and random state are unchanged: the same leaves give the same URLs."""
+@pytest.mark.parametrize("link_model", [False, True])
+def test_killed_crawl_differs_by_leaves_and_ratings_alone(tmp_path, monkeypatch, link_model):
+    """Networks, link model, replay and random state are unchanged: the same URLs follow."""
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
-    whole = order_of(tmp_path / "whole")
+    setup = replace(SETUP, links=LinkOptions(enabled=link_model))
+    whole = order_of(tmp_path / "whole", setup)
     assert len(whole) > 40
-    assert order_of(tmp_path / "killed", kills={2, 7, 8, 20, 33}) == whole
+    assert order_of(tmp_path / "killed", setup, kills={2, 7, 8, 20, 33}) == whole
 
 
 def a_job(directory, steps=30):
@@ -366,6 +395,17 @@ def damage(whole_job, tmp_path):
     "statement",
     [
         "UPDATE batch SET samples = x'00' WHERE number = 1",
+        "UPDATE batch SET cues = x'00' WHERE number = 2",
+        "UPDATE batch SET cues = x''",
+        "UPDATE batch SET cues = CAST(x'00001000' || substr(cues, 5) AS BLOB) WHERE cues <> x''",
+        "UPDATE batch SET counts = x'0000' WHERE number = 2",
+        "UPDATE batch SET counts = 'none'",
+        "UPDATE batch SET counts = CAST(x'ffff' || substr(counts, 3) AS BLOB)",
+        "UPDATE state SET value = x'00' WHERE name = 'links'",
+        "UPDATE state SET value = CAST(substr(value, 1, length(value) - 4) || x'0000c07f' AS BLOB)"
+        " WHERE name = 'links'",
+        "UPDATE state SET value = CAST('{\"seen\": 900' || substr(value, 11) AS BLOB)"
+        " WHERE name = 'links'",
         "UPDATE batch SET anchors = '[]' WHERE number = 2",
         "UPDATE batch SET urls = '[1, 2]'",
         "UPDATE batch SET urls = 'none'",
@@ -579,23 +619,3 @@ def test_redirects_are_written_once(tmp_path):
     journal.close()
     assert before.items() < after.items()
     assert b"".join(after.values()) == crawl.store.closure.passed.tobytes()
-
-
-def test_redirects_of_an_older_job_stay_closed(tmp_path):
-    """An old version stored all of them in one value."""
-    journal, crawl = a_job(tmp_path, steps=6)
-    name, passed = "URLs that redirects went through", crawl.store.closure.passed
-    journal.connection.execute("DELETE FROM state WHERE name LIKE ?", (f"{name}%",))
-    journal.connection.execute("INSERT INTO state VALUES (?, ?)", (name, passed.tobytes()))
-    for _ in range(2):
-        journal.connection.close()
-        journal, resumed = Journal.open(tmp_path, {}), new_crawl()
-        recover(journal, resumed)
-        assert sorted(resumed.store.closure.passed) == sorted(crawl.store.closure.passed)
-        assert all(resumed.store.is_closed(resumed.store.urls[number]) for number in passed)
-        crawl, web = resumed, Web(resumed, journal)
-        for _ in range(6):  # new redirects are added
-            web.lease()
-            web.book()
-    assert len(crawl.store.closure.passed) > len(passed)
-    journal.connection.close()

@@ -158,7 +158,8 @@ class TresPolicy:
         """
         if self._links is not None:
             self._links.restore(past, state)
-        self._rate(pending)
+            self._links.rate(self._store.pending_rows())  # those that were leased, too
+            self._best.offer(pending)
         self._dry = int(np.argmax([*(past.rewards[::-1] > 0), True]))
         for reward in past.rewards.tolist():
             self._yield += (reward - self._yield) / RECENT

@@ -1,0 +1,214 @@
+"""The choices of TRES with the link model."""
+
+import numpy as np
+import pytest
+
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.resumption import Past
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
+from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.policies import tres
+from tres_scrapy.policies.registry import make_policy
+
+GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
+HOSTS = 12
+FEW_UPDATES = LearningOptions(warm_up_steps=0, update_period=10, batch_size=16)
+
+
+class CueWeb:
+    """Pages whose relevance shows in what their links say, and in no other feature."""
+
+    def __init__(self, name="tres", *, seed=0, cap=None, link_model=True, learning=FEW_UPDATES):
+        self.store = SampleStore(DomainLedger(cap))
+        setup = Setup(seed, learning=learning, links=LinkOptions(enabled=link_model))
+        self.crawl = Crawl(self.store, make_policy(name, self.store, setup))
+        self.policy = self.crawl.policy
+        self.bookings = []
+        none = np.zeros((1, 3), dtype=np.float32)
+        self.crawl.add_seeds(Outlinks(["http://h0.test/good"], [""], none))
+
+    def run(self, pages, book=None):
+        """Crawl a number of pages; return the decisions."""
+        decisions = []
+        while len(decisions) < pages and (decision := self.crawl.next()) is not None:
+            decisions.append(decision)
+            (book or self.book)(decision.row)
+        return decisions
+
+    def book(self, row, *, relevant=None, links=8):
+        random = np.random.default_rng(row)
+        hosts, good = random.integers(HOSTS, size=links), random.random(links) < 0.3
+        urls = [
+            f"http://h{host}.test/{row}-{i}{'x' * is_good}"
+            for i, (host, is_good) in enumerate(zip(hosts, good.tolist(), strict=True))
+        ]
+        actions = random.random((links, 3)).astype(np.float32)
+        cues = Ragged.of([[GOOD if is_good else BAD] for is_good in good])
+        if relevant is None:
+            relevant = self.is_relevant(row)
+        outlinks = Outlinks(urls, urls, actions, cues)
+        self.bookings.append(self.crawl.book_page(row, relevant, outlinks))
+
+    def is_relevant(self, row):
+        return self.store.url(row).endswith("x")
+
+    def past(self):
+        experiences = [booking.experience for booking in self.bookings]
+        rows, x, rewards = (np.array(column) for column in zip(*experiences, strict=True))
+        counts = np.array([len(booking.outlinks) for booking in self.bookings])
+        firsts = np.array([booking.outlinks[0] for booking in self.bookings])
+        return Past(x, rewards.astype(np.float32), rows, firsts, counts, np.full(len(rows), -1))
+
+    def order(self, decisions):
+        return [self.store.url(decision.row) for decision in decisions]
+
+
+@pytest.fixture(scope="module")
+def crawled():
+    web = CueWeb()
+    return web, web.run(150)
+
+
+def test_model_learns_what_features_do_not_show(crawled):
+    web, _ = crawled
+    others = CueWeb(link_model=False)
+    others.run(150)
+    assert web.crawl.harvest_rate > 1.5 * others.crawl.harvest_rate
+
+
+def test_chosen_row_is_never_drawn_again(crawled):
+    web, decisions = crawled
+    assert len(set(web.order(decisions))) == len(decisions)
+    chosen = set()
+    for decision in decisions[1:]:
+        drawn = set(decision.choice.rows.tolist())
+        assert not drawn & chosen
+        chosen.add(decision.row)
+    listed = set(web.policy._best.ready().tolist())
+    assert listed
+    assert not listed & chosen
+    assert all(web.store.state(row) == State.PENDING for row in listed)
+
+
+def test_choice_knows_its_row(crawled):
+    _, decisions = crawled
+    for decision in decisions[1:]:
+        place = decision.choice.rows.tolist().index(decision.row)
+        assert decision.choice.leaves[place] == decision.leaf
+        assert decision.choice.q_values[place] == np.float32(decision.q_value)
+
+
+@pytest.mark.parametrize("cap", [None, Cap(3, 3)])
+def test_crawl_ends_with_an_empty_frontier(cap):
+    web = CueWeb(cap=cap)
+    web.run(12)
+    rest = web.run(10_000, book=lambda row: web.book(row, links=0))
+    assert web.crawl.next() is None
+    assert web.store.pending == len(web.store.pending_rows()) == 0
+    assert rest
+    assert not len(web.policy._best.ready())
+    if cap is not None:
+        assert web.crawl.pages == 3 * HOSTS
+
+
+def test_same_seed_makes_same_order(crawled):
+    web, decisions = crawled
+    again, other = CueWeb(), CueWeb(seed=1)
+    order = web.order(decisions)[:40]
+    assert again.order(again.run(40)) == order
+    assert other.order(other.run(40)) != order
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_feature_is_older_than_its_reward(concurrency):
+    """Crawls that differ in the reward of one step agree up to that step, feature 9 included."""
+    turned = 30
+    found = []
+    for relevant in (False, True):
+        web, seen, leased = CueWeb(), [], []
+        observe = web.policy.observe
+        web.policy.observe = lambda experience, seen=seen, observe=observe: (
+            seen.append(experience) or observe(experience)
+        )
+        rated = {}
+        for _ in range(turned + 10 + concurrency):
+            if (decision := web.crawl.next()) is not None:
+                leased.append(decision.row)
+                rated[decision.row] = float(web.store.rated(np.array([decision.row]))[0][0])
+            if decision is None or len(leased) == concurrency:
+                web.book(leased.pop(0), relevant=relevant if len(seen) == turned else None)
+        assert all(float(each.x[LINK]) == rated[each.row] for each in seen)
+        found.append([(each.row, each.x.tolist(), each.reward) for each in seen])
+    first, second = found
+    assert first[:turned] == second[:turned]
+    assert first[turned][:2] == second[turned][:2]
+    assert first[turned][2] != second[turned][2]
+    assert first[turned + concurrency :] != second[turned + concurrency :]
+
+
+def test_best_of_a_big_leaf_is_found(monkeypatch):
+    """Among thousands of links of a leaf, the best would hardly ever be drawn."""
+    monkeypatch.setattr(tres, "MOST_DRAWN", 10)
+    learning = LearningOptions(new_domains=0.0, ucb=0.0)
+    store = SampleStore(DomainLedger())
+    links = LinkOptions(exploration=0.0)
+    policy = make_policy("tres", store, Setup(learning=learning, links=links))
+    actions = np.zeros((3_000, 3), dtype=np.float32)
+    actions[:, 2] = np.random.default_rng(0).permutation(3_000) / 3_000
+    urls = [f"http://h.test/{number}" for number in range(3_000)]
+    policy.readmit(store.add(NO_PARENT, Outlinks(urls, [""] * 3_000, actions)))
+    for _ in range(5):
+        best = store.pending_rows()[np.argmax(store.rated(store.pending_rows())[0])]
+        decision = policy.select()
+        assert len(decision.choice.rows) < 3_000
+        assert store.rated(np.array([decision.row]))[0] == store.rated(np.array([best]))[0]
+        store.lease(decision.row)
+
+
+def test_busy_links_wait():
+    store = SampleStore(DomainLedger())
+    policy = make_policy("tres", store, Setup())
+    rows = store.add(
+        NO_PARENT, Outlinks(["http://a.test/", "http://b.test/"], ["", ""], np.eye(2, 3))
+    )
+    policy.readmit(rows)
+    chosen = []
+    for busy in ([0, 1], [0], [0], []):
+        decision = policy.select(busy)
+        chosen.append(decision and decision.row)
+        if decision is not None:
+            store.lease(decision.row)
+    assert chosen == [None, 1, None, 0]
+
+
+def test_readmitted_link_is_chosen_again():
+    web = CueWeb(cap=Cap(2, 2))
+    first = web.run(1000, book=lambda row: web.book(row, links=8 if row < 30 else 0))
+    assert web.crawl.pages == 2 * HOSTS
+    back = web.crawl.change_cap(None)
+    assert len(back)
+    then = web.run(1000, book=lambda row: web.book(row, links=0))
+    assert {decision.row for decision in then} == set(back.tolist())
+    assert not {decision.row for decision in first} & set(back.tolist())
+
+
+def test_restored_links_are_rated():
+    """A link that was being fetched at a kill is rated too, because it is fetched first."""
+    web = CueWeb()
+    web.run(20)
+    store, policy = web.store, web.policy
+    rows = store.pending_rows()
+    policy._links.rate(rows)
+    rated = store.rated(rows)[0]
+    store.rate(rows, np.float32(0), np.float32(0))  # as in a restored store
+    restored = make_policy("tres", store, Setup(learning=FEW_UPDATES))
+    restored.restore(web.past(), policy.rules, policy.state(), rows[1:])
+    np.testing.assert_allclose(store.rated(rows)[0], rated, rtol=1e-5)
+    assert rows[0] not in restored.tree.pool.rows(0)
