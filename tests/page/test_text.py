@@ -274,7 +274,8 @@ def test_nested_link_has_own_context() -> None:
 
 
 def test_contexts_are_read_on_demand() -> None:
-    assert read_page("<a href=x>X</a>", URL).contexts == ()
+    page = read_page("<a href=x>X</a>", URL)
+    assert page.contexts == page.paths == ()
 
 
 def test_endless_word_is_no_context() -> None:
@@ -284,7 +285,35 @@ def test_endless_word_is_no_context() -> None:
 @given(st.text(st.sampled_from("<>/='\" abehrfsimgt!-\n&;#x\ud800"), max_size=200))
 def test_every_link_has_a_context(html: str) -> None:
     page = read_page(html, URL, contexts=True)
-    assert len(page.contexts) == len(page.links)
+    assert len(page.contexts) == len(page.paths) == len(page.links)
+
+
+def paths(html: str) -> dict[str, str]:
+    page = read_page(html, URL, contexts=True)
+    return {
+        link.url.rpartition("/")[2]: path for link, path in zip(page.links, page.paths, strict=True)
+    }
+
+
+def test_path_has_tags_from_the_root() -> None:
+    html = "<div id=main class='wide  new'><ul class=menu><li><a class=go href=x>X</a></ul></div>"
+    html += "<noscript><p id=' two names '><a id href=y>Y</a></noscript>"
+    assert paths(html) == {
+        "x": "html body div#main.wide.new ul.menu li a.go",
+        "y": "html body noscript p#two a",
+    }
+
+
+def test_repeated_link_keeps_first_path() -> None:
+    assert paths("<nav><a href=x></a></nav><p><a href=x>X</a>") == {"x": "html body nav a"}
+
+
+def test_long_path_is_cut() -> None:
+    names = " ".join(f"{'n' * 99}{i}" for i in range(9))
+    (path,) = paths(f"<p class='{names}'>" + "<b>" * 22 + "<a href=x>X").values()
+    assert path.split() == ["p" + 3 * ("." + "n" * 49), *["b"] * 22, "a"]
+    (path,) = paths("<p>" + "<b>" * 23 + "<a href=x>X").values()
+    assert path.split() == ["b"] * 23 + ["a"], "the end is kept"
 
 
 @pytest.mark.parametrize("tags", ["<div><a href=x>y", "<a href=x>y<table><td>", "<a href=x>y</a>"])

@@ -45,6 +45,8 @@ LEVELS: Final = 5  # most levels from a link up to its block
 LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
 LINKS: Final = frozenset({"a", "area"})
 CONTEXT_WORDS: Final = 10  # on each side of a link
+MAX_DEPTH: Final = 24  # tags of a path, counted from the link
+MAX_NAMES: Final = 3  # of a tag in a path: its id and classes
 MAX_WORD_LENGTH: Final = 50  # a longer word would be repeated in the context of many links
 STOP_WORDS: Final = frozenset(
     WORD.findall("""
@@ -82,6 +84,7 @@ class Page:
     language: str = ""  # ISO 639-1, "" if unknown
     contexts: tuple[str, ...] = ()  # the words around each link, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
+    paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
 
 
 def tokenise(text: str) -> list[str]:
@@ -100,13 +103,15 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, read the words around each link too; without `language`, do not detect the
-    language. Keep the boilerplate if the text without it has `least_words` words or fewer.
+    With `contexts`, read the words around each link too, and the tags from the root to it; without
+    `language`, do not detect the language. Keep the boilerplate if the text without it has
+    `least_words` words or fewer.
     """
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     links = _links(tree, url, limits)
     canonical = _canonical(tree, url)
+    paths = _paths(tree, url, links) if contexts else ()
     _drop(tree, UNSEEN)
     around = _contexts(tree, url, links) if contexts else ()
     whole = _text(tree.body)
@@ -117,7 +122,7 @@ def read_page(
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around, canonical)
+    return Page(url, title, text, links, code, around, canonical, paths)
 
 
 def parse(html: str) -> LexborHTMLParser:
@@ -186,6 +191,38 @@ def _contexts(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tupl
         before = words[max(0, start - CONTEXT_WORDS) : start]
         contexts[target] = " ".join(before + words[end : end + CONTEXT_WORDS])
     return tuple(contexts.values())
+
+
+def _paths(tree: LexborHTMLParser, url: str, links: tuple[Link, ...]) -> tuple[str, ...]:
+    """Return the tags from the root to the first occurrence of each link, separated by spaces.
+
+    Each tag has its id and classes, as in `html body div#main.wide ul.menu li a`.
+    """
+    first: dict[str, LexborNode] = {}
+    for target, node in _outlinks(tree, url):
+        first.setdefault(target, node)
+    steps: dict[int, str] = {}  # of a node, by its id
+    return tuple(_path(first[link.url], steps) for link in links)
+
+
+def _path(link: LexborNode, steps: dict[int, str]) -> str:
+    path: list[str] = []
+    node: LexborNode | None = link
+    while node is not None and node.tag != "-document" and len(path) < MAX_DEPTH:
+        if node.mem_id not in steps:
+            steps[node.mem_id] = _step(node)
+        path.append(steps[node.mem_id])
+        node = node.parent
+    return " ".join(reversed(path))
+
+
+def _step(node: LexborNode) -> str:
+    attributes = node.attributes
+    identity = (attributes.get("id") or "").split()
+    classes = (attributes.get("class") or "").split()
+    names = [f"#{identity[0]}"] if identity else []
+    names = [*names, *(f".{name}" for name in classes)][:MAX_NAMES]
+    return "".join([node.tag or "", *(name[:MAX_WORD_LENGTH] for name in names)])
 
 
 def _spans(tree: LexborHTMLParser) -> tuple[list[str], dict[int, tuple[int, int]]]:
