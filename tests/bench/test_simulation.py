@@ -95,7 +95,7 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
     web = json.dumps({"TRES_WEB": "synthetic", "TRES_WEB_SEED": 3})
     policies = [name for name, kind in POLICIES.items() if kind.needs != "graph"]
-    crawls = scrapy(PAGES, tmp_path, web, *policies, program=("-c", CRAWL_EACH))
+    crawls = scrapy(PAGES, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
     assert crawls.returncode == 0, crawls.stderr[-2000:]
     for policy in policies:
         simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))

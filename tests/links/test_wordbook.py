@@ -46,7 +46,7 @@ def test_every_word_is_told_once():
         (CueGroup.HEADING, "courses"),
         (CueGroup.PAGE, "soup"),
         (CueGroup.PAGE, "/list"),
-        (CueGroup.PATH, "body main.#menu card p a"),
+        (CueGroup.PATH, "body main.#menu p a"),
         (CueGroup.PATH, "p a"),
     }
     again = page_codes(page(), 0.5, no_keyword, words)

@@ -21,7 +21,7 @@ from tres_scrapy.page.text import read_page
 
 URL = "http://shop.test/cheese/index.html"
 LONG = "x" * (MAX_WORD_LENGTH + 1)
-ROOT = ("-document", "html", "body")
+ROOT = ("html", "body")
 
 
 def places(html: str) -> dict[str, Place]:

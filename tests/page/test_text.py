@@ -274,7 +274,8 @@ def test_nested_link_has_own_context() -> None:
 
 
 def test_contexts_are_read_on_demand() -> None:
-    assert read_page("<a href=x>X</a>", URL).contexts == ()
+    page = read_page("<a href=x>X</a>", URL)
+    assert page.contexts == page.paths == ()
 
 
 def test_endless_word_is_no_context() -> None:
@@ -284,7 +285,15 @@ def test_endless_word_is_no_context() -> None:
 @given(st.text(st.sampled_from("<>/='\" abehrfsimgt!-\n&;#x\ud800"), max_size=200))
 def test_every_link_has_a_context(html: str) -> None:
     page = read_page(html, URL, contexts=True)
-    assert len(page.contexts) == len(page.links)
+    assert len(page.contexts) == len(page.paths) == len(page.links)
+
+
+def test_paths_are_those_of_the_places() -> None:
+    html = "<nav><a href=x></a></nav><ul class=menu><li><a href=x>X</a></ul>"
+    html += "<noscript><a href=y>Y</a></noscript>"
+    page = read_page(html, URL, contexts=True, places=True)
+    assert page.paths == ("html body ul.menu li a", "")
+    assert page.paths == tuple(" ".join(place.path) for place in page.places)
 
 
 @pytest.mark.parametrize("tags", ["<div><a href=x>y", "<a href=x>y<table><td>", "<a href=x>y</a>"])

@@ -100,18 +100,19 @@ class Layout:
         first, last = span.block
         before = self.words[max(first, span.start - WORDS) : span.start]
         after = self.words[span.end : min(last, span.end + WORDS)]
-        return Place((*before, *after), span.heading, self._path(span.node))
+        return Place((*before, *after), span.heading, self.path(span))
 
     def context(self, span: Span, count: int) -> str:
         """Return the words before and after a link, `count` on each side, of any block."""
         before = self.words[max(0, span.start - count) : span.start]
         return " ".join(before + self.words[span.end : span.end + count])
 
-    def _path(self, link: LexborNode) -> tuple[str, ...]:
+    def path(self, span: Span) -> tuple[str, ...]:
+        """Return the tags from the root to a link, with their ids and classes."""
         nodes: list[LexborNode] = []
-        node: LexborNode | None = link
+        node: LexborNode | None = span.node
         known: tuple[str, ...] = ()
-        while node is not None and len(nodes) < MAX_DEPTH:
+        while node is not None and node.tag != "-document" and len(nodes) < MAX_DEPTH:
             if node.mem_id in self._steps:
                 known = self._steps[node.mem_id]
                 break
@@ -139,10 +140,10 @@ def _enclose(waiting: list[Span], first: int, block: tuple[int, int]) -> None:
 
 def _step(node: LexborNode) -> str:
     attributes = node.attributes
-    names = (attributes.get("class") or "").split()[:MAX_NAMES]
-    if identity := (attributes.get("id") or "").strip():
-        names = ["#" + identity, *names][:MAX_NAMES]
-    return ".".join(name[:MAX_WORD_LENGTH] for name in [node.tag or "", *names])
+    names = (attributes.get("class") or "").split()
+    if identity := (attributes.get("id") or "").split():
+        names = ["#" + identity[0], *names]
+    return ".".join(name[:MAX_WORD_LENGTH] for name in [node.tag or "", *names[:MAX_NAMES]])
 
 
 def _walk(root: LexborNode | None) -> Iterator[tuple[LexborNode, str, bool]]:

@@ -81,6 +81,7 @@ class Page:
     contexts: tuple[str, ...] = ()  # the words around each link, if requested
     places: tuple[Place, ...] = ()  # where each link stands, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
+    paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
 
 
 def tokenise(text: str) -> list[str]:
@@ -100,9 +101,9 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, read the words around each link too, with `places` where it stands. Without
-    `language`, do not detect the language. Keep the boilerplate if the text without it has
-    `least_words` words or fewer.
+    With `contexts`, read the words around each link too, and the tags from the root to it; with
+    `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
+    if the text without it has `least_words` words or fewer.
     """
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
@@ -111,11 +112,13 @@ def read_page(
     canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
     if contexts or places:
         layout, spans = _placed(tree, _outlinks(tree, url, known), links)
         if contexts:
             around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
+            paths = tuple(" ".join(layout.path(each)) if each else "" for each in spans)
         if places:
             standing = tuple(layout.place(each) if each else NOWHERE for each in spans)
     whole = _text(tree.body)
@@ -126,7 +129,7 @@ def read_page(
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around, standing, canonical)
+    return Page(url, title, text, links, code, around, standing, canonical, paths)
 
 
 def parse(html: str) -> LexborHTMLParser:

@@ -14,6 +14,7 @@ from tres_scrapy.policies.rivals.ache import AchePolicy
 from tres_scrapy.policies.rivals.han import AsyncPolicy
 from tres_scrapy.policies.rivals.lookahead import LookaheadPolicy
 from tres_scrapy.policies.rivals.order import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
+from tres_scrapy.policies.rivals.sb_classifier import SbClassifierPolicy
 from tres_scrapy.policies.rivals.seedfinder import SeedFinderPolicy
 from tres_scrapy.policies.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
 from tres_scrapy.policies.rivals.tree_random import TreeRandomPolicy
@@ -26,9 +27,10 @@ class Kind:
     """A crawler: how to make its policy and what the policy needs.
 
     `classifier` is the kind of pack that judges its pages, "" for the topic's default pack. With
-    `reads_text` the policy receives the text of pages and the words around links, with
-    `reads_cues` what links say. If not `rewarded`, its choices do not depend on rewards and
-    features. `needs` names another input: "similarity", "labels" or "graph" (see Setup).
+    `reads_text` the policy receives the text of pages, and the words around links and the tags that
+    lead to them, with `reads_cues` what links say. If not `rewarded`, its choices do not depend on
+    rewards and features. `needs` names another input: "similarity", "labels" or "graph" (see
+    Setup).
     """
 
     make: Callable[[SampleStore, Setup], Policy]
@@ -48,6 +50,7 @@ POLICIES = {
     "async": Kind(AsyncPolicy, needs="similarity"),
     "ache": Kind(AchePolicy, classifier="svm", reads_text=True),
     "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True),
+    "sb_classifier": Kind(SbClassifierPolicy, reads_text=True),
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, needs="labels"),
