@@ -11,6 +11,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.links.prior import KNOWN
 
 OPTIONS = LinkOptions(replays=3, replay_capacity=7)
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
@@ -69,7 +70,10 @@ def all_of(learner):
     """Return everything that decides about the future of a learner."""
     kept = [(*map(np.ndarray.tolist, link), reward) for link, reward in learner._kept]
     random = learner._random.bit_generator.state
-    return learner.model.state(), kept, learner._seen, learner._children, random, learner.state()
+    links = [learner._links[name].tolist() for name in ("fetched", "relevant")]
+    hosts = np.arange(len(learner._store.hosts), dtype=np.int32)
+    memory = [learner._hosts.logits(hosts).tolist(), learner._hosts.doubts(hosts).tolist()]
+    return learner.model.state(), kept, learner._seen, links, memory, random, learner.state()
 
 
 @pytest.mark.parametrize("checkpoint", [1, 6, 1000])
@@ -122,11 +126,11 @@ def test_rating_is_older_than_the_reward():
     learner = learner_over(store)
     (row,) = add(store, NO_PARENT, [GOOD])
     learner.rate(np.array([row]))
-    rated = store.rated(np.array([row]))[0][0]
+    rated = store.rated(np.array([row]))[0]
     experience = fetch(store, learner, row, 1.0)
     assert experience.x[LINK] == rated
     learner.rate(np.array([row]))
-    assert store.rated(np.array([row]))[0][0] > rated
+    assert store.rated(np.array([row]))[0] > rated
     assert experience.x[LINK] == rated, "the experience keeps what was believed"
 
 
@@ -137,10 +141,9 @@ def test_cues_decide_what_is_learned():
     for row in rows[:40].tolist():
         fetch(store, learner, row, float(row % 2 == 0))
     learner.rate(rows[40:])
-    rated, doubts = store.rated(rows[40:])
+    rated = store.rated(rows[40:])
     assert rated[::2].min() > 0.7
     assert rated[1::2].max() < 0.3
-    assert (doubts > 0).all()
 
 
 def test_links_without_cues_are_rated():
@@ -150,13 +153,13 @@ def test_links_without_cues_are_rated():
     actions = np.array([[0, 0, 0.1], [1, 1, 0.9]], dtype=np.float32)
     rows = add(store, NO_PARENT, 2, actions)
     learner.rate(rows)
-    rated = store.rated(rows)[0]
+    rated = store.rated(rows)
     assert 0 < rated[0] < rated[1] < 1
     for _ in range(10):
         row = int(add(store, NO_PARENT, 1, actions[:1])[0])
         fetch(store, learner, row, 1.0)
     learner.rate(rows)
-    assert store.rated(rows)[0][0] > rated[0]
+    assert store.rated(rows)[0] > rated[0]
 
 
 def test_siblings_tell_of_each_other():
@@ -173,8 +176,10 @@ def test_siblings_tell_of_each_other():
     assert learner._siblings(last).tolist() == pytest.approx([1 / 4, -1 / 4, 0])
     assert learner._siblings(seeds).tolist() == [0, 0, 0], "seeds have no siblings"
     without = learner_over(store, without=("siblings",))
-    without._children = learner._children
-    assert without._siblings(last).tolist() == [0, 0, 0]
+    for learner_, count in ((learner, 2), (without, 0)):
+        learner_._links = learner._links
+        known = learner_.links(last).known[:, KNOWN.index("siblings")]
+        assert np.count_nonzero(known) == count
 
 
 def test_waiting_links_are_rated_in_turn():
@@ -184,7 +189,7 @@ def test_waiting_links_are_rated_in_turn():
     store.lease(4)
     turns = [learner.rate_again(4).tolist() for _ in range(4)]
     assert turns == [[0, 1, 2, 3], [5, 6, 7], [8, 9], [0, 1, 2, 3]]
-    rated = store.rated(rows)[0]
+    rated = store.rated(rows)
     assert rated[4] == 0
     assert (np.delete(rated, 4) > 0).all()
     assert learner.rate_again(0).tolist() == []
@@ -198,19 +203,83 @@ def test_no_links_are_rated_again_before_the_first():
     assert learner.rate_again(5).tolist() == [0, 1]
 
 
-def test_chances_are_drawn_from_the_doubt():
+def test_last_results_of_a_host_count():
+    store = SampleStore(DomainLedger())
+    learner, without = learner_over(store), learner_over(store, without=("record",))
+    rows = add(store, NO_PARENT, 8)  # two of the same host, the first and the last
+    column = KNOWN.index("host_logit")
+    assert not learner.links(rows).known[:, column].any()
+    for each in (learner, without):
+        fetch(store, each, int(rows[0]), 1.0)
+    known = learner.links(rows).known[:, column]
+    assert known.nonzero()[0].tolist() == [0, 7]
+    assert known[7] == pytest.approx(np.log(1.5 / 0.5))
+    assert not without.links(rows).known[:, column].any()
+
+
+def test_refreshed_rating_equals_a_new_one():
+    """The codes are as they were rated, the facts are those of now."""
     store = SampleStore(DomainLedger())
     learner = learner_over(store)
-    rows = add(store, NO_PARENT, 4000)
-    means = np.repeat(np.array([0.1, 0.9], dtype=np.float32), 2000)
-    doubts = np.tile(np.array([0.0, 1.0], dtype=np.float32), 2000)
-    store.rate(rows, means, doubts)
-    drawn = learner.chances(rows, 1.0, np.random.default_rng(0))
-    np.testing.assert_allclose(drawn[doubts == 0], 0, atol=1e-6)
-    p = drawn[doubts == 1] + means[doubts == 1]
-    logits = np.log(p / (1 - p)).reshape(2, -1)
-    np.testing.assert_allclose(logits.mean(axis=1), np.log([1 / 9, 9]), atol=0.15)
-    np.testing.assert_allclose(logits.std(axis=1), 1, atol=0.1)
-    assert not learner.chances(rows, 0.0, np.random.default_rng(0)).round(6).any()
-    again = learner.chances(rows, 1.0, np.random.default_rng(0))
-    assert again.tolist() == drawn.tolist()
+    rows = add(store, NO_PARENT, [GOOD, BAD] * 8)
+    learner.rate(rows)
+    learner._hosts.fetched(0, 1.0)
+    store.ledger.book_page(store.domain(int(rows[0])), 1.0)
+    x = learner.refresh(rows[1:], 3)
+    found = store.rated(rows)
+    np.testing.assert_array_equal(x, store.features(rows[1:]))
+    learner.rate(rows)
+    np.testing.assert_allclose(found[1:], store.rated(rows)[1:], rtol=1e-5)
+    assert found[7] > found[5], "the others of the host"
+    assert found[0] != store.rated(rows)[0]
+
+
+def test_bonus_is_hope_and_lead():
+    store = SampleStore(DomainLedger())
+    rows = add(store, NO_PARENT, 14)
+    learner = learner_over(store, exploration=2.0, lead=0.0)
+    store.rate(rows, np.full(14, 0.5, dtype=np.float32))
+    assert learner.bonus(rows) == pytest.approx(1 / (1 + np.exp(-2)) - 0.5)
+    for row in rows[:3].tolist():
+        fetch(store, learner, row, 0.0)
+    hope = learner.bonus(rows)
+    assert (hope[[0, 1, 2, 7, 8, 9]] < hope[3]).all()
+    leading = learner_over(store, exploration=0.0, lead=0.5)
+    fetch(store, leading, int(rows[3]), 0.0)
+    store.rate(rows[4:6], np.array([0.2, 0.8], dtype=np.float32))
+    leading.expand(int(rows[3]), rows[4:6])
+    assert leading.bonus(rows)[10] == pytest.approx(0.5 * (0.8 + 0.8) / 2)
+
+
+def test_restored_leads_are_those_of_now():
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store)
+    (seed,) = add(store, NO_PARENT, 1).tolist()
+    learner.rate(np.array([seed]))
+    experiences = [fetch(store, learner, seed, 0.0)]
+    children = add(store, seed, 3)
+    learner.rate(children)
+    learner.expand(seed, children)
+    experiences.append(fetch(store, learner, int(children[0]), 1.0))
+    learner.expand(int(children[0]), children[:0])
+    hosts = np.arange(len(store.hosts), dtype=np.int32)
+    leads = learner._hosts.leads(hosts)
+    restored = learner_over(store)
+    restored.restore(past_of(experiences), learner.state())
+    np.testing.assert_allclose(restored._hosts.leads(hosts), leads, rtol=1e-6)
+
+
+def test_best_links_are_read_again():
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store)
+    rows = add(store, NO_PARENT, [BAD, GOOD, BAD, GOOD])
+    learner.rate(rows)
+    before = learner._links["logit"].copy()
+    store.rate(rows, np.zeros(4, dtype=np.float32))
+    learner.model.weights[GOOD] += 1
+    learner._links["logit"][rows[[1, 2]]] += 5
+    learner.refresh(rows, 2)
+    read = learner._links["logit"] - before
+    assert read.tolist() == pytest.approx([0, 1, 0, 0], abs=1e-6), "the best two"
+    learner.refresh(rows[3:], 2)
+    assert (learner._links["logit"] - before)[3] == pytest.approx(1)

@@ -99,7 +99,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
                 continue
             self.rows.append(
                 {"url": url, "host": host_of(url), "domain": domain, "state": State.PENDING}
-                | {"static": [*path, *action], "parent": parent, "cues": codes, "rated": (0, 0)}
+                | {"static": [*path, *action], "parent": parent, "cues": codes, "rated": 0}
             )
             if parent != NO_PARENT and domain != self.rows[parent]["domain"]:
                 link = self.rows[parent]["domain"], domain
@@ -112,13 +112,13 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.add_outlinks(NO_PARENT, links, [0, 0, 0])
 
     @precondition(lambda self: self.rows)
-    @rule(data=st.data(), link=st.sampled_from([0, 0.25, 1]), doubt=st.sampled_from([0, 2]))
-    def rate(self, data, link, doubt):
+    @rule(data=st.data(), link=st.sampled_from([0, 0.25, 1]))
+    def rate(self, data, link):
         numbers = data.draw(st.lists(st.integers(0, len(self.rows) - 1), max_size=4, unique=True))
         rows = np.array(numbers, dtype=np.int64)
-        self.store.rate(rows, np.full(len(rows), link), np.full(len(rows), doubt))
+        self.store.rate(rows, np.full(len(rows), link))
         for number in numbers:
-            self.rows[number]["rated"] = link, doubt
+            self.rows[number]["rated"] = link
 
     @precondition(lambda self: self.with_state(State.PENDING))
     @rule(data=st.data())
@@ -189,7 +189,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             count = self.count(row["domain"])
             known = count["visits"] > 0
             ratio = count["relevant"] / count["visits"] if known else self.share(row["domain"])
-            expected.append([*row["static"], ratio, 1 if known else 0.5, row["rated"][0]])
+            expected.append([*row["static"], ratio, 1 if known else 0.5, row["rated"]])
         np.testing.assert_allclose(
             self.store.features(numbers),
             np.array(expected).reshape(-1, len(FEATURES)),
@@ -202,7 +202,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         said = store.cues.take(rows)
         assert said.codes.tolist() == [code for i in rows for code in self.rows[i]["cues"]]
         assert said.counts.tolist() == [len(self.rows[i]["cues"]) for i in rows]
-        assert list(zip(*store.rated(rows), strict=True)) == [self.rows[i]["rated"] for i in rows]
+        assert store.rated(rows).tolist() == [self.rows[i]["rated"] for i in rows]
         assert store.parents(rows).tolist() == [self.rows[i]["parent"] for i in rows]
 
     @invariant()

@@ -108,7 +108,7 @@ def test_choice_knows_its_row(crawled):
 @pytest.mark.parametrize("cap", [None, Cap(3, 3)])
 def test_crawl_ends_with_an_empty_frontier(cap):
     web = CueWeb(cap=cap)
-    web.run(12)
+    web.run(24)
     rest = web.run(10_000, book=lambda row: web.book(row, links=0))
     assert web.crawl.next() is None
     assert web.store.pending == len(web.store.pending_rows()) == 0
@@ -141,7 +141,7 @@ def test_feature_is_older_than_its_reward(concurrency):
         for _ in range(turned + 10 + concurrency):
             if (decision := web.crawl.next()) is not None:
                 leased.append(decision.row)
-                rated[decision.row] = float(web.store.rated(np.array([decision.row]))[0][0])
+                rated[decision.row] = float(web.store.rated(np.array([decision.row]))[0])
             if decision is None or len(leased) == concurrency:
                 web.book(leased.pop(0), relevant=relevant if len(seen) == turned else None)
         assert all(float(each.x[LINK]) == rated[each.row] for each in seen)
@@ -165,10 +165,10 @@ def test_best_of_a_big_leaf_is_found(monkeypatch):
     urls = [f"http://h.test/{number}" for number in range(3_000)]
     policy.readmit(store.add(NO_PARENT, Outlinks(urls, [""] * 3_000, actions)))
     for _ in range(5):
-        best = store.pending_rows()[np.argmax(store.rated(store.pending_rows())[0])]
+        best = store.pending_rows()[np.argmax(store.rated(store.pending_rows()))]
         decision = policy.select()
         assert len(decision.choice.rows) < 3_000
-        assert store.rated(np.array([decision.row]))[0] == store.rated(np.array([best]))[0]
+        assert store.rated(np.array([decision.row])) == store.rated(np.array([best]))
         store.lease(decision.row)
 
 
@@ -206,9 +206,9 @@ def test_restored_links_are_rated():
     store, policy = web.store, web.policy
     rows = store.pending_rows()
     policy._links.rate(rows)
-    rated = store.rated(rows)[0]
-    store.rate(rows, np.float32(0), np.float32(0))  # as in a restored store
+    rated = store.rated(rows)
+    store.rate(rows, np.zeros(len(rows), dtype=np.float32))  # as in a restored store
     restored = make_policy("tres", store, Setup(learning=FEW_UPDATES))
     restored.restore(web.past(), policy.rules, policy.state(), rows[1:])
-    np.testing.assert_allclose(store.rated(rows)[0], rated, rtol=1e-5)
+    np.testing.assert_allclose(store.rated(rows), rated, rtol=1e-5)
     assert rows[0] not in restored.tree.pool.rows(0)

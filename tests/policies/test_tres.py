@@ -172,7 +172,8 @@ def test_nh_ignores_the_neighbourhood():
 
 
 def learner_over(store, **options):
-    return make_policy("tres", store, Setup(learning=LearningOptions(**options)))._learner
+    setup = Setup(learning=LearningOptions(**options), links=LinkOptions(enabled=False))
+    return make_policy("tres", store, setup)._learner
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

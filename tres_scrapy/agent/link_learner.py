@@ -8,23 +8,31 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.agent.host_memory import HostMemory
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
+from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CODES, url_codes
-from tres_scrapy.links.model import LinkModel, Links, Said, sigmoid
+from tres_scrapy.links.model import Estimate, LinkModel, Links, Said, sigmoid
 from tres_scrapy.links.prior import KNOWN, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 _CHUNK: Final = 5_000  # links scored at once
+_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
+_LINK: Final = np.dtype(
+    [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
+)
 
 
 class LinkLearner:
     """Rates waiting samples with the link model (feature 9) and lets it learn.
 
-    The rating of a sample is as old as the last call of `rate` for it.
+    What the codes of a sample add to the logit is as old as the last call of `rate` for it; what
+    its known facts add is as old as that of `refresh`, which is much cheaper.
     """
 
     def __init__(self, store: SampleStore, options: LinkOptions, seed: int) -> None:
@@ -37,16 +45,37 @@ class LinkLearner:
         self._random = np.random.default_rng(seed)
         self._kept: list[tuple[Links, float]] = []  # experiences to learn again
         self._seen = 0
-        self._children: dict[int, tuple[int, float]] = {}  # fetched links of a page, and rewards
+        self._hosts = HostMemory()
+        # By row: what its codes say; how many links of the page were fetched, and their rewards.
+        self._links = Table(_LINK)
         self._checkpoint = b""
         self._next = 0  # the row from which waiting samples are rated again
 
     def rate(self, rows: Rows) -> None:
         """Set P(relevant) of samples from what the model has learned so far."""
+        self._grow()
         for start in range(0, len(rows), _CHUNK):
             some = rows[start : start + _CHUNK]
-            estimate = self.model.estimate(self.links(some))
-            self._store.rate(some, estimate.probability, estimate.deviation)
+            links = self.links(some)
+            said = self.model.codes(links)
+            self._links["logit"][some], self._links["variance"][some] = said
+            self._rate(some, links.known)
+
+    def refresh(self, rows: Rows, best: int) -> NDArray[np.float32]:
+        """Rate samples by their codes as they were read last and the facts of now.
+
+        The `best` of them are read again. Return x(s, a) [n, 9] with the new feature 9.
+        """
+        self._grow()
+        x = self._store.features(rows)
+        self._rate(rows, self._known(rows, x))
+        rated = self._store.rated(rows)
+        if len(rows) > best:
+            self.rate(rows[np.argpartition(-rated, best)[:best]])
+        else:
+            self.rate(rows)
+        x[:, LINK] = self._store.rated(rows)
+        return x
 
     def rate_again(self, count: int) -> Rows:
         """Rate those of the next `count` samples that wait again, in turn; return their rows."""
@@ -57,17 +86,21 @@ class LinkLearner:
         self.rate(rows)
         return rows
 
-    def chances(
-        self, rows: Rows, weight: float, random: np.random.Generator
-    ) -> NDArray[np.float32]:
-        """Return P(relevant) of samples drawn from the posterior (Thompson), minus its mean.
+    def bonus(self, rows: Rows, want: float = 1.0) -> NDArray[np.float32]:
+        """Return what speaks for samples beside their P(relevant), as [n].
 
-        The deviation is multiplied by `weight`.
+        First, a host that was hardly fetched may be better than it seems: P(relevant) is taken at a
+        higher logit (an upper confidence bound), from 0 to 1 times as much higher with `want`.
+        Second, its pages lead to others.
         """
-        mean, doubt = self._store.rated(rows)
-        p = np.clip(mean, 1e-6, 1 - 1e-6)
-        noise = random.standard_normal(len(rows), dtype=np.float32)
-        return sigmoid(np.log(p / (1 - p)) + weight * doubt * noise) - mean
+        hosts = self._store.host_numbers(rows)
+        p = self._store.rated(rows)
+        bounded = np.clip(p, _EDGE, 1 - _EDGE)
+        logits = np.log(bounded / (1 - bounded))
+        higher = want * self.options.exploration * self._hosts.doubts(hosts)
+        hope = sigmoid(logits + higher) - p
+        values: NDArray[np.float32] = hope + self.options.lead * self._hosts.leads(hosts)
+        return values
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""
@@ -79,12 +112,20 @@ class LinkLearner:
         if self._seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
 
+    def expand(self, page: int, outlinks: Rows) -> None:
+        """Note what a fetched page leads to; its outlinks are rated."""
+        host = int(self._store.host_numbers(np.array([page]))[0])
+        self._hosts.led(page, host, float(self._store.rated(outlinks).max(initial=0.0)))
+
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""
         return {"links": self._checkpoint} if self._checkpoint else {}
 
     def restore(self, past: Past, state: dict[str, bytes]) -> None:
-        """Learn a past again, from the last checkpoint on; raise ValueError if it does not fit."""
+        """Learn a past again, from the last checkpoint on, and rate all samples that wait.
+
+        Raise ValueError if the state does not fit.
+        """
         self._checkpoint = state.get("links", b"")
         learned = self._unpack(self._checkpoint) if self._checkpoint else 0
         if not 0 <= learned <= len(past.rows):
@@ -95,6 +136,9 @@ class LinkLearner:
                 self._remember(experience)
             else:
                 self.observe(experience)
+        pending = self._store.pending_rows()
+        self.rate(pending)
+        self._restore_leads(past, pending)
 
     def links(self, rows: Rows, x: NDArray[np.float32] | None = None) -> Links:
         """Return what the model reads of samples; `x` [n, 9] is x(s, a), by default that of now."""
@@ -104,7 +148,7 @@ class LinkLearner:
         codes = np.concatenate([codes, cues.codes])
         owner = np.concatenate([owner, np.repeat(np.arange(len(rows)), cues.counts)])
         x = self._store.features(rows) if x is None else x
-        return self.model.read(known_of(x, self._siblings(rows)), codes, owner)
+        return self.model.read(self._known(rows, x), codes, owner)
 
     def said(self, row: int) -> Said:
         """Return what a sample says, as the model understands it now.
@@ -115,14 +159,31 @@ class LinkLearner:
         adds = self.model.adds(link._replace(known=link.known - self._mean))
         return Said(self._store.url(row), self._store.anchors[row], *adds)
 
+    def _known(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the known facts [n, K] of samples."""
+        none = np.zeros(len(rows), dtype=np.float32)
+        without = self.options.without
+        siblings = none if "siblings" in without else self._siblings(rows)
+        record = self._hosts.logits(self._store.host_numbers(rows))
+        return known_of(x, siblings, none if "record" in without else record)
+
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
-        if "siblings" in self.options.without:
-            return np.zeros(len(rows), dtype=np.float32)
-        parents = self._store.parents(rows).tolist()
-        children = [self._children.get(parent, (0, 0.0)) for parent in parents]
-        fetched, relevant = np.array(children).reshape(-1, 2).T
+        """Return how relevant the fetched links of the same pages are [n], 0 if there are none."""
+        self._grow()
+        parents = self._store.parents(rows)
+        fetched = np.where(parents == NO_PARENT, 0, self._links["fetched"].take(parents))
+        relevant = np.where(parents == NO_PARENT, 0, self._links["relevant"].take(parents))
         share: NDArray[np.float32] = ((relevant - 0.5 * fetched) / (fetched + 2)).astype("f4")
         return share
+
+    def _rate(self, rows: Rows, known: NDArray[np.float32]) -> None:
+        logits, variances = (self._links[name].take(rows) for name in ("logit", "variance"))
+        estimate = self.model.facts(known)
+        whole = Estimate(estimate.logit + logits, np.sqrt(estimate.deviation**2 + variances))
+        self._store.rate(rows, whole.probability)
+
+    def _grow(self) -> None:
+        self._links.extend(len(self._store) - len(self._links))
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""
@@ -136,11 +197,32 @@ class LinkLearner:
         self._mean += (link.known[0] - self._mean) / self._seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
+        self._hosts.fetched(int(self._store.host_numbers(np.array([row]))[0]), reward)
         parent = self._store.parent(row)
         if parent != NO_PARENT:
-            fetched, relevant = self._children.get(parent, (0, 0.0))
-            self._children[parent] = fetched + 1, relevant + reward
+            self._links["fetched"][parent] += 1
+            self._links["relevant"][parent] += reward
+            if reward > 0:
+                self._hosts.proved(parent)
         return link
+
+    def _restore_leads(self, past: Past, pending: Rows) -> None:
+        """Note again what each page leads to, as far as is known now."""
+        best = np.zeros(len(self._store), dtype=np.float32)
+        for rows, values in (
+            (pending, self._store.rated(pending)),
+            (past.rows, (past.rewards > 0).astype(np.float32)),
+        ):
+            parents = self._store.parents(rows)
+            linked = parents != NO_PARENT
+            np.maximum.at(best, parents[linked], values[linked])
+        hosts = self._store.host_numbers(past.rows)
+        self._hosts = HostMemory()
+        for page, host, reward in zip(
+            past.rows.tolist(), hosts.tolist(), past.rewards.tolist(), strict=True
+        ):
+            self._hosts.fetched(host, reward)
+            self._hosts.led(page, host, float(best[page]))
 
     def _packed(self) -> bytes:
         head = json.dumps({"seen": self._seen, "random": random_state(self._random).decode()})

@@ -10,14 +10,17 @@ from torch import nn
 from tres_scrapy.frontier.feature import FEATURES, LINK
 
 LEAK = 0.1
+MOST = 3.0  # logarithm of the factor by which the MLP changes P(relevant)
 
 
 class QNetwork(nn.Sequential):
     """Maps x(s, a) [n, 9] to Q [n, 1]; its initial weights come from `generator`.
 
-    With `prior`, Q is feature 9, the P(relevant) of the link model, plus the output of the MLP,
-    which is 0 at first: before anything is learned, Q is what the link model believes. The paper
-    has no prior.
+    With `prior`, Q is v + P exp(m): P is feature 9, the P(relevant) of the link model, m the output
+    of the MLP, and v one number that is learned for all links, like the state value of a dueling
+    network (Wang et al., 2016). Both are 0 at first: before anything is learned, Q is what the
+    link model believes. A product keeps apart links of P = 0.01 and 0.02, which a sum would not.
+    The paper has no prior.
     """
 
     def __init__(
@@ -30,12 +33,16 @@ class QNetwork(nn.Sequential):
         super().__init__(*layers[:-1])  # the output is linear
         self._prior = prior
         if prior:
+            self.value = nn.Parameter(torch.zeros(1))
             nn.init.zeros_(layers[-2].weight)  # type: ignore[arg-type]  # of a linear layer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return Q [n, 1] of x(s, a) [n, 9]."""
-        q: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
-        return q + x[:, LINK : LINK + 1] if self._prior else q
+        output: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
+        if not self._prior:
+            return output
+        factor = torch.exp(output.clamp(-MOST, MOST))
+        return self.value + x[:, LINK : LINK + 1] * factor
 
 
 def _linear(fan_in: int, fan_out: int, generator: torch.Generator) -> nn.Linear:

@@ -30,7 +30,8 @@ class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
     Gradient steps begin with the first experience. `features` returns the current x(s, a) of rows.
-    With `prior`, Q starts from feature 9 (see QNetwork).
+    With `prior`, Q starts from feature 9 (see QNetwork) and `ucb` is not read: what is not known
+    of a link is for the caller to add.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class QLearner:
         self.evaluations = 0  # of Q to choose a sample; Theorem 2 bounds the paper's
         self._store = store
         self._features = features
+        self._ucb = 0.0 if prior else self.options.ucb
         self._agent = DoubleDQN(setup.agent, setup.seed, prior=prior)
         self._random = random
         self._confidence = Confidence()
@@ -61,21 +63,28 @@ class QLearner:
 
     def q_values(self, rows: Rows) -> NDArray[np.float32]:
         """Return Q of samples as [n]."""
-        return self._valued(rows)[0]
+        return self._valued(self._features(rows))
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
-    def best(self, rows: Rows, bonus: NDArray[np.float32] | float = 0.0) -> Valued:
+    def best(
+        self,
+        rows: Rows,
+        x: NDArray[np.float32] | None = None,
+        bonus: NDArray[np.float32] | float = 0.0,
+    ) -> Valued:
         """Compute Q of samples and choose the one with the highest upper confidence bound.
 
-        With probability `new_domains`, choose among samples on domains never visited.
+        `x` [n, 9] is their x(s, a), if the caller has it. With probability `new_domains`, choose
+        among samples on domains never visited.
         """
-        q_values, x = self._valued(rows)
+        x = self._features(rows) if x is None else x
+        q_values = self._valued(x)
         bounds = q_values + bonus
-        if self.options.ucb:
-            bounds = bounds + self.options.ucb * self._confidence.width(x)
+        if self._ucb:
+            bounds = bounds + self._ucb * self._confidence.width(x)
         if self._random.random() < self.options.new_domains:
             new = np.flatnonzero(self._store.never_visited(rows))
             if len(new):
@@ -140,8 +149,7 @@ class QLearner:
             "skipped_updates": self._agent.skipped,
         }
 
-    def _valued(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return Q [n] and x(s, a) [n, 9] of samples."""
-        self.evaluations += len(rows)
-        x = self._features(rows)
-        return self._agent.q_values(x), x
+    def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q [n] of samples with x(s, a) [n, 9]."""
+        self.evaluations += len(x)
+        return self._agent.q_values(x)

@@ -18,6 +18,7 @@ GROUPS: Final = (
     "page",
     "fact",
     "siblings",
+    "record",
 )
 
 
@@ -35,11 +36,16 @@ class LinkOptions:
         some_of(*GROUPS), (), "groups that the link model does not read", name="link_without"
     )
     exploration: float = setting(
-        number(0, 10),
-        0.7,
-        "width of the noise on P(relevant) of links where nothing is found, in standard deviations "
-        "of its logit",
+        number(0, 20),
+        2.0,
+        "what is added to the logit of P(relevant) of links to a host never fetched",
         name="link_exploration",
+    )
+    lead: float = setting(
+        number(0, 10),
+        0.5,
+        "weight of what the last pages of a host led to, beside P(relevant) of the link",
+        name="link_lead",
     )
     variance: float = setting(
         number(1e-3, 100),

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 
@@ -25,20 +27,28 @@ class Shortlist:
         self._store = store
         self._size = size
         self._rows = _NONE
+        self._listed = Table(np.dtype([("listed", "?")]))  # by row: whether it is in the list
         self._least = 0.0  # value of a sample that is added; all better ones are in the list
 
     def offer(self, rows: Rows) -> None:
         """Add samples that were rated."""
-        values, _ = self._store.rated(rows)
+        values = self._store.rated(rows)
         better = rows[values >= self._least]
-        self._rows = np.union1d(self._rows, better)
+        new = np.unique(better[~self.has(better)])
+        if len(new):
+            self._list(np.concatenate([self._rows, new]))
         if len(self._rows) > 2 * self._size:
             self._keep(self._rows, self._least)
 
+    def has(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return which of rows [n] are in the list."""
+        self._listed.extend(len(self._store) - len(self._listed))
+        return self._listed["listed"].take(rows)
+
     def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:
         """Return the samples of the list that can be fetched now."""
-        self._rows = self._alive(self._rows)
-        values, _ = self._store.rated(self._rows)
+        self._list(self._alive(self._rows))
+        values = self._store.rated(self._rows)
         if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
             self._keep(self._alive(self._store.pending_rows()))
         standing = self._store.standing(self._rows, busy_hosts)
@@ -53,10 +63,15 @@ class Shortlist:
 
     def _keep(self, rows: Rows, least: float = 0.0) -> None:
         """Make the best of rows the list; all others have less than `least`."""
-        values, _ = self._store.rated(rows)
+        values = self._store.rated(rows)
         self._least = least
         if len(rows) > self._size:
             best = np.argpartition(-values, self._size)[: self._size]
             self._least = max(least, float(values[best].min()))
             rows = np.sort(rows[best])
+        self._list(rows)
+
+    def _list(self, rows: Rows) -> None:
+        self._listed["listed"][self._rows] = False
         self._rows = rows
+        self._listed["listed"][rows] = True

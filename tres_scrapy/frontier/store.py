@@ -33,7 +33,6 @@ _SAMPLE = np.dtype(
         ("parent", "i4"),
         ("state", "u1"),
         ("link", "f4"),
-        ("doubt", "f4"),
     ]
 )
 SAVED = np.dtype(
@@ -127,14 +126,17 @@ class SampleStore:
         x[:, feature.LINK] = self._samples["link"].take(rows)
         return x
 
-    def rate(self, rows: Rows, links: NDArray[np.float32], doubts: NDArray[np.float32]) -> None:
-        """Set feature 9 of rows [n], and the standard deviation of its logit."""
+    def rate(self, rows: Rows, links: NDArray[np.float32]) -> None:
+        """Set feature 9 of rows [n]."""
         self._samples["link"][rows] = links
-        self._samples["doubt"][rows] = doubts
 
-    def rated(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return what `rate` has set."""
-        return self._samples["link"].take(rows), self._samples["doubt"].take(rows)
+    def rated(self, rows: Rows) -> NDArray[np.float32]:
+        """Return feature 9 of rows as [n]."""
+        return self._samples["link"].take(rows)
+
+    def host_numbers(self, rows: Rows) -> NDArray[np.int32]:
+        """Return the numbers of the hosts of rows as [n]."""
+        return self._samples["host"].take(rows)
 
     def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of `rows` are on domains without a fetch, finished or running."""

@@ -72,7 +72,7 @@ class LinkModel:
     ) -> None:
         self.options = options
         self._scales = np.ones(GROUPS, dtype=np.float32)
-        self._scales[[CueGroup[name.upper()] for name in options.without if name != "siblings"]] = 0
+        self._scales[[group for group in CueGroup if group.name.lower() in options.without]] = 0
         size = GROUPS * SIZE
         self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
         self.prior[CueGroup.FACT << BITS :][: len(facts)] = facts
@@ -94,13 +94,21 @@ class LinkModel:
 
     def estimate(self, links: Links) -> Estimate:
         """Return the logits of links and how sure they are."""
-        count, at = len(links.known), self._known
-        logits = links.values * self.weights[links.codes]
-        variances = links.values**2 / self.precisions[links.codes]
-        logit = np.bincount(links.owner, logits, count) + links.known @ self.weights[at:]
-        known = links.known**2 @ (1 / self.precisions[at:])
-        spread = np.bincount(links.owner, variances, count) + known
-        return Estimate(logit.astype(np.float32), np.sqrt(spread).astype(np.float32))
+        logits, variances = self.codes(links)
+        facts = self.facts(links.known)
+        return Estimate(facts.logit + logits, np.sqrt(facts.deviation**2 + variances))
+
+    def codes(self, links: Links) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return what the codes of links add to their logits [n], and its variances [n]."""
+        count = len(links.known)
+        logits = np.bincount(links.owner, links.values * self.weights[links.codes], count)
+        spread = np.bincount(links.owner, links.values**2 / self.precisions[links.codes], count)
+        return logits.astype(np.float32), spread.astype(np.float32)
+
+    def facts(self, known: NDArray[np.float32]) -> Estimate:
+        """Return what known facts [n, K] add to the logits of links."""
+        logits = known @ self.weights[self._known :]
+        return Estimate(logits, np.sqrt(known**2 @ (1 / self.precisions[self._known :])))
 
     def adds(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the numbers of the weights of one link, and what each adds to its logit."""

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from tres_scrapy.config.link_option import LinkOptions
 
 # The columns of what is known; the features of x(s, a) bear their numbers.
-KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings")
+KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
+_MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
 _EDGE: Final = 0.02  # P(relevant) of an anchor text is no surer than this
 
 
-def known_of(x: NDArray[np.float32], siblings: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the known facts [n, K] of links from x(s, a) [n, 9] and their siblings [n]."""
+def known_of(
+    x: NDArray[np.float32], siblings: NDArray[np.float32], hosts: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the known facts [n, K] of links from x(s, a) [n, 9], their siblings and hosts [n]."""
     known = np.empty((len(x), len(KNOWN)), dtype=np.float32)
     anchor = np.clip(x[:, 5], _EDGE, 1 - _EDGE)
     known[:, 0] = 1
@@ -25,6 +28,7 @@ def known_of(x: NDArray[np.float32], siblings: NDArray[np.float32]) -> NDArray[n
     known[:, 7] = x[:, 6] - 0.5
     known[:, 8] = x[:, 7] - 0.5
     known[:, 9] = siblings
+    known[:, 10] = hosts
     return known
 
 
@@ -32,7 +36,6 @@ def prior_of(
     options: LinkOptions,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return means [K] and precisions [K] of the weights of known facts, and means of facts."""
-    means = np.zeros(len(KNOWN), dtype=np.float32)
-    means[1] = 2.0
+    means = np.array([_MEANS.get(str(name), 0.0) for name in KNOWN], dtype=np.float32)
     precisions = np.ones(len(KNOWN), dtype=np.float32)
     return means, precisions, np.zeros(16, dtype=np.float32)

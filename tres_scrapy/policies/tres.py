@@ -21,8 +21,6 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
 RECENT = 30  # fetches that say how well the crawl goes
-DRY = 100  # fetches without a relevant page after which a crawl explores more
-MOST_DRY = 3  # times that it does so
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
 TOP = 30  # of these, rated again at each choice
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
@@ -43,7 +41,6 @@ class TresPolicy:
         )
         self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
         self._best = Shortlist(store, SHORTLIST)
-        self._dry = 0  # fetches since the last relevant page
         self._yield = 0.5  # relevant share of the last fetches, later ones weighing more
 
     @property
@@ -63,16 +60,19 @@ class TresPolicy:
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) [n, 9] as tree and agent use it."""
-        return self._store.features(rows)
+        return self.view(self._store.features(rows))
+
+    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return x(s, a) [n, 9] of the store as tree and agent use it."""
+        return x
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q of any x [n, 9] as [n]."""
-        return self._learner.value(x)
+        return self._learner.value(self.view(x))
 
     def observe(self, experience: Experience) -> None:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
         self._learner.steps += 1
-        self._dry = 0 if experience.reward > 0 else self._dry + 1
         self._yield += (experience.reward - self._yield) / RECENT
         if self._links is not None:
             self._links.observe(experience)
@@ -81,6 +81,8 @@ class TresPolicy:
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the experience to the replay and the outlinks to the tree."""
         self._rate(outlinks)
+        if self._links is not None:
+            self._links.expand(experience.row, outlinks)
         self._learner.remember(experience, outlinks)
         self.tree.insert(outlinks)
 
@@ -120,22 +122,21 @@ class TresPolicy:
     ) -> Decision | None:
         """Return the best of the drawn samples and of the best by P(relevant) of the link.
 
-        P is drawn from its posterior (Thompson sampling), the more widely the less the last fetches
-        brought. Where nearly every page is relevant, chance would only do harm.
+        The less the last fetches brought, the more hope lies in hosts that are hardly known.
         """
         self._best.offer(links.rate_again(links.options.rescored))
-        extra = np.setdiff1d(self._best.ready(busy_hosts), drawn.rows)
-        rows = np.concatenate([drawn.rows, extra])
+        listed = self._best.ready(busy_hosts)
+        alone = np.flatnonzero(~self._best.has(drawn.rows))
+        rows = np.concatenate([drawn.rows[alone], listed])
         if not len(rows):
             return None
-        top = np.argpartition(-self._store.rated(rows)[0], min(TOP, len(rows) - 1))[:TOP]
-        links.rate(rows[top])
-        want = (1 - self._yield) * (1 + min(MOST_DRY, self._dry // DRY))
-        bonus = links.chances(rows, links.options.exploration * want, self._random)
-        best, q_values, bounds = self._learner.best(rows, bonus)
+        x = self.view(links.refresh(rows, TOP))
+        self._best.offer(drawn.rows)
+        bonus = links.bonus(rows, 1 - self._yield)
+        best, q_values, bounds = self._learner.best(rows, x, bonus)
         row = int(rows[best])
         self._learner.note_choice(row)
-        leaves = np.concatenate([drawn.leaves, self.tree.leaf_of(self.features(extra))])
+        leaves = np.concatenate([drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])])
         choice = Choice(self.tree.splits, leaves, rows, q_values, bounds, links.said(row))
         return Decision(row, int(leaves[best]), float(q_values[best]), choice=choice)
 
@@ -158,9 +159,7 @@ class TresPolicy:
         """
         if self._links is not None:
             self._links.restore(past, state)
-            self._links.rate(self._store.pending_rows())  # those that were leased, too
             self._best.offer(pending)
-        self._dry = int(np.argmax([*(past.rewards[::-1] > 0), True]))
         for reward in past.rewards.tolist():
             self._yield += (reward - self._yield) / RECENT
         self.tree.restore(rules, past.x, past.rewards)
@@ -186,13 +185,9 @@ class NoNeighbourhoodPolicy(TresPolicy):
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         super().__init__(store, replace(setup, learning=replace(setup.learning, new_domains=0.0)))
 
-    def features(self, rows: Rows) -> NDArray[np.float32]:
-        """Return x(s, a) [n, 9] of rows with features 7 and 8 set to 0."""
-        return _blank(super().features(rows))
-
-    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of x [n, 9] as [n], with features 7 and 8 set to 0."""
-        return super().value(_blank(x))
+    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return x [n, 9] with features 7 and 8 set to 0."""
+        return _blank(x)
 
     def observe(self, experience: Experience) -> None:
         """Add the experience, features 7 and 8 set to 0, to the tree."""

@@ -37,7 +37,12 @@ FEATURE: Final = "feature"  # the group of known facts
 UNKNOWN: Final = "not known"
 GROUPS: Final = {group.name.lower(): group for group in CueGroup}
 _URL_WORD: Final = re.compile(rb"[^a-z0-9~%]*([a-z0-9~%]+)(?:[^a-z0-9~%]+$)?")
-_KNOWN: Final = {"one": "any link", "siblings": "results of links beside it", "anchor_logit": 6}
+_KNOWN: Final = {
+    "one": "any link",
+    "siblings": "results of links beside it",
+    "host_logit": "last results of its host",
+    "anchor_logit": 6,
+}
 
 
 class LinkPart(NamedTuple):

@@ -1,0 +1,97 @@
+"""What the last fetches of each host brought: a host that is used up is noticed after a few."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.frontier.column import Table
+
+FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
+KEPT: Final = 10_000  # pages whose links may still prove relevant
+_HOST: Final = np.dtype([("fetches", "i4"), ("recent", "f4"), ("relevant", "f4"), ("leads", "f4")])
+
+Hosts = NDArray[np.int32]
+Values = NDArray[np.float32]
+
+
+class _Page(NamedTuple):
+    """A page's host and lead, and how many fetches of the host and of all hosts there were then."""
+
+    host: int
+    lead: float
+    fetches: int
+    total: int
+
+
+class HostMemory:
+    """Counts fetches by host, and with fading weights what came of them.
+
+    The *lead* of a page is the highest P(relevant) of the links that were first seen on it, and 1
+    once one of them proves relevant: a directory is not relevant and leads to pages that are.
+    """
+
+    def __init__(self) -> None:
+        self._hosts = Table(_HOST, capacity=64)
+        self._fetches = 0  # of all hosts
+        self._recent = self._leads = 0.0
+        self._pages: dict[int, _Page] = {}  # the last ones, by row
+
+    def fetched(self, host: int, reward: float) -> None:
+        """Count a fetch; `host` is its number."""
+        self._grow(host + 1)
+        hosts = self._hosts
+        hosts["fetches"][host] += 1
+        hosts["recent"][host] = FADE * hosts["recent"][host] + 1
+        hosts["relevant"][host] = FADE * hosts["relevant"][host] + reward
+        hosts["leads"][host] *= FADE
+        self._fetches += 1
+        self._recent, self._leads = FADE * self._recent + 1, FADE * self._leads
+
+    def led(self, row: int, host: int, lead: float) -> None:
+        """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
+        if row not in self._pages:
+            fetches = int(self._hosts["fetches"][host])
+            self._pages[row] = _Page(host, 0.0, fetches, self._fetches)
+            if len(self._pages) > KEPT:
+                del self._pages[next(iter(self._pages))]
+        self._raise(row, lead)
+
+    def proved(self, row: int) -> None:
+        """Note that a link first seen on a page is relevant."""
+        if row in self._pages:
+            self._raise(row, 1.0)
+
+    def _raise(self, row: int, lead: float) -> None:
+        page = self._pages[row]
+        more = max(0.0, lead - page.lead)
+        later = int(self._hosts["fetches"][page.host]) - page.fetches
+        self._hosts["leads"][page.host] += more * FADE**later
+        self._leads += more * FADE ** (self._fetches - page.total)
+        self._pages[row] = page._replace(lead=page.lead + more)
+
+    def logits(self, hosts: Hosts) -> Values:
+        """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""
+        self._grow(int(hosts.max(initial=-1)) + 1)
+        recent, relevant = (self._hosts[name].take(hosts) for name in ("recent", "relevant"))
+        logits: Values = np.log((relevant + 0.5) / (recent - relevant + 0.5))
+        return logits
+
+    def leads(self, hosts: Hosts) -> Values:
+        """Return the mean lead of the last pages [n], drawn to that of all hosts by one page."""
+        self._grow(int(hosts.max(initial=-1)) + 1)
+        mean = self._leads / self._recent if self._recent else 0.5
+        recent, leads = (self._hosts[name].take(hosts) for name in ("recent", "leads"))
+        values: Values = ((leads + mean) / (recent + 1)).astype(np.float32)
+        return values
+
+    def doubts(self, hosts: Hosts) -> Values:
+        """Return how little is known [n]: 1 / sqrt(1 + fetches)."""
+        self._grow(int(hosts.max(initial=-1)) + 1)
+        doubts: Values = (1 / np.sqrt(1 + self._hosts["fetches"].take(hosts))).astype(np.float32)
+        return doubts
+
+    def _grow(self, count: int) -> None:
+        self._hosts.extend(max(0, count - len(self._hosts)))
