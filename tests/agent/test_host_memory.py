@@ -21,19 +21,20 @@ def test_memory_equals_sums_over_fetches(fetches):
     """The k-th last fetch of a host counts FADE^k."""
     memory = HostMemory()
     found = defaultdict(list)  # reward and lead of each fetch of a host
-    pages = []
+    pages, firsts = [], []
     for page, (host, reward, lead, proved) in enumerate(fetches):
         memory.fetched(host, reward)
         memory.led(page, host, lead)
         found[host].append([reward, lead])
         pages.append(found[host][-1])
+        firsts.append(lead)
         memory.proved(proved)
         if proved <= page:
             pages[proved][1] = 1.0
     weights = {host: FADE ** np.arange(len(found[host]))[::-1] for host in found}
     sums = {host: weights[host] @ np.array(found[host]) for host in found}
     every = FADE ** np.arange(len(pages))[::-1]
-    mean = every @ np.array(pages)[:, 1] / every.sum() if pages else 0.5
+    mean = every @ np.array(firsts) / every.sum() if pages else 0.5
     for host in range(4):
         count = weights[host].sum() if host in found else 0.0
         relevant, lead = sums.get(host, (0.0, 0.0))
@@ -49,12 +50,13 @@ def test_relevant_link_proves_its_page():
         memory.fetched(page, 0.0)
         memory.led(page, page, 0.2)
     memory.proved(0)
-    first, second = memory.leads(HOSTS[:2])
+    first, second, unknown = memory.leads(HOSTS[:3])
     assert first - second == pytest.approx(0.8 / 2, abs=1e-6)
+    assert unknown == pytest.approx(0.2), "nothing is proved of other hosts"
     memory.proved(0)
-    assert memory.leads(HOSTS[:2]).tolist() == [first, second], "once"
+    assert memory.leads(HOSTS[:3]).tolist() == [first, second, unknown], "once"
     memory.proved(7)
-    assert memory.leads(HOSTS[:2]).tolist() == [first, second], "an unknown page"
+    assert memory.leads(HOSTS[:3]).tolist() == [first, second, unknown], "an unknown page"
 
 
 def test_later_links_can_only_raise_the_lead():

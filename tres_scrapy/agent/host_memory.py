@@ -18,25 +18,25 @@ Values = NDArray[np.float32]
 
 
 class _Page(NamedTuple):
-    """A page's host and lead, and how many fetches of the host and of all hosts there were then."""
+    """A page's host and lead, and how many fetches of the host there were then."""
 
     host: int
     lead: float
     fetches: int
-    total: int
 
 
 class HostMemory:
     """Counts fetches by host, and with fading weights what came of them.
 
     The *lead* of a page is the highest P(relevant) of the links that were first seen on it, and 1
-    once one of them proves relevant: a directory is not relevant and leads to pages that are.
+    once one of them proves relevant: a directory is not relevant and leads to pages that are. Hosts
+    that are hardly known are believed to have the mean lead of all, before any proof: with proofs,
+    unknown hosts would seem better than most.
     """
 
     def __init__(self) -> None:
         self._hosts = Table(_HOST, capacity=64)
-        self._fetches = 0  # of all hosts
-        self._recent = self._leads = 0.0
+        self._recent = self._leads = 0.0  # of all hosts
         self._pages: dict[int, _Page] = {}  # the last ones, by row
 
     def fetched(self, host: int, reward: float) -> None:
@@ -47,14 +47,13 @@ class HostMemory:
         hosts["recent"][host] = FADE * hosts["recent"][host] + 1
         hosts["relevant"][host] = FADE * hosts["relevant"][host] + reward
         hosts["leads"][host] *= FADE
-        self._fetches += 1
         self._recent, self._leads = FADE * self._recent + 1, FADE * self._leads
 
     def led(self, row: int, host: int, lead: float) -> None:
         """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
         if row not in self._pages:
-            fetches = int(self._hosts["fetches"][host])
-            self._pages[row] = _Page(host, 0.0, fetches, self._fetches)
+            self._pages[row] = _Page(host, 0.0, int(self._hosts["fetches"][host]))
+            self._leads += lead
             if len(self._pages) > KEPT:
                 del self._pages[next(iter(self._pages))]
         self._raise(row, lead)
@@ -69,7 +68,6 @@ class HostMemory:
         more = max(0.0, lead - page.lead)
         later = int(self._hosts["fetches"][page.host]) - page.fetches
         self._hosts["leads"][page.host] += more * FADE**later
-        self._leads += more * FADE ** (self._fetches - page.total)
         self._pages[row] = page._replace(lead=page.lead + more)
 
     def logits(self, hosts: Hosts) -> Values:

@@ -209,20 +209,20 @@ class LinkLearner:
     def _restore_leads(self, past: Past, pending: Rows) -> None:
         """Note again what each page leads to, as far as is known now."""
         best = np.zeros(len(self._store), dtype=np.float32)
-        for rows, values in (
-            (pending, self._store.rated(pending)),
-            (past.rows, (past.rewards > 0).astype(np.float32)),
-        ):
+        for rows, values in ((pending, self._store.rated(pending)), (past.rows, past.x[:, LINK])):
             parents = self._store.parents(rows)
             linked = parents != NO_PARENT
             np.maximum.at(best, parents[linked], values[linked])
-        hosts = self._store.host_numbers(past.rows)
         self._hosts = HostMemory()
-        for page, host, reward in zip(
-            past.rows.tolist(), hosts.tolist(), past.rewards.tolist(), strict=True
+        hosts = self._store.host_numbers(past.rows).tolist()
+        parents = self._store.parents(past.rows)
+        for row, host, parent, reward in zip(
+            past.rows.tolist(), hosts, parents.tolist(), past.rewards.tolist(), strict=True
         ):
             self._hosts.fetched(host, reward)
-            self._hosts.led(page, host, float(best[page]))
+            if reward > 0:
+                self._hosts.proved(parent)
+            self._hosts.led(row, host, float(best[row]))
 
     def _packed(self) -> bytes:
         head = json.dumps({"seen": self._seen, "random": random_state(self._random).decode()})
