@@ -12,8 +12,7 @@ from tres_scrapy.agent.host_memory import FADE, HostMemory
 
 HOSTS = np.arange(4, dtype=np.int32)
 VALUES = st.sampled_from([0.0, 0.25, 1.0])
-# Fetches: the host, its reward and lead, and a page one of whose links proves relevant.
-FETCHES = st.lists(st.tuples(st.integers(0, 3), VALUES, VALUES, st.integers(0, 30)), max_size=30)
+FETCHES = st.lists(st.tuples(st.integers(0, 3), VALUES, VALUES), max_size=30)  # reward, lead
 
 
 @given(FETCHES)
@@ -21,27 +20,34 @@ def test_memory_equals_sums_over_fetches(fetches):
     """The k-th last fetch of a host counts FADE^k."""
     memory = HostMemory()
     found = defaultdict(list)  # reward and lead of each fetch of a host
-    pages, firsts = [], []
-    for page, (host, reward, lead, proved) in enumerate(fetches):
+    for row, (host, reward, lead) in enumerate(fetches):
         memory.fetched(host, reward)
-        memory.led(page, host, lead)
+        memory.led(row, host, lead)
         found[host].append([reward, lead])
-        pages.append(found[host][-1])
-        firsts.append(lead)
-        memory.proved(proved)
-        if proved <= page:
-            pages[proved][1] = 1.0
-    weights = {host: FADE ** np.arange(len(found[host]))[::-1] for host in found}
-    sums = {host: weights[host] @ np.array(found[host]) for host in found}
-    every = FADE ** np.arange(len(pages))[::-1]
-    mean = every @ np.array(firsts) / every.sum() if pages else 0.5
+    every = FADE ** np.arange(len(fetches))[::-1]
+    mean = every @ np.array(fetches)[:, 2] / every.sum() if fetches else 0.5
     for host in range(4):
-        count = weights[host].sum() if host in found else 0.0
-        relevant, lead = sums.get(host, (0.0, 0.0))
+        weights = FADE ** np.arange(len(found[host]))[::-1]
+        relevant, lead = weights @ np.array(found[host]).reshape(-1, 2)
+        count = weights.sum()
         logit = np.log((relevant + 0.5) / (count - relevant + 0.5))
         assert memory.logits(HOSTS)[host] == pytest.approx(logit, abs=1e-4)
         assert memory.leads(HOSTS)[host] == pytest.approx((lead + mean) / (count + 1), abs=1e-4)
         assert memory.doubts(HOSTS)[host] == pytest.approx(1 / np.sqrt(1 + len(found[host])))
+
+
+@given(FETCHES, st.lists(st.integers(0, 40), max_size=30))
+def test_leads_are_shares(fetches, proved):
+    memory = HostMemory()
+    for row, (host, reward, lead) in enumerate(fetches):
+        memory.fetched(host, reward)
+        memory.led(row, host, lead)
+        before = memory.leads(HOSTS)
+        for page in proved[row : row + 1]:
+            memory.proved(page)
+        leads = memory.leads(HOSTS)
+        assert (leads >= before).all()
+        assert (leads <= 1 + 1e-6).all()
 
 
 def test_relevant_link_proves_its_page():

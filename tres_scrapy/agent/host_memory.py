@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,6 @@ Hosts = NDArray[np.int32]
 Values = NDArray[np.float32]
 
 
-class _Page(NamedTuple):
-    """A page's host and lead, and how many fetches of the host there were then."""
-
-    host: int
-    lead: float
-    fetches: int
-
-
 class HostMemory:
     """Counts fetches by host, and with fading weights what came of them.
 
@@ -37,7 +29,7 @@ class HostMemory:
     def __init__(self) -> None:
         self._hosts = Table(_HOST, capacity=64)
         self._recent = self._leads = 0.0  # of all hosts
-        self._pages: dict[int, _Page] = {}  # the last ones, by row
+        self._pages: dict[int, tuple[int, float]] = {}  # host and lead of the last ones, by row
 
     def fetched(self, host: int, reward: float) -> None:
         """Count a fetch; `host` is its number."""
@@ -52,23 +44,27 @@ class HostMemory:
     def led(self, row: int, host: int, lead: float) -> None:
         """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
         if row not in self._pages:
-            self._pages[row] = _Page(host, 0.0, int(self._hosts["fetches"][host]))
+            self._pages[row] = host, 0.0
             self._leads += lead
             if len(self._pages) > KEPT:
                 del self._pages[next(iter(self._pages))]
         self._raise(row, lead)
 
     def proved(self, row: int) -> None:
-        """Note that a link first seen on a page is relevant."""
+        """Note that a link first seen on a page is relevant.
+
+        This counts for its host like the lead of a page fetched now, however old the page is: a
+        host is worth as much as what it has led to lately.
+        """
         if row in self._pages:
             self._raise(row, 1.0)
 
     def _raise(self, row: int, lead: float) -> None:
-        page = self._pages[row]
-        more = max(0.0, lead - page.lead)
-        later = int(self._hosts["fetches"][page.host]) - page.fetches
-        self._hosts["leads"][page.host] += more * FADE**later
-        self._pages[row] = page._replace(lead=page.lead + more)
+        host, before = self._pages[row]
+        if lead > before:
+            leads, recent = self._hosts["leads"], self._hosts["recent"]
+            leads[host] = min(recent[host], leads[host] + lead - before)
+            self._pages[row] = host, lead
 
     def logits(self, hosts: Hosts) -> Values:
         """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""

@@ -21,6 +21,7 @@ from tres_scrapy.links.model import Estimate, LinkModel, Links, Said, sigmoid
 from tres_scrapy.links.prior import KNOWN, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
+NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
 _CHUNK: Final = 5_000  # links scored at once
 _EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
 _LINK: Final = np.dtype(
@@ -107,7 +108,8 @@ class LinkLearner:
         link = self._remember(experience)
         self.model.gain(link)
         self.model.fit(link, experience.reward)
-        for number in self._random.integers(len(self._kept), size=self.options.replays).tolist():
+        count = min(self.options.replays, self._seen // NEW)
+        for number in self._random.integers(len(self._kept), size=count).tolist():
             self.model.fit(*self._kept[number])
         if self._seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()

@@ -94,5 +94,7 @@ class LearningOptions:
         number(0, 1), 0.2, "share of choices reserved for domains never visited; the paper has 0"
     )
     ucb: float = setting(
-        number(0, 100), 1.0, "weight of the confidence bonus added to Q; the paper has 0"
+        number(0, 100),
+        1.0,
+        "with `link_model=0`, weight of the confidence bonus added to Q; the paper has 0",
     )

@@ -58,7 +58,10 @@ class LinkOptions:
         number(0, 1), 1e-3, "pull of each weight towards its prior", name="link_shrinkage"
     )
     replays: int = setting(
-        whole(0, 1000), 8, "earlier experiences learned again at each step", name="link_replays"
+        whole(0, 1000),
+        8,
+        "most earlier experiences learned again at each step",
+        name="link_replays",
     )
     replay_capacity: int = setting(
         whole(1, 10**6), 5_000, "most experiences kept to learn again", name="link_capacity"
