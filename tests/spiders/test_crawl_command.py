@@ -83,10 +83,10 @@ def test_item_has_its_origin(crawl, pages):
         "rendered": False,
     }
     assert "onions" in page["text"]
-    assert page["why"] == (
-        f"Highest Q: {page['q_value']:.2f}, best of 1 links from 1 leaves. "
-        "Leaf: any link (the tree has not split)."
-    )
+    first, said, leaf = page["why"].split(". L")
+    assert first == f"Highest Q: {page['q_value']:.2f}, best of 1 links from 1 leaves"
+    assert re.fullmatch(r"ink: last results of its host \+\d\.\d, .* \+\d\.\d.*", said)
+    assert leaf == "eaf: any link (the tree has not split)."
     assert (seed["path"], seed["why"]) == (["http://a.test/"], "Seed.")
 
 
