@@ -10,7 +10,7 @@ from torch import nn
 from tres_scrapy.frontier.feature import FEATURES, LINK
 
 LEAK = 0.1
-MOST = 3.0  # logarithm of the factor by which the MLP changes P(relevant)
+MOST = 0.7  # logarithm of the factor by which the MLP changes P(relevant)
 
 
 class QNetwork(nn.Sequential):
