@@ -257,7 +257,7 @@ def test_restored_leads_are_those_of_now():
     (seed,) = add(store, NO_PARENT, 1).tolist()
     learner.rate(np.array([seed]))
     experiences = [fetch(store, learner, seed, 0.0)]
-    children = add(store, seed, 1)  # no other link waits that is rated anew
+    children = add(store, seed, 1)  # no other link waits and is rated again
     learner.rate(children)
     learner.expand(seed, children)
     experiences.append(fetch(store, learner, int(children[0]), 1.0))
