@@ -153,7 +153,7 @@ def test_state_explains_each_page(crawl):
         *("http://h0.test/", "relevant", "Seed."),
     )
     assert seed["title"] == "leek 0 <img src=x onerror=alert(1)>", "the page escapes it"
-    assert newest["why"].startswith(("Highest Q", "New domain", "Little explored", "Exploration"))
+    assert newest["why"].startswith(("Highest Q", "New domain", "Highest sum", "Exploration"))
     assert [page["step"] for page in crawl.state(newest["step"] - 2)["recent"]] == [
         *(newest["step"], newest["step"] - 1),
     ]

@@ -58,7 +58,7 @@ def test_state_sends_only_new_pages(view):
     assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
     assert state["recent"][0]["title"] == "</script><b>"
     assert state["recent"][0]["why"].startswith(
-        ("Highest Q: ", "New domain. Q ", "Little explored. Q ")
+        ("Highest Q: ", "New domain. Q ", "Highest sum of Q and bonus: Q ")
     )
     more = json.loads(view.state({}, PAGES - 2))
     assert [page["step"] for page in more["recent"]] == [PAGES, PAGES - 1]

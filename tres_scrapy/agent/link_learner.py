@@ -38,7 +38,7 @@ class LinkLearner:
 
     def __init__(self, store: SampleStore, options: LinkOptions, seed: int) -> None:
         self.options = options
-        self.model = LinkModel(options, *prior_of(options))
+        self.model = LinkModel(options, *prior_of())
         self.fetched = np.zeros(CODES, dtype=np.int32)  # links with a code
         self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
         self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
@@ -170,7 +170,7 @@ class LinkLearner:
         return known_of(x, siblings, none if "record" in without else record)
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
-        """Return how relevant the fetched links of the same pages are [n], 0 if there are none."""
+        """Return how relevant the fetched links of the same pages are [n], 0 without any."""
         self._grow()
         parents = self._store.parents(rows)
         fetched = np.where(parents == NO_PARENT, 0, self._links["fetched"].take(parents))

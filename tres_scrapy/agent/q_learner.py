@@ -93,7 +93,8 @@ class QLearner:
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Add an experience and its page's outlinks to the replay."""
-        self._confidence.add(experience.x)
+        if self._ucb:
+            self._confidence.add(experience.x)
         self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
 
     def note_choice(self, row: int) -> None:
@@ -135,7 +136,8 @@ class QLearner:
         self._agent.restore(np.frombuffer(state["agent"], "<f4").copy(), int(counts["updates"]))
         self._agent_state = -1, b""
         self.steps = len(past.rewards)
-        self._confidence.add(past.x)
+        if self._ucb:
+            self._confidence.add(past.x)
         x, rewards, _, *rest = past
         self._replay.restore(x, rewards, *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()

@@ -7,8 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.link_option import LinkOptions
-
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
 _MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
@@ -32,9 +30,7 @@ def known_of(
     return known
 
 
-def prior_of(
-    options: LinkOptions,
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+def prior_of() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return means [K] and precisions [K] of the weights of known facts, and means of facts."""
     means = np.array([_MEANS.get(str(name), 0.0) for name in KNOWN], dtype=np.float32)
     precisions = np.ones(len(KNOWN), dtype=np.float32)

@@ -71,7 +71,7 @@ def label_of(group: str, text: str) -> str:
 
 
 def words_of(parts: Sequence[LinkPart]) -> str:
-    """Return the strongest parts for and against a link as one phrase, "" if there are none."""
+    """Return the strongest parts for and against a link as one phrase, "" without any."""
     good = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds > 0]
     bad = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds < 0]
     most, most_against = SPOKEN

@@ -33,7 +33,7 @@ class LinkWeight(NamedTuple):
 def strongest(learner: LinkLearner, names: Names) -> dict[str, list[LinkWeight]]:
     """Return the strongest weights by group, from most for to most against a link.
 
-    There are none before the first fetch.
+    Before the first fetch the result is empty.
     """
     if not learner.fetched.any():
         return {}

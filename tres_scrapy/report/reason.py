@@ -115,7 +115,7 @@ def sentence(
         SEED: "Seed",
         QUERY: "Query to the search engine",
         GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
-        UNCERTAIN: f"Little explored. Q {q} plus its uncertainty is the highest of {drawn}",
+        UNCERTAIN: f"Highest sum of Q and bonus: Q {q}, best of {drawn}",
         NEW_DOMAIN: f"New domain. Q {q}, best link to a new domain among {drawn}",
         EXPLORED: "Exploration: a random link of a random leaf",
         LOST: "Fetched just before the crawl was killed: the reason is not recorded",

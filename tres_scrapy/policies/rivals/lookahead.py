@@ -81,7 +81,7 @@ class LookaheadPolicy(QueuePolicy):
         return None
 
     def _ready(self, page: int, busy_hosts: Sequence[int]) -> int | None:
-        """Return the oldest link to a page that can be fetched now, None if there is none."""
+        """Return the oldest link to a page that can be fetched now, or None."""
         rows = np.array(self._rows[page])
         ready = rows[self.store.standing(rows, busy_hosts) == Standing.READY]
         pending = (row for row in ready.tolist() if self.store.state(row) == State.PENDING)
