@@ -16,7 +16,7 @@ from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import CODES, url_codes
+from tres_scrapy.links.code import CODES, Codes, url_codes
 from tres_scrapy.links.model import Estimate, LinkModel, Links, Said, sigmoid
 from tres_scrapy.links.prior import KNOWN, known_of, prior_of
 
@@ -47,6 +47,7 @@ class LinkLearner:
         self._kept: list[tuple[Links, float]] = []  # experiences to learn again
         self._seen = 0
         self._hosts = HostMemory()
+        self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
         self._links = Table(_LINK)
         self._checkpoint = b""
@@ -57,10 +58,7 @@ class LinkLearner:
         self._grow()
         for start in range(0, len(rows), _CHUNK):
             some = rows[start : start + _CHUNK]
-            links = self.links(some)
-            said = self.model.codes(links)
-            self._links["logit"][some], self._links["variance"][some] = said
-            self._rate(some, links.known)
+            self._read(some, self.links(some))
 
     def refresh(self, rows: Rows, best: int) -> NDArray[np.float32]:
         """Rate samples by their codes as they were read last and the facts of now.
@@ -69,12 +67,11 @@ class LinkLearner:
         """
         self._grow()
         x = self._store.features(rows)
-        self._rate(rows, self._known(rows, x))
+        known = self._known(rows, x)
+        self._rate(rows, known)
         rated = self._store.rated(rows)
-        if len(rows) > best:
-            self.rate(rows[np.argpartition(-rated, best)[:best]])
-        else:
-            self.rate(rows)
+        some = np.argpartition(-rated, best)[:best] if len(rows) > best else np.arange(len(rows))
+        self._read(rows[some], self.model.read(known[some], *self._best_codes(rows[some])))
         x[:, LINK] = self._store.rated(rows)
         return x
 
@@ -144,22 +141,38 @@ class LinkLearner:
 
     def links(self, rows: Rows, x: NDArray[np.float32] | None = None) -> Links:
         """Return what the model reads of samples; `x` [n, 9] is x(s, a), by default that of now."""
-        urls = [self._store.url(row) for row in rows.tolist()]
-        codes, owner = url_codes(urls)
-        cues = self._store.cues.take(rows)
-        codes = np.concatenate([codes, cues.codes])
-        owner = np.concatenate([owner, np.repeat(np.arange(len(rows)), cues.counts)])
         x = self._store.features(rows) if x is None else x
-        return self.model.read(self._known(rows, x), codes, owner)
+        return self.model.read(self._known(rows, x), *self._codes(rows))
 
     def said(self, row: int) -> Said:
         """Return what a sample says, as the model understands it now.
 
         A known fact adds what it differs from the mean of fetched links.
         """
-        link = self.links(np.array([row]))
-        adds = self.model.adds(link._replace(known=link.known - self._mean))
+        rows = np.array([row])
+        known = self._known(rows, self._store.features(rows)) - self._mean
+        codes = self._best.get(row)
+        read = self._codes(rows) if codes is None else (codes, np.zeros(len(codes), dtype=np.int64))
+        adds = self.model.adds(self.model.read(known, *read))
         return Said(self._store.url(row), self._store.anchors[row], *adds)
+
+    def _codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
+        """Return the codes of samples [m], and the sample of each by its place in `rows` [m]."""
+        codes, owner = url_codes([self._store.url(row) for row in rows.tolist()])
+        cues = self._store.cues.take(rows)
+        owners = np.repeat(np.arange(len(rows)), cues.counts)
+        return np.concatenate([codes, cues.codes]), np.concatenate([owner, owners])
+
+    def _best_codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
+        """Return what `_codes` does, a sample after the other; only new samples are read."""
+        new = np.array([row for row in rows.tolist() if row not in self._best], dtype=np.int64)
+        codes, owner = self._codes(new)
+        ends = np.cumsum(np.bincount(owner, minlength=len(new)))
+        parts = np.split(codes[np.argsort(owner, kind="stable")], ends[:-1])
+        found = self._best | dict(zip(new.tolist(), parts, strict=False))
+        self._best = {row: found[row] for row in rows.tolist()}
+        kept = list(self._best.values())
+        return np.concatenate(kept), np.repeat(np.arange(len(rows)), [len(each) for each in kept])
 
     def _known(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the known facts [n, K] of samples."""
@@ -177,6 +190,12 @@ class LinkLearner:
         relevant = np.where(parents == NO_PARENT, 0, self._links["relevant"].take(parents))
         share: NDArray[np.float32] = ((relevant - 0.5 * fetched) / (fetched + 2)).astype("f4")
         return share
+
+    def _read(self, rows: Rows, links: Links) -> None:
+        """Rate samples by what their links say."""
+        logits, variances = self.model.codes(links)
+        self._links["logit"][rows], self._links["variance"][rows] = logits, variances
+        self._rate(rows, links.known)
 
     def _rate(self, rows: Rows, known: NDArray[np.float32]) -> None:
         logits, variances = (self._links[name].take(rows) for name in ("logit", "variance"))

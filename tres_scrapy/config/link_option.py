@@ -67,5 +67,5 @@ class LinkOptions:
         whole(1, 10**6), 5_000, "most experiences kept to learn again", name="link_capacity"
     )
     rescored: int = setting(
-        whole(0, 10**5), 50, "waiting links scored again at each choice", name="link_rescored"
+        whole(0, 10**5), 50, "waiting links scored again for each fetch", name="link_rescored"
     )

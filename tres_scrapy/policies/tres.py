@@ -23,6 +23,7 @@ from tres_scrapy.frontier.tree import Rule, TreeFrontier
 RECENT = 30  # fetches that say how well the crawl goes
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
 TOP = 30  # of these, rated again at each choice
+PERIOD = 10  # experiences between two turns in which other samples are rated again
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
@@ -76,6 +77,8 @@ class TresPolicy:
         self._yield += (experience.reward - self._yield) / RECENT
         if self._links is not None:
             self._links.observe(experience)
+            if self._learner.steps % PERIOD == 0:
+                self._best.offer(self._links.rate_again(PERIOD * self._links.options.rescored))
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
@@ -124,7 +127,6 @@ class TresPolicy:
 
         The less the last fetches brought, the more hope lies in hosts that are hardly known.
         """
-        self._best.offer(links.rate_again(links.options.rescored))
         listed = self._best.ready(busy_hosts)
         alone = np.flatnonzero(~self._best.has(drawn.rows))
         rows = np.concatenate([drawn.rows[alone], listed])
