@@ -5,7 +5,7 @@ import torch
 from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.config.learning import AgentOptions
-from tres_scrapy.frontier.feature import FEATURES, LINK
+from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK
 
 GAMMA = 0.3
 
@@ -150,9 +150,11 @@ def test_what_is_no_state_is_refused(value):
 
 
 def test_prior_is_q_before_learning():
-    agent = DoubleDQN(AgentOptions(), seed=0, prior=True)
+    agent = DoubleDQN(AgentOptions(), seed=0, prior=True, breadth=0.5)
     x = batch_of([0] * 20, [1] * 20)[0].x
-    assert agent.q_values(x).tolist() == x[:, LINK].tolist()
+    x[:, KNOWN_DOMAIN] = np.where(np.arange(20) < 10, 1.0, 0.5)
+    expected = np.concatenate([x[:10, LINK], 1.5 * x[10:, LINK]])
+    np.testing.assert_allclose(agent.q_values(x), expected, rtol=1e-6)
     for seed in range(20):
         update(agent, seed)
     assert agent.q_values(x).tolist() != x[:, LINK].tolist()

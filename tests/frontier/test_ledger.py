@@ -52,6 +52,10 @@ def test_unvisited_domain_is_neutral():
     ledger.book_page(domain[0], 0.0)
     np.testing.assert_array_equal(ledger.features(domain), [[0.5, 1.0], [0.5, 0.5]])
     assert ledger.relevant_domains == 1
+    ledger.lease(domain[1])
+    assert ledger.features(domain[1:]).tolist() == [[0.5, 1.0]], "its first fetch is running"
+    ledger.lease(domain[1], -1)
+    assert ledger.features(domain[1:]).tolist() == [[0.5, 0.5]]
 
 
 def test_prior_visits_damp_young_ratios():

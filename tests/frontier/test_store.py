@@ -189,7 +189,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             count = self.count(row["domain"])
             known = count["visits"] > 0
             ratio = count["relevant"] / count["visits"] if known else self.share(row["domain"])
-            expected.append([*row["static"], ratio, 1 if known else 0.5, row["rated"]])
+            eighth = 1 if known or count["leased"] else 0.5
+            expected.append([*row["static"], ratio, eighth, row["rated"]])
         np.testing.assert_allclose(
             self.store.features(numbers),
             np.array(expected).reshape(-1, len(FEATURES)),

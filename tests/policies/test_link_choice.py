@@ -156,7 +156,7 @@ def test_feature_is_older_than_its_reward(concurrency):
 def test_best_of_a_big_leaf_is_found(monkeypatch):
     """Among thousands of links of a leaf, the best would hardly ever be drawn."""
     monkeypatch.setattr(tres, "MOST_DRAWN", 10)
-    learning = LearningOptions(new_domains=0.0, ucb=0.0)
+    learning = LearningOptions(breadth=0.0, ucb=0.0)
     store = SampleStore(DomainLedger())
     links = LinkOptions(exploration=0.0)
     policy = make_policy("tres", store, Setup(learning=learning, links=links))

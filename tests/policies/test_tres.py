@@ -5,6 +5,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Experience, Valuing
+from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -165,7 +166,7 @@ def test_nh_ignores_the_neighbourhood():
     assert not crawl.policy.features(rows)[:, NEIGHBOURHOOD].any()
     assert crawl.store.features(rows)[:, NEIGHBOURHOOD].any()
     assert not crawl.policy._learner._replay.batch(50).x[:, NEIGHBOURHOOD].any()
-    assert crawl.policy._learner.options.new_domains == 0
+    assert crawl.policy._learner.options.breadth == 0
     known, unknown = np.full((2, 1, len(FEATURES)), 0.5, dtype=np.float32)
     known[:, NEIGHBOURHOOD] = 1
     assert crawl.policy.value(known) == crawl.policy.value(unknown)
@@ -176,33 +177,30 @@ def learner_over(store, **options):
     return make_policy("tres", store, setup)._learner
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_new_domains_keep_their_share(share):
+def test_first_relevant_page_of_a_domain_earns_more():
+    """Resumed or not, the replay holds the intrinsic reward, and only for first pages."""
     store = SampleStore(DomainLedger())
-    learner = learner_over(store, new_domains=share, ucb=0.0)
-    urls = [f"http://{domain}.test/" for domain in "abcd"]
-    rows = store.add(-1, Outlinks(urls, urls, np.zeros((4, 3), dtype=np.float32)))
-    store.ledger.book_page(store.domain(0), 1.0)
-    store.ledger.lease(store.domain(3))
-    learner._agent.q_values = lambda x: np.array([0.9, 0.3, 0.5, 0.8], dtype=np.float32)
-    chosen = [learner.best(rows).best for _ in range(400)]
-    assert set(chosen) <= {0, 2}, "the best of all, or the best of the domains never visited"
-    assert chosen.count(2) / 400 == pytest.approx(share, abs=0.1)
-
-
-def test_highest_q_wins_without_new_domains():
-    store = SampleStore(DomainLedger())
-    learner = learner_over(store, new_domains=1.0, ucb=0.0)
-    rows = store.add(-1, Outlinks(["http://a.test/1", "http://a.test/2"], ["", ""], np.eye(2, 3)))
-    store.ledger.book_failure(store.domain(0))
-    learner._agent.q_values = lambda x: np.array([0.1, 0.2], dtype=np.float32)
-    assert learner.best(rows).best == 1
+    learner = learner_over(store, breadth=0.25, ucb=0.0)
+    urls = [f"http://{host}.test/{number}" for number, host in enumerate("abaab")]
+    rows = store.add(-1, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
+    rewards = [0.0, 1.0, 1.0, 1.0, 1.0]
+    x = store.features(rows)
+    for row, reward in zip(rows.tolist(), rewards, strict=True):
+        store.ledger.book_page(store.domain(row), reward)
+        learner.remember(Experience(row, x[row], reward), rows[:0])
+    earned = learner._replay._records["reward"][:5].tolist()
+    assert earned == [0, 1.25, 1.25, 1, 1]
+    state, nothing = learner.state(), np.zeros(5, dtype=np.int64)
+    resumed = learner_over(store, breadth=0.25, ucb=0.0)
+    past = Past(x, np.array(rewards, dtype=np.float32), rows, nothing, nothing, nothing)
+    resumed.restore(past, state)
+    assert resumed._replay._records["reward"][:5].tolist() == earned
 
 
 @pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
 def test_novelty_is_tried_until_known(ucb, tried):
     store = SampleStore(DomainLedger())
-    learner = learner_over(store, new_domains=0.0, ucb=ucb)
+    learner = learner_over(store, breadth=0.0, ucb=ucb)
     actions = np.array([[0, 0, 0.5], [1, 0, 0.5]], dtype=np.float32)
     rows = store.add(-1, Outlinks(["http://a.test/1", "http://b.test/keyword"], ["", ""], actions))
     usual, unusual = store.features(rows)

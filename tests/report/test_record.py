@@ -10,7 +10,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report import record_writer as module
 from tres_scrapy.report.crawl_report import render
-from tres_scrapy.report.reason import EXPLORED, GREEDY, NEW_DOMAIN, OTHER, SEED, UNCERTAIN, Reasons
+from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError, open_to_write
 from tres_scrapy.report.record_writer import Writer
@@ -46,12 +46,8 @@ def test_pages_can_be_read_in_parts(read):
 def test_kinds_of_choices_are_told_apart(recorded, read):
     pages = read.since(0, 1000)
     assert pages[0].chosen == SEED
-    assert {page.chosen for page in pages[1:]} == {GREEDY, NEW_DOMAIN, UNCERTAIN}
-    known = list(FEATURES).index("domain_known")
+    assert {page.chosen for page in pages[1:]} == {GREEDY, UNCERTAIN}
     for page, booking in zip(pages, recorded.bookings, strict=True):
-        if page.chosen == NEW_DOMAIN:
-            assert booking.experience.x[known] == 0.5
-            assert page.q_value < max(rival.q_value for rival in read.rivals(page.step))
         if page.chosen == UNCERTAIN:
             choice = booking.lease.decision.choice
             assert choice.rows[np.argmax(choice.bounds)] == page.row

@@ -23,11 +23,14 @@ Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 class DoubleDQN:
     """An online Q-network chooses the best action; a target Q-network evaluates it."""
 
-    def __init__(self, options: AgentOptions, seed: int, *, prior: bool = False) -> None:
+    def __init__(
+        self, options: AgentOptions, seed: int, *, prior: bool = False, breadth: float = 0.0
+    ) -> None:
         self.options = options
         self.updates = 0
         self.skipped = 0  # updates whose gradient was not finite
-        self.online = QNetwork(options.hidden, torch.Generator().manual_seed(seed), prior=prior)
+        generator = torch.Generator().manual_seed(seed)
+        self.online = QNetwork(options.hidden, generator, prior=prior, breadth=breadth)
         self.target = copy.deepcopy(self.online).requires_grad_(requires_grad=False)
         self._optimizer = torch.optim.Adam(self.online.parameters(), lr=options.learning_rate)
 

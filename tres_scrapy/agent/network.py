@@ -7,7 +7,7 @@ import itertools
 import torch
 from torch import nn
 
-from tres_scrapy.frontier.feature import FEATURES, LINK
+from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK
 
 LEAK = 0.1
 MOST = 0.7  # logarithm of the factor by which the MLP changes P(relevant)
@@ -24,7 +24,12 @@ class QNetwork(nn.Sequential):
     """
 
     def __init__(
-        self, hidden: tuple[int, int], generator: torch.Generator, *, prior: bool = False
+        self,
+        hidden: tuple[int, int],
+        generator: torch.Generator,
+        *,
+        prior: bool = False,
+        breadth: float = 0.0,
     ) -> None:
         sizes = (len(FEATURES), *hidden, 1)
         layers: list[nn.Module] = []
@@ -32,6 +37,7 @@ class QNetwork(nn.Sequential):
             layers += [_linear(fan_in, fan_out, generator), nn.LeakyReLU(LEAK)]
         super().__init__(*layers[:-1])  # the output is linear
         self._prior = prior
+        self._breadth = breadth
         if prior:
             self.value = nn.Parameter(torch.zeros(1))
             nn.init.zeros_(layers[-2].weight)  # type: ignore[arg-type]  # of a linear layer
@@ -41,8 +47,9 @@ class QNetwork(nn.Sequential):
         output: torch.Tensor = super().forward(x)  # type: ignore[no-untyped-call]
         if not self._prior:
             return output
+        worth = 1 + self._breadth * (x[:, KNOWN_DOMAIN : KNOWN_DOMAIN + 1] < 1)
         factor = torch.exp(output.clamp(-MOST, MOST))
-        return self.value + x[:, LINK : LINK + 1] * factor
+        return self.value + x[:, LINK : LINK + 1] * worth * factor
 
 
 def _linear(fan_in: int, fan_out: int, generator: torch.Generator) -> nn.Linear:

@@ -49,7 +49,8 @@ class QLearner:
         self._store = store
         self._features = features
         self._ucb = 0.0 if prior else self.options.ucb
-        self._agent = DoubleDQN(setup.agent, setup.seed, prior=prior)
+        breadth = self.options.breadth
+        self._agent = DoubleDQN(setup.agent, setup.seed, prior=prior, breadth=breadth)
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
@@ -77,25 +78,27 @@ class QLearner:
     ) -> Valued:
         """Compute Q of samples and choose the one with the highest upper confidence bound.
 
-        `x` [n, 9] is their x(s, a), if the caller has it. With probability `new_domains`, choose
-        among samples on domains never visited.
+        `x` [n, 9] is their x(s, a), if the caller has it.
         """
         x = self._features(rows) if x is None else x
         q_values = self._valued(x)
         bounds = q_values + bonus
         if self._ucb:
             bounds = bounds + self._ucb * self._confidence.width(x)
-        if self._random.random() < self.options.new_domains:
-            new = np.flatnonzero(self._store.never_visited(rows))
-            if len(new):
-                return Valued(int(new[np.argmax(bounds[new])]), q_values, bounds)
         return Valued(int(np.argmax(bounds)), q_values, bounds)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
-        """Add an experience and its page's outlinks to the replay."""
+        """Add an experience and its page's outlinks to the replay.
+
+        A relevant page that is the only one of its domain so far earns the intrinsic reward.
+        """
         if self._ucb:
             self._confidence.add(experience.x)
-        self._incomplete.append(self._replay.add(experience.x, experience.reward, outlinks))
+        row, x, reward = experience
+        domain = self._store.domain(row)
+        first = reward > 0 and self._store.ledger.relevant_pages(domain) == 1
+        reward += self.options.breadth * first
+        self._incomplete.append(self._replay.add(x, reward, outlinks))
 
     def note_choice(self, row: int) -> None:
         """Add the chosen row to A~ of the experiences since the choice before."""
@@ -138,8 +141,12 @@ class QLearner:
         self.steps = len(past.rewards)
         if self._ucb:
             self._confidence.add(past.x)
-        x, rewards, _, *rest = past
-        self._replay.restore(x, rewards, *rest)
+        x, rewards, rows, *rest = past
+        relevant = np.flatnonzero(rewards > 0)
+        _, firsts = np.unique(self._store.domains(rows[relevant]), return_index=True)
+        earned = rewards.copy()
+        earned[relevant[firsts]] += self.options.breadth
+        self._replay.restore(x, earned, *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 
     def figures(self) -> dict[str, float | str]:

@@ -68,9 +68,9 @@ class LearningOptions:
 
     Departures from the paper: it draws one representative from each leaf. Here there are
     `representatives`, or the square root of the size of a big leaf, because Q differs within a
-    leaf. A share `new_domains` of the choices goes to the best links to domains never visited;
-    otherwise the agent stays on sites it already knows. `ucb` times the width of the confidence
-    interval of Q is added to Q (LinUCB), so that unfamiliar links are tried.
+    leaf. The first relevant page of a domain earns `breadth` beside its reward, an intrinsic
+    reward (P 5); otherwise the agent stays on sites it already knows. `ucb` times the width of the
+    confidence interval of Q is added to Q (LinUCB), so that unfamiliar links are tried.
     """
 
     representatives: int = setting(
@@ -90,8 +90,11 @@ class LearningOptions:
     replay_capacity: int = setting(
         whole(1, 10**8), 20_000, "most experiences kept in the replay memory"
     )
-    new_domains: float = setting(
-        number(0, 1), 0.2, "share of choices reserved for domains never visited; the paper has 0"
+    breadth: float = setting(
+        number(0, 1),
+        0.1,
+        "what the first relevant page of a domain earns beside its relevance: 0 for harvest alone, "
+        "1 for many domains; the paper has 0",
     )
     ucb: float = setting(
         number(0, 100),

@@ -17,7 +17,7 @@ PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
         "TRES_REPRESENTATIVES": "1",
         "TRES_LINK_MODEL": "0",
         "TRES_UCB": "0",
-        "TRES_NEW_DOMAINS": "0",
+        "TRES_BREADTH": "0",
         "TRES_EXPLORATION_STEPS": "500",
         "TRES_WARM_UP_STEPS": "500",
         "TRES_WARM_UP_UPDATES": "0",

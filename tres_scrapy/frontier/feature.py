@@ -143,7 +143,7 @@ TABLE: Final = (
         origin=Origin.LEDGER,
         unit=Unit.BINARY,
         label="known domain",
-        meaning="1 if the domain was visited before, else 0.5",
+        meaning="1 if the domain was visited before or is being fetched, else 0.5",
         rule=("to a new domain", "to a known domain"),
         brief=("new domain", "known domain"),
         grid=(0.5, 1.0),
@@ -170,6 +170,7 @@ def _columns(*origins: Origin) -> slice:
 STATE: Final = _columns(Origin.STATE)
 ACTION: Final = _columns(Origin.URL, Origin.ANCHOR)
 NEIGHBOURHOOD: Final = _columns(Origin.LEDGER)
+KNOWN_DOMAIN: Final = NEIGHBOURHOOD.stop - 1
 LINK: Final = _columns(Origin.LINK).start
 STATIC: Final = NEIGHBOURHOOD.start  # the number of features that never change
 BUCKETED: Final = tuple(column for column, feature in enumerate(TABLE) if feature.bucketed)

@@ -70,6 +70,10 @@ class DomainLedger:
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
 
+    def relevant_pages(self, domain: int) -> int:
+        """Return the number of relevant pages fetched from a domain."""
+        return int(self._records["relevant"][domain])
+
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
@@ -138,14 +142,18 @@ class DomainLedger:
         self.domains_given_up = int(self.given_up(np.arange(len(self), dtype=np.int32)).sum())
 
     def features(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2]."""
+        """Return features 7 (relevance ratio so far) and 8 (domain known) as [n, 2].
+
+        A domain is known as soon as a fetch is running, so that choices made before it ends go to
+        other domains.
+        """
         visits = self._records["visits"].take(domains)
         known = visits > 0
         relevant = self._records["relevant"].take(domains) + 0.5 * self.prior
         x = np.empty((len(domains), 2), dtype=np.float32)
         ratio = relevant / np.maximum(visits + self.prior, 1)
         x[:, 0] = np.where(known, ratio, self._inlink_ratio(domains))
-        x[:, 1] = np.where(known, 1.0, 0.5)
+        x[:, 1] = np.where(self.never_visited(domains), 0.5, 1.0)
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:

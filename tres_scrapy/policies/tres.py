@@ -181,11 +181,11 @@ class TresPolicy:
 class NoNeighbourhoodPolicy(TresPolicy):
     """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
 
-    It makes no choices among new domains only, because it does not know which domains are new.
+    It has no intrinsic reward for new domains, because it does not know which domains are new.
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
-        super().__init__(store, replace(setup, learning=replace(setup.learning, new_domains=0.0)))
+        super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return x [n, 9] with features 7 and 8 set to 0."""

@@ -77,7 +77,7 @@ def _domains_found(curve: Sequence[Point]) -> Chart | None:
         "relevant_domains",
         "Relevant domains",
         "Registrable domains with at least one relevant page. A flat line means that the "
-        "crawl stays on known sites: lower max_per_domain or raise new_domains to change that.",
+        "crawl stays on known sites: lower max_per_domain or raise breadth to change that.",
         [line(pages, [point.domains for point in curve], "relevant domains", GREEN)],
         layout("pages fetched", "domains", yaxis={"rangemode": "tozero"}, showlegend=False),
     )

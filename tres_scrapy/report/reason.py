@@ -11,8 +11,8 @@ from tres_scrapy.crawl.policy import Choice, Decision
 from tres_scrapy.report.link_part import parts_of, words_of
 from tres_scrapy.report.rule import RuleBook
 
-SEED, QUERY, GREEDY, UNCERTAIN, NEW_DOMAIN, EXPLORED, OTHER, LOST = (
-    *("seed", "query", "greedy", "uncertain", "new_domain", "explored", "other", "lost"),
+SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
+    *("seed", "query", "greedy", "uncertain", "explored", "other", "lost"),
 )
 RIVALS: Final = 10
 _SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves
@@ -36,9 +36,7 @@ def kind_of(decision: Decision, *, is_seed: bool) -> str:
         return OTHER if decision.q_value is None else GREEDY
     if decision.q_value is None or decision.choice.q_values is None:
         return EXPLORED
-    if decision.q_value >= decision.choice.q_values.max():
-        return GREEDY
-    return UNCERTAIN if _has_highest_bound(decision.choice, decision.row) else NEW_DOMAIN
+    return GREEDY if decision.q_value >= decision.choice.q_values.max() else UNCERTAIN
 
 
 def rivals_of(decision: Decision) -> list[RivalSample]:
@@ -57,11 +55,6 @@ def rivals_of(decision: Decision) -> list[RivalSample]:
 def size_of(choice: Choice) -> tuple[int, int]:
     """Return the number of samples drawn for a choice, and the number of their leaves."""
     return len(choice.rows), int(np.count_nonzero(np.bincount(choice.leaves)))
-
-
-def _has_highest_bound(choice: Choice, row: int) -> bool:
-    bounds = choice.bounds
-    return bounds is not None and bool(bounds[choice.rows == row].max() >= bounds.max())
 
 
 def _highest(choice: Choice) -> list[int]:
@@ -116,7 +109,6 @@ def sentence(
         QUERY: "Query to the search engine",
         GREEDY: f"Highest Q: {q}, best of {drawn}" if samples else f"Highest value: {q}",
         UNCERTAIN: f"Highest sum of Q and bonus: Q {q}, best of {drawn}",
-        NEW_DOMAIN: f"New domain. Q {q}, best link to a new domain among {drawn}",
         EXPLORED: "Exploration: a random link of a random leaf",
         LOST: "Fetched just before the crawl was killed: the reason is not recorded",
         OTHER: "Chosen by the order of the policy, or at random",
