@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.replay import Batch
@@ -21,9 +20,7 @@ def batch_of(counts, rewards, seed=0):
 
 def moved_apart(agent):
     """Make the target network differ from the online one."""
-    with torch.no_grad():
-        for parameter in agent.target.parameters():
-            parameter.mul_(-1).add_(0.1)
+    agent.target.parameters[:] = 0.1 - agent.target.parameters
     return agent
 
 
@@ -33,8 +30,7 @@ def test_target_network_values_online_choice():
     batch, features = batch_of([3, 0, 1, 5], [1, 0, 1, 0])
     x = features(batch.candidates)
     online = agent.q_values(x)
-    with torch.no_grad():
-        target = agent.target(torch.from_numpy(x)).squeeze(1).numpy()
+    target = agent.target.q_values(x)
     expected, start = [], 0
     for reward, count in zip(batch.rewards, batch.counts, strict=True):
         best = max(range(start, start + count), key=lambda i: online[i], default=None)
@@ -62,13 +58,14 @@ def test_updates_fit_bandit_rewards():
 
 def test_target_network_follows_every_period():
     agent = DoubleDQN(AgentOptions(target_period=3, learning_rate_decay=0.5), seed=1)
-    before = agent.target[0].weight.clone()
+    before = agent.target.parameters.copy()
     batch, features = batch_of([2, 2], [1, 0])
     for _ in range(3):
-        assert torch.equal(agent.target[0].weight, before)
+        assert (agent.target.parameters == before).all()
         agent.update(batch, features)
     assert agent.updates == 3
-    assert torch.equal(agent.target[0].weight, agent.online[0].weight)
+    assert (agent.target.parameters == agent.online.parameters).all()
+    assert (agent.target.parameters != before).any()
     assert agent.learning_rate == pytest.approx(5e-4)
 
 
