@@ -21,7 +21,6 @@ from time import process_time
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
 import numpy as np
-import torch
 
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.policy import Experience
@@ -106,7 +105,6 @@ def main() -> None:
     parser.add_argument("--samples", type=int, nargs="+", default=[10_000, 100_000, 800_000])
     parser.add_argument("--repeats", type=int, default=200)
     options = parser.parse_args()
-    torch.set_num_threads(1)
     print(*FIELDS, sep="\t")
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "decision.csv").open("w", newline="", encoding="utf-8") as file:

@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Crawl
@@ -134,7 +133,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="write the figures to this CSV file")
     options = parser.parse_args()
-    torch.set_num_threads(1)
     file = options.output.open("w", newline="", encoding="utf-8") if options.output else None
     with file or nullcontext(sys.stdout) as lines:
         writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")

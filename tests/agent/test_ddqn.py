@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-import torch
 
 from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.config.learning import AgentOptions
-from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK
+from tres_scrapy.frontier.feature import FEATURES, LINK
 
 GAMMA = 0.3
 
@@ -21,9 +20,7 @@ def batch_of(counts, rewards, seed=0):
 
 def moved_apart(agent):
     """Make the target network differ from the online one."""
-    with torch.no_grad():
-        for parameter in agent.target.parameters():
-            parameter.mul_(-1).add_(0.1)
+    agent.target.parameters[:] = 0.1 - agent.target.parameters
     return agent
 
 
@@ -33,8 +30,7 @@ def test_target_network_values_online_choice():
     batch, features = batch_of([3, 0, 1, 5], [1, 0, 1, 0])
     x = features(batch.candidates)
     online = agent.q_values(x)
-    with torch.no_grad():
-        target = agent.target(torch.from_numpy(x)).squeeze(1).numpy()
+    target = agent.target.q_values(x)
     expected, start = [], 0
     for reward, count in zip(batch.rewards, batch.counts, strict=True):
         best = max(range(start, start + count), key=lambda i: online[i], default=None)
@@ -62,13 +58,14 @@ def test_updates_fit_bandit_rewards():
 
 def test_target_network_follows_every_period():
     agent = DoubleDQN(AgentOptions(target_period=3, learning_rate_decay=0.5), seed=1)
-    before = agent.target[0].weight.clone()
+    before = agent.target.parameters.copy()
     batch, features = batch_of([2, 2], [1, 0])
     for _ in range(3):
-        assert torch.equal(agent.target[0].weight, before)
+        assert (agent.target.parameters == before).all()
         agent.update(batch, features)
     assert agent.updates == 3
-    assert torch.equal(agent.target[0].weight, agent.online[0].weight)
+    assert (agent.target.parameters == agent.online.parameters).all()
+    assert (agent.target.parameters != before).any()
     assert agent.learning_rate == pytest.approx(5e-4)
 
 
@@ -150,11 +147,9 @@ def test_what_is_no_state_is_refused(value):
 
 
 def test_prior_is_q_before_learning():
-    agent = DoubleDQN(AgentOptions(), seed=0, prior=True, breadth=0.5)
+    agent = DoubleDQN(AgentOptions(), 0, lambda x: x[:, LINK])
     x = batch_of([0] * 20, [1] * 20)[0].x
-    x[:, KNOWN_DOMAIN] = np.where(np.arange(20) < 10, 1.0, 0.5)
-    expected = np.concatenate([x[:10, LINK], 1.5 * x[10:, LINK]])
-    np.testing.assert_allclose(agent.q_values(x), expected, rtol=1e-6)
+    assert agent.q_values(x).tolist() == x[:, LINK].tolist()
     for seed in range(20):
         update(agent, seed)
     assert agent.q_values(x).tolist() != x[:, LINK].tolist()

@@ -197,6 +197,18 @@ def test_first_relevant_page_of_a_domain_earns_more():
     assert resumed._replay._records["reward"][:5].tolist() == earned
 
 
+def test_new_domains_promise_more():
+    store = SampleStore(DomainLedger())
+    setup = Setup(learning=LearningOptions(breadth=0.25))
+    learner = make_policy("tres", store, setup)._learner
+    urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
+    rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
+    store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
+    store.ledger.book_page(store.domain(0), 0.0)
+    store.ledger.lease(store.domain(1))
+    assert learner.q_values(rows).tolist() == [0.5, 0.5, 0.625]
+
+
 @pytest.mark.parametrize(("ucb", "tried"), [(0.0, 0), (1.0, 1)])
 def test_novelty_is_tried_until_known(ucb, tried):
     store = SampleStore(DomainLedger())

@@ -14,6 +14,7 @@ from tres_scrapy.agent.replay import NONE, Replay
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 
@@ -30,8 +31,8 @@ class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
     Gradient steps begin with the first experience. `features` returns the current x(s, a) of rows.
-    With `prior`, Q starts from feature 9 (see QNetwork) and `ucb` is not read: what is not known
-    of a link is for the caller to add.
+    With `prior`, Q starts from the reward that feature 9 promises (see QNetwork) and `ucb` is not
+    read: what is not known of a link is for the caller to add.
     """
 
     def __init__(
@@ -49,8 +50,7 @@ class QLearner:
         self._store = store
         self._features = features
         self._ucb = 0.0 if prior else self.options.ucb
-        breadth = self.options.breadth
-        self._agent = DoubleDQN(setup.agent, setup.seed, prior=prior, breadth=breadth)
+        self._agent = DoubleDQN(setup.agent, setup.seed, self._reward_expected if prior else None)
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
@@ -157,6 +157,12 @@ class QLearner:
             "updates": self._agent.updates,
             "skipped_updates": self._agent.skipped,
         }
+
+    def _reward_expected(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return what samples [n, 9] earn if P(relevant) is right, with the intrinsic reward."""
+        values: NDArray[np.float32] = x[:, LINK].copy()
+        values[x[:, KNOWN_DOMAIN] < 1] *= 1 + self.options.breadth
+        return values
 
     def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q [n] of samples with x(s, a) [n, 9]."""
