@@ -48,6 +48,7 @@ class LinkLearner:
         self._seen = 0
         self._hosts = HostMemory()
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
+        self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
         # By row: what its codes say; how many links of the page were fetched, and their rewards.
         self._links = Table(_LINK)
         self._checkpoint = b""
@@ -139,10 +140,10 @@ class LinkLearner:
         self.rate(pending)
         self._restore_leads(past, pending)
 
-    def links(self, rows: Rows, x: NDArray[np.float32] | None = None) -> Links:
-        """Return what the model reads of samples; `x` [n, 9] is x(s, a), by default that of now."""
-        x = self._store.features(rows) if x is None else x
-        return self.model.read(self._known(rows, x), *self._codes(rows))
+    def links(self, rows: Rows) -> Links:
+        """Return what the model reads of samples now."""
+        known = self._known(rows, self._store.features(rows))
+        return self.model.read(known, *self._codes(rows))
 
     def said(self, row: int) -> Said:
         """Return what a sample says, as the model understands it now.
@@ -151,9 +152,9 @@ class LinkLearner:
         """
         rows = np.array([row])
         known = self._known(rows, self._store.features(rows)) - self._mean
-        codes = self._best.get(row)
-        read = self._codes(rows) if codes is None else (codes, np.zeros(len(codes), dtype=np.int64))
-        adds = self.model.adds(self.model.read(known, *read))
+        codes = self._best[row] if row in self._best else self._codes(rows)[0]
+        self._chosen[row] = self._store.url_id(row), codes
+        adds = self.model.adds(self._link(known, codes))
         return Said(self._store.url(row), self._store.anchors[row], *adds)
 
     def _codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
@@ -173,6 +174,10 @@ class LinkLearner:
         self._best = {row: found[row] for row in rows.tolist()}
         kept = list(self._best.values())
         return np.concatenate(kept), np.repeat(np.arange(len(rows)), [len(each) for each in kept])
+
+    def _link(self, known: NDArray[np.float32], codes: Codes) -> Links:
+        """Return what the model reads of one sample from its known facts [1, K] and its codes."""
+        return self.model.read(known, codes, np.zeros(len(codes), dtype=np.int64))
 
     def _known(self, rows: Rows, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the known facts [n, K] of samples."""
@@ -209,7 +214,11 @@ class LinkLearner:
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""
         row, x, reward = experience
-        link = self.links(np.array([row]), x[None])
+        rows = np.array([row])
+        url, codes = self._chosen.pop(row, (None, None))
+        if codes is None or url != self._store.url_id(row):  # a redirect changes the URL
+            codes, _ = self._codes(rows)
+        link = self._link(self._known(rows, x[None]), codes)
         if len(self._kept) < self.options.replay_capacity:
             self._kept.append((link, reward))
         else:
