@@ -23,7 +23,7 @@ class Queue:
 
     def observe(self, experience):
         visits = self.store.ledger.features(np.array([self.store.domain(experience.row)]))
-        self.told.append(("observe", experience.row, experience.reward, float(visits[0, 1])))
+        self.told.append(("observe", experience.row, experience.reward, float(visits[0, 0])))
 
     def expand(self, experience, outlinks, page):
         state = self.store.state(experience.row)

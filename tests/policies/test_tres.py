@@ -186,7 +186,6 @@ def test_first_relevant_page_of_a_domain_earns_more():
     rewards = [0.0, 1.0, 1.0, 1.0, 1.0]
     x = store.features(rows)
     for row, reward in zip(rows.tolist(), rewards, strict=True):
-        store.ledger.book_page(store.domain(row), reward)
         learner.remember(Experience(row, x[row], reward), rows[:0])
     earned = learner._replay._records["reward"][:5].tolist()
     assert earned == [0, 1.25, 1.25, 1, 1]

@@ -54,6 +54,7 @@ class QLearner:
         self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
+        self._found: set[int] = set()  # domains that gave a reward
         self._agent_state = -1, b""  # number of updates, and the state then
         self._incomplete: list[int] = []  # tickets whose A~ lacks the next choice
 
@@ -90,14 +91,15 @@ class QLearner:
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Add an experience and its page's outlinks to the replay.
 
-        A relevant page that is the only one of its domain so far earns the intrinsic reward.
+        The first page of a domain with a reward also earns the intrinsic one.
         """
         if self._ucb:
             self._confidence.add(experience.x)
         row, x, reward = experience
         domain = self._store.domain(row)
-        first = reward > 0 and self._store.ledger.relevant_pages(domain) == 1
-        reward += self.options.breadth * first
+        if reward > 0 and domain not in self._found:
+            self._found.add(domain)
+            reward += self.options.breadth
         self._incomplete.append(self._replay.add(x, reward, outlinks))
 
     def note_choice(self, row: int) -> None:
@@ -142,10 +144,11 @@ class QLearner:
         if self._ucb:
             self._confidence.add(past.x)
         x, rewards, rows, *rest = past
-        relevant = np.flatnonzero(rewards > 0)
-        _, firsts = np.unique(self._store.domains(rows[relevant]), return_index=True)
+        rewarded = np.flatnonzero(rewards > 0)
+        domains, firsts = np.unique(self._store.domains(rows[rewarded]), return_index=True)
+        self._found = set(domains.tolist())
         earned = rewards.copy()
-        earned[relevant[firsts]] += self.options.breadth
+        earned[rewarded[firsts]] += self.options.breadth
         self._replay.restore(x, earned, *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 

@@ -92,7 +92,7 @@ class LearningOptions:
     )
     breadth: float = setting(
         number(0, 1),
-        0.1,
+        0.05,
         "what the first relevant page of a domain earns beside its relevance: 0 for harvest alone, "
         "1 for many domains; the paper has 0",
     )

@@ -53,7 +53,7 @@ class LinkOptions:
         "variance of each weight before anything is learned",
         name="link_variance",
     )
-    rate: float = setting(number(0, 10), 0.3, "learning rate of AdaGrad", name="link_rate")
+    rate: float = setting(number(0, 10), 0.2, "learning rate of AdaGrad", name="link_rate")
     shrinkage: float = setting(
         number(0, 1), 1e-3, "pull of each weight towards its prior", name="link_shrinkage"
     )

@@ -70,10 +70,6 @@ class DomainLedger:
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
 
-    def relevant_pages(self, domain: int) -> int:
-        """Return the number of relevant pages fetched from a domain."""
-        return int(self._records["relevant"][domain])
-
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
