@@ -29,6 +29,7 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
@@ -39,6 +40,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
     "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
+        CharsetMiddleware: 585,  # between decompression and meta refreshes
         ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
         CredentialMiddleware: 755,  # after HttpProxy: a proxy resolves names itself
         PrivateAddressMiddleware: 760,

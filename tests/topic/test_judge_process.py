@@ -21,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("loaded_python")
 FOOD = PROJECT / "models" / "food"
 LIMITS = ReadingLimits()
 PAGES = [
-    Source(f"<title>{word} soup</title><p>{word} butter</p><a href=/{word}>{word}</a>", url)
+    Source(
+        f"<title>{word} soup</title><p>{word} butter</p><a href=/{word}>{word}</a>".encode(), url
+    )
     for word, url in (("pea", "http://a.test/"), ("engine", "http://b.test/"))
 ]
 
@@ -35,7 +37,8 @@ class Odd(Task):
         return self.judge
 
     def judge(self, sources):
-        for html, _ in sources:
+        texts = [source.body.decode() for source in sources]
+        for html in texts:
             if html == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if html == "sleep":
@@ -44,7 +47,7 @@ class Odd(Task):
                 raise ValueError("no such page")
             if html == "print":
                 print("something")
-        return [html.upper() for html, _ in sources]
+        return [html.upper() for html in texts]
 
 
 def odd(**options):
@@ -54,7 +57,7 @@ def odd(**options):
 
 
 def asked(worker, *texts):
-    return worker([Source(text, "http://a.test/") for text in texts])
+    return worker([Source(text.encode(), "http://a.test/") for text in texts])
 
 
 def test_process_gives_same_verdicts():
@@ -73,7 +76,10 @@ def test_process_gives_same_verdicts():
 
 def test_fatal_page_spares_the_others():
     with odd() as worker, closing(Judge(None, worker)) as judge:
-        futures = [judge.submit(text, "http://a.test/") for text in ("a", "crash", "b", "c")]
+        futures = [
+            judge.submit(Source(text.encode(), "http://a.test/"))
+            for text in ("a", "crash", "b", "c")
+        ]
         with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
             futures.pop(1).result(30)
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
@@ -96,7 +102,7 @@ def test_page_error_ends_nothing():
 def test_long_page_is_cut_before_sending():
     with closing(Worker(Odd(FOOD, ReadingLimits(html=3)))) as worker:
         worker.wait()
-        assert asked(worker, "abcdef") == ["ABC"]
+        assert asked(worker, "abcdefghijklmno") == ["ABCDEFGHIJKL"]
 
 
 def test_failed_start_is_one_line():

@@ -18,6 +18,7 @@ from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.outlink import NO_CUES
 from tres_scrapy.links.code import Ragged, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.policies.registry import Kind
@@ -92,10 +93,10 @@ class Library:
         cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
         if not issubclass(cls, HtmlResponse):
             return Fetched(bare, failure=NOT_HTML)
-        response = cls(url, headers=headers, body=answer.body)
+        encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
         page = read_page(
-            response.text,
-            response.url,
+            decoded(answer.body, encoding, self._limits.html),
+            url,
             self._limits,
             contexts=kind.reads_text,
             places=kind.reads_cues,

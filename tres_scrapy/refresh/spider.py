@@ -26,8 +26,10 @@ from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
+from tres_scrapy.page.encoding import decoded
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
@@ -50,6 +52,7 @@ SETTINGS: Final[dict[str, Any]] = {
 COMPONENTS: Final[dict[str, dict[type, int]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
+        CharsetMiddleware: 585,
         CredentialMiddleware: 755,
         PrivateAddressMiddleware: 760,
     },
@@ -130,7 +133,9 @@ class RefreshSpider(Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Record an answer and yield its item."""
-        content = response.text if isinstance(response, HtmlResponse) else response.body
+        content: str | bytes = response.body
+        if isinstance(response, HtmlResponse):
+            content = decoded(response.body, response.encoding, self._reading.html)
         headers = response.headers
         validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
         answer = answer_of(response.status, response.url, content, validators, self._reading)

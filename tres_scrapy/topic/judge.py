@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.encoding import UTF_8, decoded
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
@@ -25,8 +26,9 @@ _BATCH = 8  # most pages in one call of the model
 class Source(NamedTuple):
     """A page as it was fetched."""
 
-    html: str
+    body: bytes
     url: str
+    encoding: str = UTF_8
 
 
 class Judged(NamedTuple):
@@ -57,7 +59,10 @@ def judge_pages(
     With `contexts`, read the words around their links too; with `words`, all that the links say.
     """
     cues = words is not None
-    pages = [read_page(html, url, limits, contexts=contexts, places=cues) for html, url in sources]
+    pages = [
+        read_page(decoded(body, encoding, limits.html), url, limits, contexts=contexts, places=cues)
+        for body, url, encoding in sources
+    ]
     return [
         _judged(pack, page, judgement, words)
         for page, judgement in zip(pages, pack.judge(pages), strict=True)
@@ -112,10 +117,10 @@ class Judge:
         """The number of pages that wait for the model."""
         return self._tasks.qsize()
 
-    def submit(self, html: str, url: str) -> Future[Judged]:
+    def submit(self, source: Source) -> Future[Judged]:
         """Submit a page; the future holds the result or the error that `judge` raised."""
         future: Future[Judged] = Future()
-        self._tasks.put(_Task(Source(html, url), future))
+        self._tasks.put(_Task(source, future))
         return future
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:

@@ -28,6 +28,7 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
+LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
 
 
@@ -80,7 +81,7 @@ class Worker:
         timer = Timer(self._patience, self._process.kill)
         timer.start()
         try:
-            answer = self._ask([source._replace(html=self._read(source)) for source in sources])
+            answer = self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
             took_long = self._process.wait() == -signal.SIGKILL and not timer.is_alive()
             reason = f"took more than {self._patience:g} s" if took_long else "ended"
@@ -110,8 +111,8 @@ class Worker:
         self._output.close()
         self._process.wait()
 
-    def _read(self, source: Source) -> str:
-        return source.html[: self._task.limits.html]
+    def _cut(self, source: Source) -> Source:
+        return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
         pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
