@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
+MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
 MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
 MAX_BLOCKS: Final = 1_000  # and in nested blocks, whose text is read again
 MIN_TEXT_WORDS: Final = 30
@@ -30,6 +31,9 @@ BOILERPLATE: Final = (
     "[role=banner], [role=contentinfo], [role=search], [role=dialog]"
 )
 START_TAG: Final = re.compile("<[a-zA-Z]")
+TAG: Final = re.compile("</?[a-zA-Z]")
+# A browser nests links only by way of other elements, such as a table or an object.
+NESTED: Final = "a[href] a[href]"
 CROWDED_TAG: Final = re.compile(
     r"""<[a-zA-Z][^\s/>]*+
     (?:[\s/]*+ [^\s/>][^\s/>=]*+ (?:\s*+=\s*+ (?:"[^"]*+" | '[^']*+' | [^\s>"']*+))?+)"""
@@ -108,7 +112,8 @@ def read_page(
     tree = parse(html[: limits.html])
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
-    links = _links(_outlinks(tree, url, known), url, limits)
+    nested = {node.mem_id for node in tree.css(NESTED)}
+    links = _links(_outlinks(tree, url, known), url, limits, nested)
     canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
@@ -123,7 +128,7 @@ def read_page(
             standing = tuple(layout.place(each) if each else NOWHERE for each in spans)
     whole = _text(tree.body)
     _drop(tree, BOILERPLATE)
-    _drop(tree, BLOCK, _menus(tree, room=limits.html))
+    _drop(tree, BLOCK, _menus(tree, nested))
     main = _text(tree.body)
     enough = len(main.split(maxsplit=least_words)) > least_words
     text = main if enough else whole
@@ -134,8 +139,9 @@ def read_page(
 
 def parse(html: str) -> LexborHTMLParser:
     """Parse HTML, cut off where it has too many tags or attributes for the parser."""
-    surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
-    html = html if surplus is None else html[: surplus.start()]
+    for tag, most in ((START_TAG, MAX_TAGS), (TAG, MAX_ALL_TAGS)):
+        surplus = next(islice(tag.finditer(html), most, None), None)
+        html = html if surplus is None else html[: surplus.start()]
     surplus = CROWDED_TAG.search(html)
     html = html if surplus is None else html[: surplus.start()]
     # a lone surrogate has no UTF-8 form
@@ -148,14 +154,16 @@ def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = N
             node.decompose()
 
 
-def _menus(tree: LexborHTMLParser, room: int) -> set[int]:
-    """Return the ids of blocks with mostly link text: menus, teasers, tag clouds."""
+def _menus(tree: LexborHTMLParser, nested: Container[int]) -> set[int]:
+    """Return the ids of blocks with mostly link text: menus, teasers, tag clouds.
+
+    The text of a nested link is part of the outer one.
+    """
     blocks: dict[int, tuple[LexborNode, list[int]]] = {}
     for link in tree.css("a[href]"):
+        if link.mem_id in nested:
+            continue
         length, node = len(link.text()), link.parent
-        room -= length
-        if room < 0:  # nested links: each repeats the text of its inner links
-            break
         for _ in range(LEVELS):
             if node is None:
                 break
@@ -175,14 +183,21 @@ def _text(node: LexborNode | None) -> str:
 
 
 def _links(
-    found: Iterator[tuple[str, LexborNode]], url: str, limits: ReadingLimits
+    found: Iterator[tuple[str, LexborNode]],
+    url: str,
+    limits: ReadingLimits,
+    nested: Container[int],
 ) -> tuple[Link, ...]:
+    """Return the links of a page; those `nested` in another have no text of their own."""
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
     for target, node in found:
         if target == itself or (target not in anchors and len(anchors) == limits.links):
             continue
-        anchors[target] = anchors.get(target) or _anchor(node)[: limits.anchor]
+        text = anchors.get(target, "")
+        if not text and node.mem_id not in nested:
+            text = _anchor(node)[: limits.anchor]
+        anchors[target] = text
     return tuple(Link(target, anchor) for target, anchor in anchors.items())
 
 
@@ -237,9 +252,11 @@ def _join(base: str, href: str | None) -> str:
 
 
 def _anchor(node: LexborNode) -> str:
-    if text := _text(node):
-        return text
-    image = node.css_first("img[alt]")
+    image = None
+    if node.tag == "a":  # an area is empty
+        if text := _text(node):
+            return text
+        image = node.css_first("img[alt]")
     alt = image.attributes["alt"] if image is not None else None
     named = alt or node.attributes.get("alt") or node.attributes.get("title") or ""
     return " ".join(named.split())
