@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import whole
+from tres_scrapy.config.parser import flag, whole
 
 
 @dataclass(frozen=True)
 class FrontierLimits:
-    """The most links that may wait, in all and per domain, and the failures that end a domain.
+    """The most links that may wait, in all and per domain, and what a domain is and what ends it.
 
     Limits are per domain, not per host: a crawler trap can create any number of hosts.
     """
@@ -26,6 +26,12 @@ class FrontierLimits:
     )
     failures: int = setting(
         whole(1), 20, "give up a domain after this many failures in a row", name="max_failures"
+    )
+    psl_private: bool = setting(
+        flag,
+        True,
+        "count each site of a platform (me.github.io, me.blogspot.com) as a domain; 0: only what "
+        "registrars sell",
     )
 
 
