@@ -13,6 +13,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.config.render import NEVER
+from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
@@ -51,6 +52,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         OfflineWeb: 100,
         Learner: 110,
         Progress: 120,
+        SharedAddresses: 125,
         CrawlDelay: 130,
         Archive: 140,
         Metrics: 145,
@@ -60,10 +62,13 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
     },
 }
-# Limits that protect a crawl of the open web; a project may set its own.
+# Limits that protect a crawl of the open web, and our name; a project may set its own.
 LIMITS: dict[str, Any] = {
     name: getattr(ours, name)
-    for name in ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE")
+    for name in (
+        *("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE"),
+        "USER_AGENT",  # Scrapy's names scrapy.org
+    )
 }
 # No open port for commands, unless the project sets it.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}

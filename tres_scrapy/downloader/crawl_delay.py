@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.page.robots_rule import EVERYONE
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class CrawlDelay:
             robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
         downloader = self._crawler.engine.downloader
-        key = downloader.get_slot_key(request)
+        key = self._slot_of(request)
         slot = downloader.slots.get(key)
         settings = downloader.per_slot_settings.setdefault(key, {})
         delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
@@ -58,6 +59,11 @@ class CrawlDelay:
         settings["delay"] = self._asked[key] = delay
         if slot is not None:
             slot.delay = delay
+
+    def _slot_of(self, request: Request) -> str:
+        shared = self._crawler.get_extension(SharedAddresses)
+        key: str = self._crawler.engine.downloader.get_slot_key(request)
+        return shared.slot_of(key) if shared is not None else key
 
     def response_downloaded(self, request: Request) -> None:
         """Undo a delay of AutoThrottle, which runs first, that is shorter than robots.txt asks."""

@@ -21,6 +21,7 @@ from tres_scrapy.addon import CLOSED, OFFLINE
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.option import apply_arguments
+from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
@@ -56,7 +57,7 @@ COMPONENTS: Final[dict[str, dict[type, int]]] = {
         CredentialMiddleware: 755,
         PrivateAddressMiddleware: 760,
     },
-    "EXTENSIONS": {OfflineWeb: 100, CrawlDelay: 130},
+    "EXTENSIONS": {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130},
 }
 
 logger = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
+from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import RobotsMiddleware
 from tres_scrapy.middlewares.charset import CharsetMiddleware
@@ -145,6 +146,7 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
         settings.set(name, value, "spider")  # a lower priority than the user's -s
     for middleware, order in MIDDLEWARES.items():
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+    settings.setdefault_in_component_priority_dict("EXTENSIONS", SharedAddresses, 125)
     settings.replace_in_component_priority_dict(
         "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
     )
