@@ -38,7 +38,7 @@ class Fetched:
 
     `location` is the target of a redirect; `failure` is set if there is no page. `answer` has no
     body. `judged`, `told` and `cued` are whether P(relevant), the text and the cues were computed;
-    `is_missing` is whether the page says "not found" (soft 404).
+    `is_missing` is whether the page says "not found" (soft 404), `is_hidden` whether noindex.
     """
 
     answer: Answer
@@ -50,6 +50,7 @@ class Fetched:
     cued: bool = True
     probability: float = 0.0
     is_missing: bool = False
+    is_hidden: bool = False
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
@@ -101,6 +102,7 @@ class Library:
             contexts=kind.reads_text,
             places=kind.reads_cues,
             language=False,
+            robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
         )
         return self._read(bare, page, kind)
 
@@ -118,6 +120,7 @@ class Library:
             told=kind.reads_text,
             cued=kind.reads_cues,
             probability=judgement.probability,
+            is_hidden=not page.may_be_kept,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
             actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),

@@ -154,6 +154,7 @@ class Simulation:
         verdict = fetched.failure or self._verdicts.of(
             *(fetched.probability, fetched.mark),
             is_missing=fetched.is_missing,
+            is_hidden=fetched.is_hidden,
             is_query=lease.decision.is_query,
         )
         if isinstance(verdict, Failure):

@@ -37,10 +37,19 @@ class FrontierLimits:
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """How much of a page is read: characters of HTML, links, and characters of a link text."""
+    """How much of a page is read: characters of HTML, links, and characters of a link text.
+
+    With `obey`, also only what the page permits.
+    """
 
     html: int = setting(
         whole(1), 500_000, "most characters of HTML read from one page", name="max_html"
     )
     links: int = setting(whole(1), 1_000, "most links read from one page", name="max_links")
     anchor: int = setting(whole(1), 500, "most characters kept of a link text", name="max_anchor")
+    obey: bool = setting(
+        flag,
+        True,
+        "obey noindex and nofollow of meta robots, X-Robots-Tag and rel; 0: ignore them",
+        name="obey_nofollow",
+    )

@@ -50,6 +50,7 @@ class Judging:
         verdict = self._verdicts.of(
             *(judged.judgement.probability, judged.mark),
             is_missing=judged.is_missing,
+            is_hidden=not judged.page.may_be_kept,
             is_query=lease.decision.is_query,
         )
         if isinstance(verdict, Failure):

@@ -89,7 +89,8 @@ class RewardMiddleware:
             return Failure.of_status(response.status)
         if not isinstance(response, HtmlResponse):
             return NOT_HTML
-        source = Source(response.body, response.url, response.encoding)
+        robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
+        source = Source(response.body, response.url, response.encoding, robots)
         return await self._learner.judging.visit(row, source)
 
     def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:

@@ -12,11 +12,12 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.permission import Permission, permission_of
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
@@ -33,6 +34,8 @@ BOILERPLATE: Final = (
 START_TAG: Final = re.compile("<[a-zA-Z]")
 TAG: Final = re.compile("</?[a-zA-Z]")
 # A browser nests links only by way of other elements, such as a table or an object.
+LINKS: Final = "a[href], area[href]"
+FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
 NESTED: Final = "a[href] a[href]"
 CROWDED_TAG: Final = re.compile(
     r"""<[a-zA-Z][^\s/>]*+
@@ -86,6 +89,7 @@ class Page:
     places: tuple[Place, ...] = ()  # where each link stands, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
     paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
+    may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
 
 
 def tokenise(text: str) -> list[str]:
@@ -102,25 +106,30 @@ def read_page(
     places: bool = False,
     language: bool = True,
     least_words: int = MIN_TEXT_WORDS,
+    robots: Sequence[str] = (),
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, read the words around each link too, and the tags from the root to it; with
     `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
-    if the text without it has `least_words` words or fewer.
+    if the text without it has `least_words` words or fewer. `robots` are the values of the header
+    X-Robots-Tag.
     """
     tree = parse(html[: limits.html])
+    permission = _permission(tree, robots) if limits.obey else Permission()
+    wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
     nested = {node.mem_id for node in tree.css(NESTED)}
-    links = _links(_outlinks(tree, url, known), url, limits, nested)
+    found = _outlinks(tree, url, known, wanted) if permission.follow else iter(())
+    links = _links(found, url, limits, nested)
     canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
     if contexts or places:
-        layout, spans = _placed(tree, _outlinks(tree, url, known), links)
+        layout, spans = _placed(tree, _outlinks(tree, url, known, wanted), links)
         if contexts:
             around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
             paths = tuple(" ".join(layout.path(each)) if each else "" for each in spans)
@@ -134,7 +143,8 @@ def read_page(
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around, standing, canonical, paths)
+    rest = (code, around, standing, canonical, paths, permission.keep)
+    return Page(url, title, text, links, *rest)
 
 
 def parse(html: str) -> LexborHTMLParser:
@@ -146,6 +156,11 @@ def parse(html: str) -> LexborHTMLParser:
     html = html if surplus is None else html[: surplus.start()]
     # a lone surrogate has no UTF-8 form
     return LexborHTMLParser(html.encode("utf-8", "replace"))
+
+
+def _permission(tree: LexborHTMLParser, robots: Sequence[str]) -> Permission:
+    meta = (node.attributes for node in tree.css("meta[name][content]"))
+    return permission_of(((each["name"] or "", each["content"] or "") for each in meta), robots)
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
@@ -215,11 +230,11 @@ def _placed(
 
 
 def _outlinks(
-    tree: LexborHTMLParser, url: str, known: dict[str, str | None]
+    tree: LexborHTMLParser, url: str, known: dict[str, str | None], wanted: str
 ) -> Iterator[tuple[str, LexborNode]]:
     base = tree.css_first("base[href]")
     root = url if base is None else _join(url, base.attributes["href"])
-    for node in tree.css("a[href], area[href]"):
+    for node in tree.css(wanted):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
             target = canonicalise(_join(root, href))

@@ -24,11 +24,12 @@ _BATCH = 8  # most pages in one call of the model
 
 
 class Source(NamedTuple):
-    """A page as it was fetched."""
+    """A page as it was fetched; `robots` are the values of its header X-Robots-Tag."""
 
     body: bytes
     url: str
     encoding: str = UTF_8
+    robots: tuple[str, ...] = ()
 
 
 class Judged(NamedTuple):
@@ -60,8 +61,15 @@ def judge_pages(
     """
     cues = words is not None
     pages = [
-        read_page(decoded(body, encoding, limits.html), url, limits, contexts=contexts, places=cues)
-        for body, url, encoding in sources
+        read_page(
+            decoded(source.body, source.encoding, limits.html),
+            source.url,
+            limits,
+            contexts=contexts,
+            places=cues,
+            robots=source.robots,
+        )
+        for source in sources
     ]
     return [
         _judged(pack, page, judgement, words)

@@ -110,9 +110,10 @@ class _Reader:
             return [target]
         if answer.status != 200 or answer.kind not in {"page", "soft404"}:
             return []
-        kind = _fields(answer).get("content-type")
+        fields = _fields(answer)
+        kind, robots = fields.get("content-type"), [fields.get("x-robots-tag", "")]
         html = decoded(answer.body, encoding_of(answer.body, kind), self._limits.html)
-        page = read_page(html, url, self._limits, language=False)
+        page = read_page(html, url, self._limits, language=False, robots=robots)
         links = [] if is_soft_404(page) else [link.url for link in page.links]
         self.pages[url] = len(self.pages)
         self.links.append(links)
