@@ -13,12 +13,12 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.config.render import NEVER
-from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.robots import wait_for_robots
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.json_lines import JsonLinesPipeline

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.downloader.address import SharedAddresses
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.page.robots_rule import EVERYONE
 
 logger = logging.getLogger(__name__)

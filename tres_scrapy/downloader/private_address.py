@@ -14,9 +14,9 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.url import add_http_if_no_scheme
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.resolver import PublicResolver
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.url.public_address import is_public, may_be_public
 
 logger = logging.getLogger(__name__)

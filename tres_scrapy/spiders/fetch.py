@@ -18,9 +18,9 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
-from tres_scrapy.downloader.address import SharedAddresses
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import RobotsMiddleware
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.page.file import whole_file
