@@ -31,14 +31,16 @@ PAGES = [
 class Odd(Task):
     """Does in the worker process what the text of a page says."""
 
-    def load(self):
+    def load(self, begin):
         if self.threads == 0:
             sys.exit(3)
+        self.__dict__["begin"] = begin  # a frozen dataclass
         return self.judge
 
     def judge(self, sources):
         texts = [source.body.decode() for source in sources]
-        for html in texts:
+        for number, html in enumerate(texts):
+            self.begin(number)
             if html == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if html == "sleep":
@@ -47,6 +49,7 @@ class Odd(Task):
                 raise ValueError("no such page")
             if html == "print":
                 print("something")
+        self.begin(None)
         return [html.upper() for html in texts]
 
 
@@ -83,6 +86,19 @@ def test_fatal_page_spares_the_others():
         with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
             futures.pop(1).result(30)
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
+
+
+def test_slow_page_ends_the_process_once():
+    with odd(patience=2.0) as worker, closing(Judge(None, worker)) as judge:
+        starts = []
+        start = worker._start
+        worker._start = lambda: starts.append(1) or start()
+        texts = (b"a", b"b", b"sleep", b"c")
+        futures = [judge.submit(Source(text, "http://a.test/")) for text in texts]
+        with pytest.raises(PageError, match="took more than"):
+            futures.pop(2).result(60)
+        assert [future.result(60) for future in futures] == ["A", "B", "C"]
+        assert len(starts) == 1
 
 
 def test_slow_page_is_given_up():

@@ -54,23 +54,24 @@ def judge_pages(
     *,
     contexts: bool = False,
     words: Wordbook | None = None,
+    begin: Callable[[int | None], None] = lambda number: None,
 ) -> list[Judged]:
     """Read pages and judge them in one batch.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
+    `begin` receives the number of each page before it is read, and None after the last.
     """
     cues = words is not None
-    pages = [
-        read_page(
-            decoded(source.body, source.encoding, limits.html),
-            source.url,
-            limits,
-            contexts=contexts,
-            places=cues,
-            robots=source.robots,
+    pages = []
+    for number, source in enumerate(sources):
+        begin(number)
+        html = decoded(source.body, source.encoding, limits.html)
+        pages.append(
+            read_page(
+                *(html, source.url, limits), contexts=contexts, places=cues, robots=source.robots
+            )
         )
-        for source in sources
-    ]
+    begin(None)
     return [
         _judged(pack, page, judgement, words)
         for page, judgement in zip(pages, pack.judge(pages), strict=True)
@@ -103,8 +104,8 @@ class _Task(NamedTuple):
 class Judge:
     """Calls `judge` on pages in a separate thread, up to eight pages at a time.
 
-    If `judge` raises an error for a batch, each page is judged alone, so that only the bad page
-    fails. `close` waits for all submitted pages.
+    If `judge` raises an error for a batch, only the bad page fails: the one that the error names by
+    its number `page`, else each page is judged alone. `close` waits for all submitted pages.
     """
 
     def __init__(self, pack: Pack, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
@@ -160,8 +161,13 @@ class Judge:
                     error = RuntimeError(f"{type(error).__name__}: {error}")
                 tasks[0].future.set_exception(error)
                 return
-            for task in tasks:  # only the bad page must fail
-                self._try([task])
+            bad: int | None = getattr(error, "page", None)
+            if bad is None:
+                for task in tasks:
+                    self._try([task])
+                return
+            tasks[bad].future.set_exception(error)
+            self._try(tasks[:bad] + tasks[bad + 1 :])
         else:
             for task, judged in zip(tasks, verdicts, strict=True):
                 task.future.set_result(judged)
