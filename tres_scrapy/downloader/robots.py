@@ -133,7 +133,9 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status == BUSY or response.status >= 500:
-            raise HttpError(response, f"HTTP {response.status} for {response.url}")
+            asked = {"Retry-After": response.headers.get("Retry-After") or b""}
+            bare = Response(response.url, response.status, headers=asked)  # its body may be long
+            raise HttpError(bare, f"HTTP {response.status} for {response.url}")
         body = response.body if response.status == OK else b""
         if len(body) > LONG:
             parser, size = await asyncio.to_thread(self._parse, body)

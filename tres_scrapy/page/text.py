@@ -33,9 +33,9 @@ BOILERPLATE: Final = (
 )
 START_TAG: Final = re.compile("<[a-zA-Z]")
 TAG: Final = re.compile("</?[a-zA-Z]")
-# A browser nests links only by way of other elements, such as a table or an object.
 LINKS: Final = "a[href], area[href]"
 FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
+# A browser nests links only by way of other elements, such as a table or an object.
 NESTED: Final = "a[href] a[href]"
 CROWDED_TAG: Final = re.compile(
     r"""<[a-zA-Z][^\s/>]*+
