@@ -270,6 +270,23 @@ def endless_robots(path: str) -> Bytes:
 
 
 @trap(DISH)
+def crowded_robots(path: str) -> Bytes:
+    agents = "".join(f"User-agent: a{i}\n" for i in range(3_000))
+    rules = "".join(f"Disallow: /{i}\n" for i in range(3_000))
+    yield page(agents + rules + "User-agent: *\nDisallow: /private\n", Content_Type="text/plain")
+
+
+@trap("/", DISH)
+def slow_charset(path: str) -> Bytes:
+    yield page(b"abcdefghij" * 150_000, Content_Type="text/html; charset=punycode")
+
+
+@trap("/", DISH)
+def nested_links(path: str) -> Bytes:
+    yield page("<svg>" + "<a href=/x> " * 19_900)
+
+
+@trap(DISH)
 def binary_robots(path: str) -> Bytes:
     yield page(bytes(range(256)) * 1_000, Content_Type="application/octet-stream")
 
@@ -279,12 +296,12 @@ def redirecting_robots(path: str) -> Bytes:
     yield redirect(path)
 
 
-@trap(DISH)
+@trap("/", "http://after-failing-robots.test/dish", dish="http://after-failing-robots.test/dish")
 def failing_robots(path: str) -> Bytes:
     yield head(500, Content_Length=4) + b"Oops"
 
 
-@trap(DISH)
+@trap("/", "http://after-reset-robots.test/dish", dish="http://after-reset-robots.test/dish")
 def resetting_robots(path: str) -> Bytes:
     raise ResetError
     yield b""

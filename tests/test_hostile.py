@@ -26,6 +26,7 @@ FAILURES = {
     "DownloadCancelledError": ["gigabyte", "endless-body"],
     "DownloadFailedError": ["endless-headers", "reset-at-once", "wrong-length"],
     "DownloadTimeoutError": ["slow-drip"],
+    "http_500": ["failing-robots"],
     "http_302": ["schemes: file", "schemes: data"],
     "not_html": ["wrong-type"],
     "redirect_limit": ["endless-redirect", "refresh-loop"],
@@ -110,6 +111,12 @@ def test_failures_are_counted_by_kind(whole, kind, traps):
 @pytest.mark.parametrize("name", ["calendar", "session", "capped", "many-links"])
 def test_endless_site_stops_at_max(whole, name):
     assert len(whole.pages(f"{name}.test")) == MAX
+
+
+@pytest.mark.parametrize("name", ["failing-robots", "resetting-robots"])
+def test_nothing_is_fetched_without_rules(whole, name):
+    assert f"http://{name}.test/robots.txt" in whole.asked
+    assert whole.pages(f"{name}.test") == []
 
 
 def test_dead_site_is_given_up(whole):

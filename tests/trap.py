@@ -43,12 +43,12 @@ TRAPS: dict[str, Trap] = {}
 def trap(
     *paths: str, dish: str | None = None
 ) -> Callable[[Callable[[str], Bytes]], Callable[[str], Bytes]]:
-    """Register a function as the trap of its name, with entrances at `paths` and a dish URL."""
+    """Register a function as the trap of its name, with entrances at paths or URLs and a dish."""
 
     def enter(answer: Callable[[str], Bytes]) -> Callable[[str], Bytes]:
         name = answer.__name__.replace("_", "-")
         base = f"http://{name}.test"
-        entrances = tuple(base + path for path in paths or ("/",))
+        entrances = tuple(base + path if path[0] == "/" else path for path in paths or ("/",))
         TRAPS[name] = Trap(answer, entrances, dish or base + DISH)
         return answer
 

@@ -18,6 +18,7 @@ from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.robots import wait_for_robots
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.json_lines import JsonLinesPipeline
@@ -29,6 +30,7 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.middlewares.reward import RewardMiddleware
@@ -39,6 +41,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
     "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
+        CharsetMiddleware: 585,  # between decompression and meta refreshes
         ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
         CredentialMiddleware: 755,  # after HttpProxy: a proxy resolves names itself
         PrivateAddressMiddleware: 760,
@@ -49,6 +52,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         OfflineWeb: 100,
         Learner: 110,
         Progress: 120,
+        SharedAddresses: 125,
         CrawlDelay: 130,
         Archive: 140,
         Metrics: 145,
@@ -58,10 +62,13 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
     },
 }
-# Limits that protect a crawl of the open web; a project may set its own.
+# Limits that protect a crawl of the open web, and our name; a project may set its own.
 LIMITS: dict[str, Any] = {
     name: getattr(ours, name)
-    for name in ("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE")
+    for name in (
+        *("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE"),
+        "USER_AGENT",  # Scrapy's names scrapy.org
+    )
 }
 # No open port for commands, unless the project sets it.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}

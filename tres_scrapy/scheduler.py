@@ -21,6 +21,7 @@ from twisted.python.failure import Failure
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.store import NO_PARENT
@@ -38,8 +39,11 @@ class TreeFrontierScheduler(BaseScheduler):
     downloader.
     """
 
-    def __init__(self, crawler: Crawler, learner: Learner) -> None:
+    def __init__(
+        self, crawler: Crawler, learner: Learner, shared: SharedAddresses | None = None
+    ) -> None:
         self._crawler = crawler
+        self._shared = shared or SharedAddresses()
         self._learner = learner
         self._crawl = learner.crawl
         settings = crawler.settings
@@ -48,6 +52,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects, retries, requests that are not samples
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
+        self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
         self._waking: CallLaterResult | None = None
 
     @classmethod
@@ -55,7 +60,7 @@ class TreeFrontierScheduler(BaseScheduler):
         learner = crawler.get_extension(Learner)
         if learner is None:
             raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
-        scheduler = cls(crawler, learner)
+        scheduler = cls(crawler, learner, crawler.get_extension(SharedAddresses))
         crawler.signals.connect(
             scheduler.request_left_downloader, signal=signals.request_left_downloader
         )
@@ -144,6 +149,7 @@ class TreeFrontierScheduler(BaseScheduler):
         lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
         assert lease is not None  # a request is handed out for a leased row only
         lease.host = host
+        self._sent[self._crawl.store.hosts[host]] = host
         self._rest(host, since=monotonic())
         return request
 
@@ -161,9 +167,19 @@ class TreeFrontierScheduler(BaseScheduler):
         self._resting = {host: until for host, until in self._resting.items() if until > now}
         if self._concurrency == 1:
             return []
-        transfers = Counter(lease.host for lease in self._crawl.leases if lease.host is not None)
-        full = {host for host, count in transfers.items() if count >= self._transfers(host)}
-        return list(full | self._resting.keys())
+        hosts = [lease.host for lease in self._crawl.leases if lease.host is not None]
+        transfers = Counter(map(self._slot_key, hosts))
+        full = {host for host in hosts if transfers[self._slot_key(host)] >= self._transfers(host)}
+        busy = full | self._resting.keys()
+        return list(busy.union(*map(self._sharing, busy)))
+
+    def _sharing(self, host: int) -> list[int]:
+        """Return the hosts that share the downloader slot of a host."""
+        names = self._shared.hosts_of(self._slot_key(host))
+        return [self._sent[name] for name in names if name in self._sent]
+
+    def _slot_key(self, host: int) -> str:
+        return self._shared.slot_of(self._crawl.store.hosts[host])
 
     def _transfers(self, host: int) -> int:
         slot = self._slot(host)
@@ -183,7 +199,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._rest(host, since=slot.lastseen)
 
     def _slot(self, host: int) -> Any:
-        return self._crawler.engine.downloader.slots.get(self._crawl.store.hosts[host])
+        return self._crawler.engine.downloader.slots.get(self._slot_key(host))
 
     def _wake_when_a_host_is_free(self) -> None:
         """Wake the engine when the rest of the first host ends.

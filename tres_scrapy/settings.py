@@ -1,7 +1,7 @@
 """The project's Scrapy settings; those of TRES itself are in config/."""
 
 BOT_NAME = "tres"
-USER_AGENT = "tres (+https://scrapy.org)"
+USER_AGENT = "tres-scrapy (focused crawler; no contact given)"
 SPIDER_MODULES = [
     "tres_scrapy.spiders",
     "tres_scrapy.refresh.spider",

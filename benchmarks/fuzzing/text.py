@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request, Spider
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, url
@@ -19,6 +19,7 @@ from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_request
 from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
+from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
 from tres_scrapy.topic.keyword import KeywordSet
@@ -122,14 +123,9 @@ class Pages:
 
     def check(self, text: str) -> None:
         charset, _, body = text.partition("\n")
-        kind = f"text/html; charset={charset}".encode("utf-8", "replace")
-        headers = {"Content-Type": kind}
-        response = HtmlResponse(BASE, headers=headers, body=body.encode("latin-1", "replace"))
-        try:
-            html = response.text
-        except (LookupError, UnicodeError):  # raised by w3lib for codecs that are not charsets
-            html = ""
-        for each in (html, body.encode("latin-1", "replace").decode("utf-8", "surrogateescape")):
+        data = body.encode("latin-1", "replace")
+        html = decoded(data, encoding_of(data, f"text/html; charset={charset}"), LIMITS.html)
+        for each in (html, data.decode("utf-8", "surrogateescape")):
             self._check_page(read_page(each, BASE, limits=LIMITS, contexts=True))
 
     @staticmethod

@@ -58,3 +58,10 @@ def test_answer_to_query_is_irrelevant():
 )
 def test_reward_of_page(relevant, is_trusted, is_query, reward):
     assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward
+
+
+def test_hidden_page_earns_nothing():
+    verdict = Verdicts(0.5).of(0.9, SOUP, is_hidden=True)
+    assert isinstance(verdict, Verdict)
+    assert verdict.on_topic
+    assert not verdict.relevant

@@ -29,6 +29,14 @@ REFRESH = HtmlResponse(URL, body=b'<meta http-equiv="refresh" content="0; url=/b
 BOMB = Response(URL, headers={"Content-Encoding": "gzip"}, body=gzip.compress(bytes(10_000)))
 
 
+class Sealed(HtmlResponse):
+    """A page whose text must not be decoded as a whole."""
+
+    @property
+    def text(self):
+        raise AssertionError("decoded in the event loop")
+
+
 class OwnRefusal(IgnoreRequest):
     pass
 
@@ -49,6 +57,15 @@ def test_limits_of_scrapy_have_kinds(cls, response, kind):
     with pytest.raises(FetchRefusedError) as caught:
         middleware_of(cls).process_response(Request(URL), response)
     assert caught.value.kind == kind
+
+
+def test_start_of_page_shows_meta_refresh():
+    middleware = MetaRefreshes.from_crawler(get_crawler(Spider))
+    long = bytes(2**20)
+    page = Sealed(URL, body=b"<title>x</title>" + long, encoding="utf-8")
+    assert middleware.process_response(Request(URL), page) is page
+    moved = Sealed(URL, body=REFRESH.body + long, encoding="utf-8")
+    assert middleware.process_response(Request(URL), moved).url == "http://a.test/b"
 
 
 def test_forbidden_page_has_a_kind():

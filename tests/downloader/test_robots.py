@@ -2,70 +2,142 @@ import asyncio
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import DownloadTimeoutError, IgnoreRequest, StopDownload
 from scrapy.http import TextResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.downloader import robots as robots_txt
-from tres_scrapy.downloader.robots import RobotsMiddleware
+from tres_scrapy.downloader.refusal import FetchRefusedError, failure_of
+from tres_scrapy.downloader.robots import MAX_LENGTH, ROBOTS_TXT, RobotsMiddleware
+
+CLOSED = b"User-agent: *\nDisallow: /closed\n"
 
 
 class Engine:
-    """Answers every robots.txt with rules of one length; records the requests."""
+    """Answers every robots.txt with `answer`, a status or an error; records the requests."""
 
     def __init__(self, length):
-        self.body = b"User-agent: *\nDisallow: /closed\n".ljust(length, b"#")
+        self.body = CLOSED.ljust(length, b"#")
+        self.answer = 200
         self.asked = []
 
     async def download_async(self, request):
-        self.asked.append(request.url)
+        self.asked.append(request)
         await asyncio.sleep(0)
-        if "dead" in request.url:
-            raise OSError("no server is there")
-        return TextResponse(request.url, body=self.body)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return TextResponse(request.url, self.answer, body=self.body)
+
+    @property
+    def urls(self):
+        return [request.url for request in self.asked]
 
 
 @pytest.fixture
 def middleware(monkeypatch):
     monkeypatch.setattr(robots_txt, "ROOM", 4096)
-    crawler = get_crawler(Spider, {"ROBOTSTXT_OBEY": True, "USER_AGENT": "tres"})
+    crawler = get_crawler(Spider, {"ROBOTSTXT_OBEY": True, "USER_AGENT": "tres-scrapy"})
     crawler.engine = Engine(2000)
-    return RobotsMiddleware(crawler)
+    return RobotsMiddleware.from_crawler(crawler)
 
 
-def allowed(middleware, *hosts):
-    """Return whether /closed of each host may be fetched; all are requested at once."""
+@pytest.fixture
+def engine(middleware):
+    return middleware.crawler.engine
 
-    async def ask(host):
-        parser = await middleware.robot_parser(Request(f"http://{host}.test/closed"))
-        return parser is None or parser.allowed("http://a.test/closed", "tres")
+
+def outcome(middleware, *urls):
+    """Return for each URL, all requested at once, None or the error that refuses it."""
+
+    async def ask(url):
+        request = Request(url)
+        try:
+            await middleware.process_request(request)
+        except Exception as error:
+            return error
+        return None
 
     async def ask_all():
-        return await asyncio.gather(*map(ask, hosts))
+        return await asyncio.gather(*map(ask, urls))
 
     return asyncio.run(ask_all())
 
 
-def test_every_waiting_request_gets_rules(middleware):
-    assert allowed(middleware, *"aaa") == [False] * 3
-    assert middleware.crawler.engine.asked == ["http://a.test/robots.txt"]
+def closed(middleware, *hosts):
+    """Return whether /closed of each host is forbidden."""
+    errors = outcome(middleware, *(f"http://{host}.test/closed" for host in hosts))
+    return [failure_of(error).kind == "robots" if error else False for error in errors]
 
 
-def test_oldest_rules_are_forgotten(middleware):
+def test_every_waiting_request_gets_rules(middleware, engine):
+    assert closed(middleware, *"aaa") == [True] * 3
+    assert engine.urls == ["http://a.test/robots.txt"]
+
+
+def test_each_scheme_and_port_has_rules(middleware, engine):
+    places = ["http://a.test", "https://a.test", "http://a.test:81"]
+    outcome(middleware, *(f"{place}/x" for place in places))
+    assert sorted(engine.urls) == sorted(f"{place}/robots.txt" for place in places)
+
+
+def test_oldest_rules_are_forgotten(middleware, engine, monkeypatch):
+    monkeypatch.setattr(robots_txt, "SMALLEST", 2000)
     for host in "abac":
-        assert allowed(middleware, host) == [False]
-    assert list(middleware._parsers) == ["a.test", "c.test"]
-    assert allowed(middleware, *"bac") == [False] * 3
-    asked = middleware.crawler.engine.asked
-    assert asked == [f"http://{host}.test/robots.txt" for host in "abcb"]
+        assert closed(middleware, host) == [True]
+    assert closed(middleware, *"bac") == [True] * 3
+    assert engine.urls == [f"http://{host}.test/robots.txt" for host in "abcb"]
 
 
-def test_forgotten_rules_hold_for_waiting(middleware):
-    hosts = "abcdefgh" * 3
-    assert allowed(middleware, *hosts) == [False] * len(hosts)
-    assert len(middleware._parsers) == len(middleware._sizes) == 2
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 204])
+def test_no_rules_forbid_nothing(middleware, engine, status):
+    engine.answer = status
+    assert outcome(middleware, "http://a.test/closed") == [None]
 
 
-def test_hosts_without_rules_are_forgotten_too(middleware):
-    hosts = [f"dead{i}" for i in range(10)]
-    assert allowed(middleware, *hosts) == [True] * 10
-    assert len(middleware._parsers) == len(middleware._sizes) == 4
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_failing_host_forbids_all(middleware, engine, status):
+    engine.answer = status
+    first, second = outcome(middleware, "http://a.test/1", "http://a.test/2")
+    assert isinstance(first, HttpError)
+    assert first.response.status == status
+    assert failure_of(second).kind == f"http_{status}"
+    assert len(engine.asked) == 1
+
+
+def test_silent_host_forbids_all(middleware, engine):
+    engine.answer = DownloadTimeoutError()
+    request = Request("http://a.test/1")
+    with pytest.raises(DownloadTimeoutError):
+        asyncio.run(middleware.process_request(request))
+    assert request.meta["dont_retry"]
+
+
+@pytest.mark.parametrize(("answer", "again"), [(503, "AGAIN"), (200, "VALID")])
+def test_rules_are_asked_for_again(middleware, engine, monkeypatch, answer, again):
+    monkeypatch.setattr(robots_txt, again, 0.0)
+    engine.answer = answer
+    outcome(middleware, "http://a.test/x")
+    engine.answer = 200
+    assert closed(middleware, "a") == [True]
+    assert len(engine.asked) == 2
+
+
+@pytest.mark.parametrize("error", [IgnoreRequest("max redirections reached")])
+def test_endless_redirects_forbid_nothing(middleware, engine, error):
+    engine.answer = error
+    assert outcome(middleware, "http://a.test/closed") == [None]
+
+
+def test_bomb_forbids_all(middleware, engine):
+    engine.answer = FetchRefusedError("too large", "too_large")
+    (error,) = outcome(middleware, "http://a.test/x")
+    assert failure_of(error).kind == "too_large"
+
+
+def test_long_file_is_not_read_further(middleware):
+    request = Request("http://a.test/robots.txt", meta={ROBOTS_TXT: 0})
+    middleware.bytes_received(bytes(MAX_LENGTH), request)
+    with pytest.raises(StopDownload):
+        middleware.bytes_received(b"x", request)
+    middleware.bytes_received(bytes(2 * MAX_LENGTH), Request("http://a.test/"))

@@ -283,9 +283,6 @@ def test_no_script_reaches_this_machine(chromium, loopback):
           }}
         }}
       }}
-      const peer = new RTCPeerConnection({{iceServers: [{{urls: "stun:127.0.0.1:{port}"}}]}});
-      peer.createDataChannel("x");
-      peer.createOffer().then(offer => peer.setLocalDescription(offer));
       if (window.WebTransport) new WebTransport("https://127.0.0.1:{port}/").ready.catch(() => 0);
       Promise.all(ends).then(() => document.body.append("all failed"));
     """
@@ -293,6 +290,18 @@ def test_no_script_reaches_this_machine(chromium, loopback):
     assert "all failed" in chromium.render(html, idle=3.0).html
     assert not hits
     assert chromium.gate.refused.total() >= 4 * len(places)
+
+
+def test_pages_and_their_frames_have_no_webrtc(chromium):
+    script = """
+      const frame = document.createElement("iframe");
+      document.body.append(frame);
+      const found = [window, frame.contentWindow].map(each =>
+        typeof each.RTCPeerConnection + typeof each.webkitRTCPeerConnection);
+      document.body.append("found " + found.join());
+    """
+    html = chromium.render(f"<body><script>{script}</script></body>").html
+    assert "found undefinedundefined,undefinedundefined" in html
 
 
 def test_local_files_are_out_of_reach(chromium, tmp_path):

@@ -181,3 +181,8 @@ def test_without_settings_no_tables():
     for pipeline in (NewnessPipeline, CsvPipeline):
         with pytest.raises(NotConfigured):
             pipeline.from_crawler(SimpleNamespace(settings=Settings()))
+
+
+def test_cells_have_no_escape_sequences(write, tmp_path):
+    write(replace(ITEM, title="red \x1b[31msoup\x9b"))
+    assert rows_of(tmp_path / "food.csv")[0]["title"] == "red [31msoup"

@@ -1,5 +1,8 @@
 import logging
+import socket
+import threading
 from collections import Counter
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +13,7 @@ from scrapy.settings import Settings
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export import metrics as module
 from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
-from tres_scrapy.export.metrics import Metrics
+from tres_scrapy.export.metrics import MOST_CONNECTIONS, Metrics
 from tres_scrapy.extensions.learner import Learner
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
@@ -52,6 +55,18 @@ def started():
     yield start
     for metrics in running:
         metrics.engine_stopped()
+
+
+def test_idle_connections_take_few_threads(started, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 60)
+    port = started(TRES_METRICS_PORT=0).port
+    before = threading.active_count()
+    with ExitStack() as idle:
+        for _ in range(3 * MOST_CONNECTIONS):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+        last = idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+        assert last.recv(1) == b""  # closed at once
+        assert threading.active_count() - before == MOST_CONNECTIONS
 
 
 def test_figures_are_told_over_http(started):

@@ -11,7 +11,6 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 from soup import FOOD
 
-from tres_scrapy.commands.crawl import SAID_IN_ONE_LINE
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.recorder import Recorder, settings_of
 from tres_scrapy.report.record import Record
@@ -115,13 +114,18 @@ def test_unwritable_record_does_not_stop_crawl(caplog):
     assert caplog.text.count("disk is full") == 1
 
 
-def test_link_in_jobdir_is_refused(tmp_path):
+def test_link_in_jobdir_is_not_followed(tmp_path):
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "tres.run").symlink_to(tmp_path / "mine")
-    with pytest.raises(RecordError, match=r"tres\.run is not a plain file"):
+    with pytest.raises(NotConfigured, match=r"tres\.run is not a plain file.*without a record"):
         Recorder.from_crawler(crawler_of(JOBDIR=str(tmp_path)))
-    assert RecordError in SAID_IN_ONE_LINE
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_damaged_record_does_not_stop_a_crawl(tmp_path):
+    (tmp_path / "tres.run").write_bytes(b"damaged" * 1_000)
+    with pytest.raises(NotConfigured, match=r"tres\.run.*the crawl runs without a record"):
+        Recorder.from_crawler(crawler_of(JOBDIR=str(tmp_path)))
 
 
 def test_search_key_is_not_recorded():

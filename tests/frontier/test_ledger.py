@@ -17,12 +17,24 @@ from tres_scrapy.url.domain import registrable_domain
         ("a.b.kivo.test", "kivo.test"),
         ("localhost", "localhost"),
         ("127.0.0.1", "127.0.0.1"),
+        ("example.com.", "example.com"),
+        ("www.me.github.io", "me.github.io"),
+        ("me.blogspot.com", "me.blogspot.com"),
+        ("blogspot.com", "blogspot.com"),
+        ("s3.amazonaws.com", "s3.amazonaws.com"),
+        ("me.s3.amazonaws.com", "me.s3.amazonaws.com"),
         ("[2001:DB8::1]", "2001:db8::1"),
         ("", ""),
     ],
 )
 def test_registrable_domain(host, domain):
     assert registrable_domain(host) == domain
+
+
+@pytest.mark.parametrize(("private", "domains"), [(True, 2), (False, 1)])
+def test_platform_is_one_domain_or_many(private, domains):
+    ledger = DomainLedger(limits=FrontierLimits(psl_private=private))
+    assert {ledger.id_of_host(f"{name}.github.io") for name in "aab"} == set(range(domains))
 
 
 @pytest.mark.parametrize("text", ["none", "", " None "])

@@ -123,3 +123,11 @@ def test_real_and_offline_are_not_mixed(tmp_path):
     Journal.open(tmp_path / "offline", identity_of(offline)).close()
     with pytest.raises(JobError, match="web 'synthetic 3', not 'the real one'"):
         Journal.open(tmp_path / "offline", identity_of(real))
+
+
+def test_empty_file_is_reported(tmp_path, caplog):
+    open_database(tmp_path / "new").close()
+    assert "is empty" not in caplog.text
+    (tmp_path / NAME).touch()
+    open_database(tmp_path).close()
+    assert f"{NAME} is empty: the crawl starts at its seeds" in caplog.text

@@ -1,6 +1,7 @@
 """User names and passwords in URLs, in a real crawl."""
 
 import logging
+from time import process_time
 
 import pytest
 from scrapy import Request
@@ -56,6 +57,18 @@ def test_log_loses_credentials_and_escapes(said, told):
     record = logging.LogRecord("scrapy", logging.DEBUG, "", 0, "%s, 100 %%", (said,), None)
     assert LogFilter().filter(record)
     assert record.getMessage() == f"{told}, 100 %"
+
+
+@pytest.mark.parametrize("part", ["a.", "a-b+", "a://", "http:", "@"])
+def test_long_header_is_filtered_in_linear_time(part):
+    def seconds(length):
+        record = logging.LogRecord("scrapy", logging.INFO, "", 0, "%s", (part * length,), None)
+        start = process_time()
+        assert LogFilter().filter(record)
+        return process_time() - start
+
+    short = min(seconds(5_000) for _ in range(3))
+    assert seconds(40_000) < 25 * short + 0.05  # 64 times if quadratic
 
 
 def test_credentials_reach_no_output(crawl, pages):

@@ -39,12 +39,12 @@ class Judge:
     def action_features(self, urls, anchors):
         return np.full((len(urls), 3), 0.5, dtype=np.float32)
 
-    def submit(self, html, url):
+    def submit(self, source):
         future = Future()
         if self.error is not None:
             future.set_exception(self.error)
         else:
-            page = Page(url, "Title", html, LINKS)
+            page = Page(source.url, "Title", source.body.decode(), LINKS)
             judgement = Judgement(0.9, ACTIONS)
             cues = silent(len(LINKS))
             judged = Judged(page, judgement, fingerprint(page), is_soft_404(page), cues)
@@ -133,6 +133,17 @@ def test_unlinked_request_gets_features():
     np.testing.assert_allclose(
         crawl.store.features(np.array([1, 2]))[:, 3:6], [[0.5] * 3, ACTIONS[1]]
     )
+
+
+def test_body_is_decoded_by_the_judge():
+    class Sealed(HtmlResponse):
+        @property
+        def text(self):
+            raise AssertionError("decoded in the event loop")
+
+    middleware, _, response = leased_page(follow_every_link=True, response_class=Sealed)
+    process(middleware, response, no_output)
+    assert response.meta[VISIT].judged.page.text == "text"
 
 
 def test_callback_sees_the_visit():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 from urllib.parse import urlsplit
 
 import pytest
@@ -30,6 +31,7 @@ def links(html: str, url: str = URL) -> tuple[Link, ...]:
         ("http://[2001:db8::1]/x", "http://[2001:db8::1]/x"),
         ("http://me:pass@word@example.org:8080/@me?q=a@b", "http://example.org:8080/@me?q=a@b"),
         ("http://me@[2001:db8::1]/", "http://[2001:db8::1]/"),
+        ("http://example.org./a", "http://example.org/a"),
     ],
 )
 def test_fetchable_url_becomes_canonical(url: str, canonical: str) -> None:
@@ -368,3 +370,31 @@ def test_nested_menu_is_still_menu() -> None:
         f"{'cheese ' * 40}<div><a href=/a>Shop</a> <a href=/b>Buy</a></div>{nested}", URL
     )
     assert "Shop" not in page.text
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        "<svg>" + "<a href=x> " * 19_900,
+        "<svg>" + "<g><a href=x> " * 9_900,
+        "<a href=x><object>" * 9_900 + "</a>" * 10_000,
+        "<a href=x><marquee></a>" * 9_900,
+        "<table><tr><td><a href=x>" * 4_900,
+        "<h1><a href=x>" * 9_900,
+    ],
+)
+def test_nested_links_take_no_longer_than_others(nested):
+    def seconds(html):
+        start = process_time()
+        read_page(html, "http://a.test/", contexts=True, places=True, language=False)
+        return process_time() - start
+
+    flat = seconds("<p><a href=x>w</a>" * 9_900)
+    assert seconds(nested) < 12 * flat
+
+
+def test_inner_link_has_no_text_of_its_own():
+    page = read_page(
+        "<a href=/out>one <table><td><a href=/in>two</a></table> three</a>", "http://a.test/"
+    )
+    assert dict(page.links) == {"http://a.test/out": "one two three", "http://a.test/in": ""}

@@ -14,6 +14,7 @@ from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
@@ -44,7 +45,7 @@ def clock(monkeypatch):
     return clock
 
 
-def scheduler_of(*urls, slots=None, cap=None, limit=None, **settings):
+def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, **settings):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
     crawler = SimpleNamespace(
         settings=Settings(
@@ -58,7 +59,8 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, **settings):
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
-    scheduler = TreeFrontierScheduler(crawler, Learner(crawl, Judge(), stats, Verdicts(0.5)))
+    learner = Learner(crawl, Judge(), stats, Verdicts(0.5))
+    scheduler = TreeFrontierScheduler(crawler, learner, shared)
     for url in urls:
         assert scheduler.enqueue_request(Request(url))
     return scheduler, crawl
@@ -115,6 +117,26 @@ def test_jitter_waits_in_frontier(clock):
     scheduler.request_left_downloader(scheduler.next_request(), spider=None)
     clock.now = 102.9
     assert scheduler.next_request() is None
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_hosts_of_one_address_share_a_slot(clock, concurrency):
+    shared = SharedAddresses()
+    urls = [f"http://{host}.test/{i}" for i in range(3) for host in "abc"]
+    slots = {"a.test": slot(delay=5.0, concurrency=concurrency)}
+    scheduler, _ = scheduler_of(*urls, slots=slots, shared=shared)
+    sent = [scheduler.next_request() for _ in "abc"]  # each host once: no address is known yet
+    for host in "abc":
+        shared.note(f"{host}.test", ["93.184.216.34"] if host != "c" else ["93.184.216.35"])
+    clock.now = 106.0  # the delay of all is over
+    scheduler.request_left_downloader(sent[2], spider=None)
+    assert [request.url for request in [scheduler.next_request()]] == ["http://c.test/1"]
+    assert scheduler.next_request() is None  # a and b fill one slot
+    scheduler.request_left_downloader(sent[0], spider=None)
+    scheduler.request_left_downloader(sent[1], spider=None)
+    slots["a.test"].lastseen = 106.0
+    assert scheduler.next_request().url == "http://a.test/1"
+    assert scheduler.next_request() is None  # b rests with a
 
 
 def test_first_free_host_wakes_engine(clock):

@@ -5,8 +5,14 @@ import numpy as np
 import pytest
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.topic.judge import Judge, judge_pages
+from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.pack import Judgement
+
+GOOD = Source(b"<p>good</p>", "http://a.test/")
+
+
+def saying(word):
+    return Source(f"<p>{word}</p>".encode(), f"http://{word}.test/")
 
 
 class Pack:
@@ -47,9 +53,9 @@ def judge(pack):
 
 
 def test_waiting_pages_are_judged_together(pack, judge):
-    first = judge.submit("<p>good</p>", "http://a.test/")
+    first = judge.submit(GOOD)
     pack.started.wait(10)
-    waiting = [judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("good", "poor")]
+    waiting = [judge.submit(saying(word)) for word in ("good", "poor")]
     pack.go_on.set()
     assert [future.result(10).judgement.probability > 0.5 for future in (first, *waiting)] == [
         True,
@@ -61,9 +67,9 @@ def test_waiting_pages_are_judged_together(pack, judge):
 
 
 def test_bad_page_spares_the_others(pack, judge):
-    first = judge.submit("<p>good</p>", "http://a.test/")
+    first = judge.submit(GOOD)
     pack.started.wait(10)
-    bad, good = (judge.submit(f"<p>{word}</p>", f"http://{word}.test/") for word in ("bad", "good"))
+    bad, good = (judge.submit(saying(word)) for word in ("bad", "good"))
     pack.go_on.set()
     assert first.result(10).judgement.probability > 0.5
     assert good.result(10).page.url == "http://good.test/"
@@ -72,9 +78,9 @@ def test_bad_page_spares_the_others(pack, judge):
 
 
 def test_unwanted_verdict_does_no_harm(pack, judge):
-    first = judge.submit("<p>good</p>", "http://a.test/")
+    first = judge.submit(GOOD)
     pack.started.wait(10)
-    unwanted, good = (judge.submit("<p>good</p>", f"http://{i}.test/") for i in range(2))
+    unwanted, good = (judge.submit(GOOD) for _ in range(2))
     assert unwanted.cancel()
     pack.go_on.set()
     assert first.result(10)
@@ -84,6 +90,6 @@ def test_unwanted_verdict_does_no_harm(pack, judge):
 def test_close_waits_for_what_was_submitted(pack):
     judge = judge_by(pack)
     pack.go_on.set()
-    futures = [judge.submit("<p>good</p>", "http://a.test/") for _ in range(20)]
+    futures = [judge.submit(GOOD) for _ in range(20)]
     judge.close()
     assert all(future.done() for future in futures)

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.usefixtures("loaded_python")
 FOOD = PROJECT / "models" / "food"
 LIMITS = ReadingLimits()
 PAGES = [
-    Source(f"<title>{word} soup</title><p>{word} butter</p><a href=/{word}>{word}</a>", url)
+    Source(
+        f"<title>{word} soup</title><p>{word} butter</p><a href=/{word}>{word}</a>".encode(), url
+    )
     for word, url in (("pea", "http://a.test/"), ("engine", "http://b.test/"))
 ]
 
@@ -29,13 +31,16 @@ PAGES = [
 class Odd(Task):
     """Does in the worker process what the text of a page says."""
 
-    def load(self):
+    def load(self, begin):
         if self.threads == 0:
             sys.exit(3)
+        self.__dict__["begin"] = begin  # a frozen dataclass
         return self.judge
 
     def judge(self, sources):
-        for html, _ in sources:
+        texts = [source.body.decode() for source in sources]
+        for number, html in enumerate(texts):
+            self.begin(number)
             if html == "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
             if html == "sleep":
@@ -44,7 +49,8 @@ class Odd(Task):
                 raise ValueError("no such page")
             if html == "print":
                 print("something")
-        return [html.upper() for html, _ in sources]
+        self.begin(None)
+        return [html.upper() for html in texts]
 
 
 def odd(**options):
@@ -54,7 +60,7 @@ def odd(**options):
 
 
 def asked(worker, *texts):
-    return worker([Source(text, "http://a.test/") for text in texts])
+    return worker([Source(text.encode(), "http://a.test/") for text in texts])
 
 
 def test_process_gives_same_verdicts():
@@ -73,10 +79,26 @@ def test_process_gives_same_verdicts():
 
 def test_fatal_page_spares_the_others():
     with odd() as worker, closing(Judge(None, worker)) as judge:
-        futures = [judge.submit(text, "http://a.test/") for text in ("a", "crash", "b", "c")]
+        futures = [
+            judge.submit(Source(text.encode(), "http://a.test/"))
+            for text in ("a", "crash", "b", "c")
+        ]
         with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
             futures.pop(1).result(30)
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
+
+
+def test_slow_page_ends_the_process_once():
+    with odd(patience=2.0) as worker, closing(Judge(None, worker)) as judge:
+        starts = []
+        start = worker._start
+        worker._start = lambda: starts.append(1) or start()
+        texts = (b"a", b"b", b"sleep", b"c")
+        futures = [judge.submit(Source(text, "http://a.test/")) for text in texts]
+        with pytest.raises(PageError, match="took more than"):
+            futures.pop(2).result(60)
+        assert [future.result(60) for future in futures] == ["A", "B", "C"]
+        assert len(starts) == 1
 
 
 def test_slow_page_is_given_up():
@@ -96,7 +118,7 @@ def test_page_error_ends_nothing():
 def test_long_page_is_cut_before_sending():
     with closing(Worker(Odd(FOOD, ReadingLimits(html=3)))) as worker:
         worker.wait()
-        assert asked(worker, "abcdef") == ["ABC"]
+        assert asked(worker, "abcdefghijklmno") == ["ABCDEFGHIJKL"]
 
 
 def test_failed_start_is_one_line():

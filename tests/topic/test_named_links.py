@@ -15,7 +15,9 @@ from tres_scrapy.topic.pack import Pack
 FOOD = PROJECT / "models" / "food"
 LIMITS = ReadingLimits()
 PAGES = [
-    Source(f"<title>list</title><p>{word} with butter: <a href=/x>{word} soup</a></p>", url)
+    Source(
+        f"<title>list</title><p>{word} with butter: <a href=/x>{word} soup</a></p>".encode(), url
+    )
     for word, url in (("pea", "http://a.test/"), ("leek", "http://b.test/"))
 ]
 

@@ -104,7 +104,8 @@ def test_missing_page_leads_nowhere():
 
 
 def test_pages_are_decoded_and_cut_as_in_a_crawl():
-    latin, utf_8 = ("<a href='/käse'>x</a>".encode(each) for each in ("latin-1", "utf-8"))
+    html = "<meta charset={0}><a href='/käse'>x</a>"
+    latin, utf_8 = (html.format(each).encode(each) for each in ("latin-1", "utf-8"))
     pages = {"": latin, "k%C3%A4se": links("/", "/b"), "b": utf_8}
     assert linked(read_graph(Web(pages), LIMITS)) == {
         ("", "k%C3%A4se"), ("k%C3%A4se", ""), ("k%C3%A4se", "b"), ("b", "k%C3%A4se"),

@@ -18,6 +18,7 @@ from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.outlink import NO_CUES
 from tres_scrapy.links.code import Ragged, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.policies.registry import Kind
@@ -37,7 +38,7 @@ class Fetched:
 
     `location` is the target of a redirect; `failure` is set if there is no page. `answer` has no
     body. `judged`, `told` and `cued` are whether P(relevant), the text and the cues were computed;
-    `is_missing` is whether the page says "not found" (soft 404).
+    `is_missing` is whether the page says "not found" (soft 404), `is_hidden` whether noindex.
     """
 
     answer: Answer
@@ -49,6 +50,7 @@ class Fetched:
     cued: bool = True
     probability: float = 0.0
     is_missing: bool = False
+    is_hidden: bool = False
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
@@ -92,14 +94,15 @@ class Library:
         cls = responsetypes.from_args(headers=headers, url=url, body=answer.body)
         if not issubclass(cls, HtmlResponse):
             return Fetched(bare, failure=NOT_HTML)
-        response = cls(url, headers=headers, body=answer.body)
+        encoding = encoding_of(answer.body, (headers.get("Content-Type") or b"").decode("latin-1"))
         page = read_page(
-            response.text,
-            response.url,
+            decoded(answer.body, encoding, self._limits.html),
+            url,
             self._limits,
             contexts=kind.reads_text,
             places=kind.reads_cues,
             language=False,
+            robots=[each.decode("latin-1") for each in headers.getlist("X-Robots-Tag")],
         )
         return self._read(bare, page, kind)
 
@@ -117,6 +120,7 @@ class Library:
             told=kind.reads_text,
             cued=kind.reads_cues,
             probability=judgement.probability,
+            is_hidden=not page.may_be_kept,
             urls=_kept_once(link.url for link in page.links),
             anchors=_kept_once(link.anchor for link in page.links),
             actions=judgement.actions if kind.rewarded else np.zeros((len(page.links), 3), "f4"),

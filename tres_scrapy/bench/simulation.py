@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy.robotstxt import ProtegoRobotParser
 
-from tres_scrapy.bench.library import Fetched, Library
+from tres_scrapy.bench.library import OK, Fetched, Library
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import (
@@ -26,6 +26,7 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.page.robots_rule import EVERYONE, own_rules, product_token
 from tres_scrapy.policies.assembly import load_pack, make_crawl
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
@@ -57,10 +58,12 @@ class World:
         parts = urlsplit(url)
         if parts.netloc not in self._robots:
             answer = self.web.answer(f"{parts.scheme}://{parts.netloc}/robots.txt")
-            self._robots[parts.netloc] = ProtegoRobotParser(answer.body, None)
+            body = answer.body if answer.status == OK else b""
+            own = own_rules(body, product_token(self.user_agent))
+            self._robots[parts.netloc] = ProtegoRobotParser(own, None)
         rules = self._robots[parts.netloc]
-        delay = rules.rp.crawl_delay(self.user_agent) or 0
-        return delay <= longest_delay and rules.allowed(url, self.user_agent)
+        delay = rules.crawl_delay(EVERYONE) or 0
+        return delay <= longest_delay and rules.allowed(url, EVERYONE)
 
 
 class Simulation:
@@ -151,6 +154,7 @@ class Simulation:
         verdict = fetched.failure or self._verdicts.of(
             *(fetched.probability, fetched.mark),
             is_missing=fetched.is_missing,
+            is_hidden=fetched.is_hidden,
             is_query=lease.decision.is_query,
         )
         if isinstance(verdict, Failure):

@@ -20,6 +20,9 @@ class DownloadOptions:
     max_unreachable: int = setting(
         whole(0), 50, "stop the crawl after this many unreachable hosts in a row; 0: never"
     )
+    address_delay: bool = setting(
+        flag, True, "keep the delay between all hosts of one IP address; 0: for each host alone"
+    )
     private_addresses: bool = setting(
         flag, False, "allow links to this machine, its private network and its files"
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import whole
+from tres_scrapy.config.parser import flag, whole
 
 
 @dataclass(frozen=True)
 class FrontierLimits:
-    """The most links that may wait, in all and per domain, and the failures that end a domain.
+    """The most links that may wait, in all and per domain, and what a domain is and what ends it.
 
     Limits are per domain, not per host: a crawler trap can create any number of hosts.
     """
@@ -27,14 +27,29 @@ class FrontierLimits:
     failures: int = setting(
         whole(1), 20, "give up a domain after this many failures in a row", name="max_failures"
     )
+    psl_private: bool = setting(
+        flag,
+        True,
+        "count each site of a platform (me.github.io, me.blogspot.com) as a domain; 0: only what "
+        "registrars sell",
+    )
 
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """How much of a page is read: characters of HTML, links, and characters of a link text."""
+    """How much of a page is read: characters of HTML, links, and characters of a link text.
+
+    With `obey`, also only what the page permits.
+    """
 
     html: int = setting(
         whole(1), 500_000, "most characters of HTML read from one page", name="max_html"
     )
     links: int = setting(whole(1), 1_000, "most links read from one page", name="max_links")
     anchor: int = setting(whole(1), 500, "most characters kept of a link text", name="max_anchor")
+    obey: bool = setting(
+        flag,
+        True,
+        "obey noindex and nofollow of meta robots, X-Robots-Tag and rel; 0: ignore them",
+        name="obey_nofollow",
+    )

@@ -5,11 +5,12 @@
 | a page with P(relevant) at the threshold or above | 1 | yes | yes |
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
+| a page that says noindex, unless that is ignored | 0 | yes | no |
 | the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
 | the answer to a search query | 0 | no | no |
 | "not found" with status 200, or any other failure | 0 | no | no |
 
-In the paper every seed earns 1. It does not cover copies, queries and failures.
+In the paper every seed earns 1. It does not cover copies, noindex, queries and failures.
 """
 
 from __future__ import annotations
@@ -24,16 +25,20 @@ FAILURE_REWARD: Final = 0.0
 
 
 class Verdict(NamedTuple):
-    """The verdict on a fetched page: on topic, a copy, or the answer to a search query."""
+    """The verdict on a fetched page: on topic, a copy, the answer to a search query, or hidden.
+
+    A hidden page asks not to be kept.
+    """
 
     on_topic: bool
     is_copy: bool = False
     is_query: bool = False
+    is_hidden: bool = False
 
     @property
     def relevant(self) -> bool:
         """Whether the page counts as relevant in HR and for its domain."""
-        return self.on_topic and not self.is_copy and not self.is_query
+        return self.on_topic and not (self.is_copy or self.is_query or self.is_hidden)
 
 
 class Verdicts:
@@ -49,7 +54,13 @@ class Verdicts:
         self._texts = Duplicates()
 
     def of(
-        self, probability: float, mark: bytes, *, is_missing: bool = False, is_query: bool = False
+        self,
+        probability: float,
+        mark: bytes,
+        *,
+        is_missing: bool = False,
+        is_query: bool = False,
+        is_hidden: bool = False,
     ) -> Verdict | Failure:
         """Return the verdict on a page from its P(relevant) and its fingerprint `mark`.
 
@@ -58,7 +69,7 @@ class Verdicts:
         if is_missing:
             return SOFT_404
         is_copy = self._detects_copies and not self._texts.add(mark)
-        return Verdict(probability >= self._threshold, is_copy, is_query)
+        return Verdict(probability >= self._threshold, is_copy, is_query, is_hidden)
 
     def remember(self, marks: Iterable[bytes]) -> None:
         """Add the fingerprints of the pages that an interrupted crawl fetched."""

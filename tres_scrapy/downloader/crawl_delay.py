@@ -7,11 +7,12 @@ from typing import Self
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.downloadermiddlewares import robotstxt
 from scrapy.exceptions import NotConfigured
-from scrapy.robotstxt import ProtegoRobotParser, RobotParser
+from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.shared_address import SharedAddresses
+from tres_scrapy.page.robots_rule import EVERYONE
 
 logger = logging.getLogger(__name__)
 
@@ -20,8 +21,7 @@ class CrawlDelay:
     """Raises the delay of a host's downloader slot to the Crawl-delay of its robots.txt.
 
     A host that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up
-    one of CONCURRENT_REQUESTS. A robots.txt that cannot be fetched is logged in one line, without
-    a traceback, because many hosts are dead.
+    one of CONCURRENT_REQUESTS.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -29,7 +29,6 @@ class CrawlDelay:
         self._asked: dict[str, float] = {}  # seconds, by slot
         settings = crawler.settings
         self._max_delay = Config.of(settings).download.max_crawl_delay
-        self._user_agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -38,13 +37,10 @@ class CrawlDelay:
         extension = cls(crawler)
         crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
         crawler.signals.connect(extension.response_downloaded, signal=signals.response_downloaded)
-        robotstxt.logger.addFilter(_without_traceback)
         return extension
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
-        if not isinstance(robotparser, ProtegoRobotParser):
-            return  # Scrapy's other parsers ignore Crawl-delay
-        asked = robotparser.rp.crawl_delay(self._user_agent)
+        asked = robotparser.crawl_delay(EVERYONE)  # the parser knows the rules for us only
         if not asked:
             return
         if asked > self._max_delay:
@@ -55,7 +51,7 @@ class CrawlDelay:
             robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
         downloader = self._crawler.engine.downloader
-        key = downloader.get_slot_key(request)
+        key = self._slot_of(request)
         slot = downloader.slots.get(key)
         settings = downloader.per_slot_settings.setdefault(key, {})
         delay = max(asked, settings.get("delay", 0), slot.delay if slot is not None else 0)
@@ -64,14 +60,14 @@ class CrawlDelay:
         if slot is not None:
             slot.delay = delay
 
+    def _slot_of(self, request: Request) -> str:
+        shared = self._crawler.get_extension(SharedAddresses)
+        key: str = self._crawler.engine.downloader.get_slot_key(request)
+        return shared.slot_of(key) if shared is not None else key
+
     def response_downloaded(self, request: Request) -> None:
         """Undo a delay of AutoThrottle, which runs first, that is shorter than robots.txt asks."""
         key = request.meta.get("download_slot", "")
         slot = self._crawler.engine.downloader.slots.get(key)
         if slot is not None and key in self._asked:
             slot.delay = max(slot.delay, self._asked[key])
-
-
-def _without_traceback(record: logging.LogRecord) -> bool:
-    record.exc_info = None
-    return True

@@ -16,6 +16,7 @@ from scrapy.utils.url import add_http_if_no_scheme
 from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.resolver import PublicResolver
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.url.public_address import is_public, may_be_public
 
 logger = logging.getLogger(__name__)
@@ -33,17 +34,19 @@ class PrivateAddressMiddleware:
 
     Refused are schemes other than http, https and data, private host names, and hosts whose
     addresses are all private. If a request goes through a proxy, which resolves names itself, only
-    its URL is checked. Runs after HttpProxyMiddleware, to know which requests those are.
+    its URL is checked. Runs after HttpProxyMiddleware, to know which requests those are. Hosts of
+    one address get one downloader slot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: SharedAddresses | None = None) -> None:
+        self._shared = shared
         self._said = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if Config.of(crawler.settings).download.private_addresses:
             raise NotConfigured
-        return cls()
+        return cls(crawler.get_extension(SharedAddresses))
 
     async def process_request(self, request: Request) -> None:
         url = urlparse_cached(request)
@@ -63,6 +66,9 @@ class PrivateAddressMiddleware:
             raise CannotResolveHostError(f"no address found for {host}")
         if not any(is_public(ip_address(address)) for address in addresses):
             self._refuse(f"{host} is {addresses[0]}, which is not on the public internet")
+        if self._shared is not None:
+            self._shared.note(host, addresses)
+            request.meta.setdefault("download_slot", self._shared.slot_of(host))
 
     def _refuse(self, reason: str) -> NoReturn:
         """Raise an error; log only the first, because one page may hold a thousand such links."""

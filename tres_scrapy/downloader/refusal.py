@@ -10,7 +10,7 @@ from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.misc import load_object
@@ -19,6 +19,7 @@ from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
+START: Final = 16 * 1024  # bytes of a page in which Scrapy looks for a meta refresh
 
 
 class FetchRefusedError(IgnoreRequest):
@@ -70,9 +71,26 @@ class Redirects(_WithKind, RedirectMiddleware):
 
 
 class MetaRefreshes(_WithKind, MetaRefreshMiddleware):
-    """Scrapy's redirects by a meta element, whose limit has a kind."""
+    """Scrapy's redirects by a meta element, whose limit has a kind.
+
+    Scrapy looks for the element in the first 4,096 characters, but decodes the whole page first.
+    """
 
     kind = REDIRECT_LIMIT.kind
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        if not isinstance(response, HtmlResponse):
+            return response
+        start = HtmlResponse(
+            response.url,
+            headers=response.headers,
+            body=response.body[:START],
+            encoding=response.encoding,
+        )
+        answer = super().process_response(request, start, spider)
+        return response if answer is start else answer
 
 
 class BoundedCompression(_WithKind, HttpCompressionMiddleware):

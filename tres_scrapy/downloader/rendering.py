@@ -27,6 +27,7 @@ from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.downloader.shell import Content, Shell, content_of, look_at
 from tres_scrapy.job.job_file import JobError
+from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
 from tres_scrapy.url.domain import domain_of
 
 NO_BROWSER = "no_browser"
@@ -110,7 +111,7 @@ class Rendering:
         return bool(wanted) and request.method == "GET"
 
     def look(self, request: Request, response: Response) -> Seen:
-        """Decompress and measure a response; runs in a thread."""
+        """Decompress, decode and measure a response; runs in a thread."""
         if response.status != 200:
             return Seen(response)
         unpacked: Request | Response = response
@@ -121,7 +122,11 @@ class Rendering:
             return Seen(response)
         if not isinstance(unpacked, HtmlResponse):
             return Seen(response)
-        return Seen(unpacked, look_at(unpacked.text[: self.config.reading.html]))
+        content_type = (unpacked.headers.get("Content-Type") or b"").decode("latin-1")
+        body = unpacked.body
+        html = decoded(body, encoding_of(body, content_type), len(body))
+        read = unpacked.replace(body=html.encode(UTF_8, "replace"), encoding=UTF_8)
+        return Seen(read, look_at(html[: self.config.reading.html]))
 
     def wants(self, request: Request, seen: Seen) -> bool:
         """Return whether to render a page."""

@@ -1,59 +1,155 @@
-"""The downloader middleware that makes every request to a host wait for its robots.txt."""
+"""The downloader middleware that obeys robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
-from typing import Final
-from urllib.parse import urlsplit
+import asyncio
+import logging
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final, Self
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import BaseSettings
-from twisted.internet.defer import Deferred
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import build_from_crawler
 
 from tres_scrapy.crawl.failure import ROBOTS
-from tres_scrapy.downloader.refusal import refusing, replace_middleware
+from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing, replace_middleware
+from tres_scrapy.page.robots_rule import MAX_LENGTH, own_rules, product_token
 
-MAX_LENGTH: Final = 512 * 1024  # bytes of robots.txt that are read, as RFC 9309 (2.5) allows
-# Bytes of all robots.txt in memory; parsed rules take up to 75 times as much as their text.
+# Bytes of all rules in memory; parsed rules take up to 75 times as much as their text.
 ROOM: Final = 8 * 1024 * 1024
 SMALLEST: Final = 1024  # bytes that any host's rules count as at least
-_UNKNOWN: Final[Deferred[None]] = Deferred()  # stands for rules that were never requested
+LONG: Final = 16 * 1024  # bytes; longer rules are parsed in a thread
+VALID: Final = 24 * 3600.0  # seconds after which rules are fetched again
+AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again
+OK: Final = 200
+BUSY: Final = 429
+ROBOTS_TXT: Final = "tres_robots"  # key of Request.meta: the request is for a robots.txt
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a host until a time; `error` is why they could not be had."""
+
+    until: float
+    parser: RobotParser | None = None
+    error: Exception | None = None
+    size: int = SMALLEST
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
-    """Obeys robots.txt even when many requests to a new host are made at once.
+    """Obeys the robots.txt of each scheme, host and port, and asks for it once a day.
 
-    In Scrapy 2.19 they wait for one Deferred, which gives the rules to one request and None, no
-    rules, to the others. By then Scrapy's private table holds the rules. Only the first MAX_LENGTH
-    bytes are parsed: eight megabytes would block the reactor for seven seconds. The least recently
-    used rules are dropped, and fetched again when needed.
+    Only the groups that name this crawler are parsed, or those for everyone, and of a file without
+    end only the first MAX_LENGTH bytes are read. A status of 400 to 499 means that there are no
+    rules. Where rules cannot be had (429, 500 and above, no answer) nothing is fetched: each
+    request fails as its robots.txt did. The least recently used rules are dropped.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._sizes: dict[str, int] = {}  # of known rules by host, least recently used first
+        settings = crawler.settings
+        agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
+        self._token = product_token(agent)
+        self._rules: dict[str, Rules] = {}  # by origin, least recently used first
+        self._asked: dict[str, asyncio.Future[Rules]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        middleware = cls(crawler)
+        crawler.signals.connect(middleware.bytes_received, signal=signals.bytes_received)
+        return middleware
+
+    def bytes_received(self, data: bytes, request: Request) -> None:
+        """Stop reading a robots.txt that is too long."""
+        if ROBOTS_TXT in request.meta:
+            request.meta[ROBOTS_TXT] += len(data)
+            if request.meta[ROBOTS_TXT] > MAX_LENGTH:
+                raise StopDownload(fail=False)
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
         with refusing(ROBOTS.kind):
             super().process_request_2(rp, request)
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        netloc = urlsplit(request.url).netloc
-        while isinstance(parser := self._parsers.get(netloc, _UNKNOWN), Deferred):
-            await super().robot_parser(request)
-        self._sizes[netloc] = self._sizes.pop(netloc, SMALLEST)
-        while sum(self._sizes.values()) > ROOM:
-            oldest = next(iter(self._sizes))
-            del self._sizes[oldest], self._parsers[oldest]
-        return parser
+        """Return the rules for a request; raise the error that keeps them from us."""
+        url = urlparse_cached(request)
+        origin = f"{url.scheme}://{url.netloc}"
+        rules = self._rules.pop(origin, None)
+        if rules is None or rules.until <= monotonic():
+            rules = await self._ask(origin, request)
+        self._rules[origin] = rules
+        while sum(each.size for each in self._rules.values()) > ROOM:
+            del self._rules[next(iter(self._rules))]
+        if rules.error is not None:
+            request.meta["dont_retry"] = True  # that of robots.txt was one
+            raise rules.error.with_traceback(None)
+        return rules.parser
 
-    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
-        start = response.replace(body=response.body[:MAX_LENGTH])
-        await super()._parse_robots(start, netloc, request)
-        self._sizes[netloc] = max(SMALLEST, len(start.body))
+    async def _ask(self, origin: str, request: Request) -> Rules:
+        """Fetch rules once for all requests that wait for them."""
+        if (asked := self._asked.get(origin)) is not None:
+            return await asyncio.shield(asked)
+        answer = self._asked[origin] = asyncio.get_running_loop().create_future()
+        try:
+            rules = await self._fetch(origin, request)
+            answer.set_result(rules)
+        finally:
+            answer.cancel()  # does nothing if there is a result
+            del self._asked[origin]
+        return rules
+
+    async def _fetch(self, origin: str, request: Request) -> Rules:
+        wanted = Request(
+            f"{origin}/robots.txt",
+            priority=self.DOWNLOAD_PRIORITY,
+            meta={"dont_obey_robotstxt": True, "download_fail_on_dataloss": True, ROBOTS_TXT: 0},
+            callback=NO_CALLBACK,
+        )
+        self._stats.inc_value("robotstxt/request_count")
+        try:
+            response = await self.crawler.engine.download_async(wanted)
+            return await self._read(response, request)
+        except IgnoreRequest as error:
+            if isinstance(error, HttpError) or failure_of(error).kind == TOO_LARGE:
+                return Rules(monotonic() + AGAIN, error=error)
+            return Rules(monotonic() + VALID)  # too many redirects: RFC 9309 (2.3.1.2)
+        except Exception as error:
+            self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
+            logger.info("Could not fetch %s, so nothing of it is fetched: %s", wanted.url, error)
+            return Rules(monotonic() + AGAIN, error=error)
+
+    async def _read(self, response: Response, request: Request) -> Rules:
+        self._stats.inc_value("robotstxt/response_count")
+        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+        if response.status == BUSY or response.status >= 500:
+            asked = {"Retry-After": response.headers.get("Retry-After") or b""}
+            bare = Response(response.url, response.status, headers=asked)  # its body may be long
+            raise HttpError(bare, f"HTTP {response.status} for {response.url}")
+        body = response.body if response.status == OK else b""
+        if len(body) > LONG:
+            parser, size = await asyncio.to_thread(self._parse, body)
+        else:
+            parser, size = self._parse(body)
+        await self.crawler.signals.send_catch_log_async(
+            signal=signals.robots_parsed, robotparser=parser, request=request
+        )
+        return Rules(monotonic() + VALID, parser, size=max(SMALLEST, size))
+
+    def _parse(self, body: bytes) -> tuple[RobotParser, int]:
+        """Return our rules and the length of their text."""
+        own = own_rules(body, self._token)
+        return build_from_crawler(self._parserimpl, self.crawler, own), len(own)
 
 
 def wait_for_robots(settings: BaseSettings) -> None:

@@ -24,9 +24,11 @@ DROPPED: Final = frozenset(
     )
 )
 # A script that shows alerts in a loop cannot be stopped while one is open. Playwright's own way to
-# block service workers leaves the function on the prototype.
+# block service workers leaves the function on the prototype. WebRTC would ask the local network for
+# names.
 WITHOUT: Final = """
   for (const name of ["alert", "confirm", "print", "prompt"]) window[name] = () => null;
+  for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete window[name];
   delete Navigator.prototype.serviceWorker;
 """
 # Runs in an isolated world, where the page cannot have replaced the browser's functions. Content of

@@ -19,7 +19,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.file_name import beside
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.file import printable, whole_file
 
 PAGES, DOMAINS = ".csv", "-domains.csv"
 COLUMNS: Final = {  # of the table of pages, and their meaning
@@ -162,9 +162,9 @@ def row_of(item: RelevantPage) -> dict[str, str]:
 
 
 def _line(cells: Iterable[str]) -> str:
-    """Return a line of CSV without formulas and line breaks in its cells."""
+    """Return a line of CSV without formulas, line breaks and control characters in its cells."""
     text = StringIO()
-    plain = (" ".join(cell.split()) for cell in cells)
+    plain = (printable(" ".join(cell.split())) for cell in cells)
     safe = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in plain]
     csv.writer(text, lineterminator="\n").writerow(safe)
     return text.getvalue()

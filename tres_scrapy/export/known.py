@@ -17,7 +17,8 @@ from tres_scrapy.url.domain import domain_of
 class Known:
     """Canonical URLs, and the registrable domains of URLs and hosts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, psl_private: bool = True) -> None:
+        self._psl_private = psl_private
         self.urls: set[str] = set()
         self.domains: set[str] = set()
 
@@ -33,7 +34,7 @@ class Known:
                     raise ValueError(f"{path} line {number} must be a URL or host: {name[:80]!r}")
                 if "//" in name:
                     self.urls.add(url)
-                self.domains.add(domain_of(url))
+                self.domains.add(domain_of(url, private=self._psl_private))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:

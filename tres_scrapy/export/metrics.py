@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+from threading import BoundedSemaphore, Thread
 from time import monotonic
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
     PlatformCollector,
     ProcessCollector,
-    start_http_server,
     write_to_textfile,
 )
+from prometheus_client.exposition import MetricsHandler
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -30,8 +33,37 @@ from tres_scrapy.extensions.learner import Learner
 
 INTERVAL: Final = 1.0  # seconds between snapshots
 BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
+MOST_CONNECTIONS: Final = 16  # at once, each with a thread; others are closed
+PATIENCE: Final = 5.0  # seconds for a request
 
 logger = logging.getLogger(__name__)
+
+
+class MetricsServer(ThreadingHTTPServer):
+    """Serves a registry over HTTP with few threads, whoever connects."""
+
+    request_queue_size = 4 * MOST_CONNECTIONS
+
+    def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
+        self._free = BoundedSemaphore(MOST_CONNECTIONS)
+        self.address_family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        handler = MetricsHandler.factory(registry)
+        handler.timeout = PATIENCE  # type: ignore[attr-defined]
+        super().__init__((host, port), handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread, or close the connection if there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer; called in a thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
 
 class Metrics:
@@ -113,11 +145,13 @@ class Metrics:
         if port is None:
             return lambda: None
         try:
-            server, thread = start_http_server(port, host, self._registry)
+            server = MetricsServer(host, port, self._registry)
         except OSError as error:
             raise ConfigError(
                 f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}"
             ) from None
+        thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
+        thread.start()
         self.port = server.server_port
         logger.info("Metrics are served at http://%s:%d/metrics", host, self.port)
 

@@ -24,10 +24,11 @@ class NewnessPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        paths = Config.of(crawler.settings).output.known
+        config = Config.of(crawler.settings)
+        paths = config.output.known
         if not paths:
             raise NotConfigured
-        known = Known()
+        known = Known(psl_private=config.frontier.psl_private)
         for path in paths:
             try:
                 known.read(path)

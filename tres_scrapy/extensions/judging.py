@@ -12,7 +12,7 @@ from tres_scrapy.crawl.failure import JUDGE_ERROR, Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.ending import NO_JUDGE
-from tres_scrapy.topic.judge import Judge
+from tres_scrapy.topic.judge import Judge, Source
 from tres_scrapy.topic.judge_process import WorkerError
 
 logger = logging.getLogger(__name__)
@@ -30,19 +30,19 @@ class Judging:
         self._stop = stop
         self._lost = False
 
-    async def visit(self, row: int, html: str, url: str) -> Visit | Failure | None:
+    async def visit(self, row: int, source: Source) -> Visit | Failure | None:
         """Judge a page; return its Visit, or a Failure if it cannot be judged.
 
         Return None if the judging process is lost: the crawl stops and leased rows stay leased.
         """
         fetched_at = datetime.now(UTC)
         try:
-            judged = await asyncio.wrap_future(self.judge.submit(html, url))
+            judged = await asyncio.wrap_future(self.judge.submit(source))
         except WorkerError as error:
             self._lose(error)
             return None
         except Exception as error:
-            logger.error("Could not judge %s: %s: %s", url, type(error).__name__, error)
+            logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             return JUDGE_ERROR
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
@@ -50,6 +50,7 @@ class Judging:
         verdict = self._verdicts.of(
             *(judged.judgement.probability, judged.mark),
             is_missing=judged.is_missing,
+            is_hidden=not judged.page.may_be_kept,
             is_query=lease.decision.is_query,
         )
         if isinstance(verdict, Failure):

@@ -18,6 +18,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.settings import USER_AGENT
 
 _REDRAW: Final = 1.0  # seconds
 
@@ -53,6 +54,12 @@ class Progress:
         if learner is None:
             return
         self._pace = Pace(learner.crawl.pages, monotonic())
+        settings = self._crawler.settings
+        if settings["USER_AGENT"] == USER_AGENT and Config.of(settings).web.kind is None:
+            logger.warning(
+                "USER_AGENT has no contact: set your own, so that the owners of sites can reach "
+                "you, for example -s USER_AGENT='my-crawler (+https://example.org/crawl)'"
+            )
         intervals = []
         if self._live:  # not earlier: Scrapy opens its log more than once
             self._line = TerminalLine(sys.stderr)

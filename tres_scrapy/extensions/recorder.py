@@ -56,8 +56,11 @@ class Recorder:
         config = Config.of(crawler.settings)
         if not config.watch.record:
             raise NotConfigured
-        if crawler.settings["JOBDIR"]:  # fail before the crawl begins if the file is not ours
-            open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
+        if crawler.settings["JOBDIR"]:
+            try:
+                open_to_write(Path(crawler.settings["JOBDIR"], IN_JOB)).close()
+            except RecordError as error:
+                raise NotConfigured(f"{error}; the crawl runs without a record") from None
         recorder = cls(crawler, config)
         crawler.signals.connect(recorder.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(recorder.spider_closed, signal=signals.spider_closed)

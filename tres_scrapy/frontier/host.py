@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.url.domain import registrable_domain
 
 _HOST = np.dtype([("domain", "i4"), ("pending", "i4"), ("busy", "?")])
 
@@ -30,14 +29,14 @@ class Hosts:
         if number == len(self.names):
             self.names.append(host)
             self._columns.extend(1)
-            self._columns["domain"][number] = self._ledger.id_of(registrable_domain(host))
+            self._columns["domain"][number] = self._ledger.id_of_host(host)
         return number
 
     def domain_of(self, host: str) -> int:
         """Return the number of a host's domain; a new host gets no number."""
         number = self._numbers.get(host)
         if number is None:
-            return self._ledger.id_of(registrable_domain(host))
+            return self._ledger.id_of_host(host)
         return int(self._columns["domain"][number])
 
     def domains(self, hosts: NDArray[np.integer]) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.integer_set import IntegerSet
+from tres_scrapy.url.domain import registrable_domain
 
 _RECORD = np.dtype(
     [
@@ -56,6 +57,10 @@ class DomainLedger:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def id_of_host(self, host: str) -> int:
+        """Return the number of a host's registrable domain; a new domain gets the next number."""
+        return self.id_of(registrable_domain(host, private=self.limits.psl_private))
 
     def id_of(self, domain: str) -> int:
         """Return the number of a registrable domain; a new domain gets the next number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from tres_scrapy.job.sqlite import Access, FileFault, Schema, SqliteFileError
 from tres_scrapy.page.file import reason
+
+logger = logging.getLogger(__name__)
 
 NAME = "tres.sqlite"
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
@@ -72,7 +75,10 @@ def open_database(directory: Path) -> sqlite3.Connection:
                 f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: "
                 "give another directory"
             )
-        return SCHEMA.open(directory / NAME, Access.EXCLUSIVE)
+        file = directory / NAME
+        if file.is_file() and not file.stat().st_size:
+            logger.warning("JOBDIR: %s is empty: the crawl starts at its seeds", file)
+        return SCHEMA.open(file, Access.EXCLUSIVE)
     except FileExistsError:
         raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:

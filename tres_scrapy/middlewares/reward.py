@@ -21,6 +21,7 @@ from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import ABSENT, Ragged
 from tres_scrapy.page.text import Link
+from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.canonical import canonicalise
 
 
@@ -88,7 +89,9 @@ class RewardMiddleware:
             return Failure.of_status(response.status)
         if not isinstance(response, HtmlResponse):
             return NOT_HTML
-        return await self._learner.judging.visit(row, response.text, response.url)
+        robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
+        source = Source(response.body, response.url, response.encoding, robots)
+        return await self._learner.judging.visit(row, source)
 
     def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
         """Book the page with its outlinks and its item; return the outputs to pass on.

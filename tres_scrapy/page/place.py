@@ -26,6 +26,7 @@ BLOCKS: Final = frozenset(
 )
 WORDS: Final = 20  # of the block, on each side of the link
 HEADING_WORDS: Final = 12
+MAX_WORK: Final = 100_000  # nested headings take quadratic time
 MAX_DEPTH: Final = 24  # tags of a path, counted from the link
 MAX_NAMES: Final = 3  # of a tag: its id and classes
 
@@ -72,6 +73,7 @@ class Layout:
         open_: list[tuple[int, int]] = []  # of each open block: first word, first waiting link
         waiting: list[Span] = []  # links whose block is not known yet
         heading: tuple[str, ...] = ()
+        work = 0  # links that were given a heading, more than once if headings are nested
         for node, tag, left in _walk(tree.body):
             if tag == "-text":
                 found = WORD.findall((node.text_content or "").lower())
@@ -87,8 +89,9 @@ class Layout:
             else:
                 first, links = open_.pop()
                 if tag in HEADINGS:
-                    heading = tuple(words[first : len(words)][:HEADING_WORDS])
-                    for span in waiting[links:]:
+                    heading = tuple(words[first : first + HEADING_WORDS])
+                    work += len(waiting) - links
+                    for span in waiting[links:] if work <= MAX_WORK else ():
                         span.heading = heading
                 else:
                     _enclose(waiting, links, (first, len(words)))

@@ -12,15 +12,17 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.permission import Permission, permission_of
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
+MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
 MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
 MAX_BLOCKS: Final = 1_000  # and in nested blocks, whose text is read again
 MIN_TEXT_WORDS: Final = 30
@@ -30,6 +32,11 @@ BOILERPLATE: Final = (
     "[role=banner], [role=contentinfo], [role=search], [role=dialog]"
 )
 START_TAG: Final = re.compile("<[a-zA-Z]")
+TAG: Final = re.compile("</?[a-zA-Z]")
+LINKS: Final = "a[href], area[href]"
+FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
+# A browser nests links only by way of other elements, such as a table or an object.
+NESTED: Final = "a[href] a[href]"
 CROWDED_TAG: Final = re.compile(
     r"""<[a-zA-Z][^\s/>]*+
     (?:[\s/]*+ [^\s/>][^\s/>=]*+ (?:\s*+=\s*+ (?:"[^"]*+" | '[^']*+' | [^\s>"']*+))?+)"""
@@ -82,6 +89,7 @@ class Page:
     places: tuple[Place, ...] = ()  # where each link stands, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
     paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
+    may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
 
 
 def tokenise(text: str) -> list[str]:
@@ -98,24 +106,30 @@ def read_page(
     places: bool = False,
     language: bool = True,
     least_words: int = MIN_TEXT_WORDS,
+    robots: Sequence[str] = (),
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, read the words around each link too, and the tags from the root to it; with
     `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
-    if the text without it has `least_words` words or fewer.
+    if the text without it has `least_words` words or fewer. `robots` are the values of the header
+    X-Robots-Tag.
     """
     tree = parse(html[: limits.html])
+    permission = _permission(tree, robots) if limits.obey else Permission()
+    wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
-    links = _links(_outlinks(tree, url, known), url, limits)
+    nested = {node.mem_id for node in tree.css(NESTED)}
+    found = _outlinks(tree, url, known, wanted) if permission.follow else iter(())
+    links = _links(found, url, limits, nested)
     canonical = _canonical(tree, url)
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
     if contexts or places:
-        layout, spans = _placed(tree, _outlinks(tree, url, known), links)
+        layout, spans = _placed(tree, _outlinks(tree, url, known, wanted), links)
         if contexts:
             around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
             paths = tuple(" ".join(layout.path(each)) if each else "" for each in spans)
@@ -123,23 +137,30 @@ def read_page(
             standing = tuple(layout.place(each) if each else NOWHERE for each in spans)
     whole = _text(tree.body)
     _drop(tree, BOILERPLATE)
-    _drop(tree, BLOCK, _menus(tree, room=limits.html))
+    _drop(tree, BLOCK, _menus(tree, nested))
     main = _text(tree.body)
     enough = len(main.split(maxsplit=least_words)) > least_words
     text = main if enough else whole
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
-    return Page(url, title, text, links, code, around, standing, canonical, paths)
+    rest = (code, around, standing, canonical, paths, permission.keep)
+    return Page(url, title, text, links, *rest)
 
 
 def parse(html: str) -> LexborHTMLParser:
     """Parse HTML, cut off where it has too many tags or attributes for the parser."""
-    surplus = next(islice(START_TAG.finditer(html), MAX_TAGS, None), None)
-    html = html if surplus is None else html[: surplus.start()]
+    for tag, most in ((START_TAG, MAX_TAGS), (TAG, MAX_ALL_TAGS)):
+        surplus = next(islice(tag.finditer(html), most, None), None)
+        html = html if surplus is None else html[: surplus.start()]
     surplus = CROWDED_TAG.search(html)
     html = html if surplus is None else html[: surplus.start()]
     # a lone surrogate has no UTF-8 form
     return LexborHTMLParser(html.encode("utf-8", "replace"))
+
+
+def _permission(tree: LexborHTMLParser, robots: Sequence[str]) -> Permission:
+    meta = (node.attributes for node in tree.css("meta[name][content]"))
+    return permission_of(((each["name"] or "", each["content"] or "") for each in meta), robots)
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:
@@ -148,14 +169,16 @@ def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = N
             node.decompose()
 
 
-def _menus(tree: LexborHTMLParser, room: int) -> set[int]:
-    """Return the ids of blocks with mostly link text: menus, teasers, tag clouds."""
+def _menus(tree: LexborHTMLParser, nested: Container[int]) -> set[int]:
+    """Return the ids of blocks with mostly link text: menus, teasers, tag clouds.
+
+    The text of a nested link is part of the outer one.
+    """
     blocks: dict[int, tuple[LexborNode, list[int]]] = {}
     for link in tree.css("a[href]"):
+        if link.mem_id in nested:
+            continue
         length, node = len(link.text()), link.parent
-        room -= length
-        if room < 0:  # nested links: each repeats the text of its inner links
-            break
         for _ in range(LEVELS):
             if node is None:
                 break
@@ -175,14 +198,21 @@ def _text(node: LexborNode | None) -> str:
 
 
 def _links(
-    found: Iterator[tuple[str, LexborNode]], url: str, limits: ReadingLimits
+    found: Iterator[tuple[str, LexborNode]],
+    url: str,
+    limits: ReadingLimits,
+    nested: Container[int],
 ) -> tuple[Link, ...]:
+    """Return the links of a page; those `nested` in another have no text of their own."""
     itself = canonicalise(url)
     anchors: dict[str, str] = {}
     for target, node in found:
         if target == itself or (target not in anchors and len(anchors) == limits.links):
             continue
-        anchors[target] = anchors.get(target) or _anchor(node)[: limits.anchor]
+        text = anchors.get(target, "")
+        if not text and node.mem_id not in nested:
+            text = _anchor(node)[: limits.anchor]
+        anchors[target] = text
     return tuple(Link(target, anchor) for target, anchor in anchors.items())
 
 
@@ -200,11 +230,11 @@ def _placed(
 
 
 def _outlinks(
-    tree: LexborHTMLParser, url: str, known: dict[str, str | None]
+    tree: LexborHTMLParser, url: str, known: dict[str, str | None], wanted: str
 ) -> Iterator[tuple[str, LexborNode]]:
     base = tree.css_first("base[href]")
     root = url if base is None else _join(url, base.attributes["href"])
-    for node in tree.css("a[href], area[href]"):
+    for node in tree.css(wanted):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
             target = canonicalise(_join(root, href))
@@ -237,9 +267,11 @@ def _join(base: str, href: str | None) -> str:
 
 
 def _anchor(node: LexborNode) -> str:
-    if text := _text(node):
-        return text
-    image = node.css_first("img[alt]")
+    image = None
+    if node.tag == "a":  # an area is empty
+        if text := _text(node):
+            return text
+        image = node.css_first("img[alt]")
     alt = image.attributes["alt"] if image is not None else None
     named = alt or node.attributes.get("alt") or node.attributes.get("title") or ""
     return " ".join(named.split())

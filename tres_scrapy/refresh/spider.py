@@ -24,10 +24,13 @@ from tres_scrapy.config.option import apply_arguments
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
+from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
+from tres_scrapy.page.encoding import decoded
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
@@ -50,10 +53,11 @@ SETTINGS: Final[dict[str, Any]] = {
 COMPONENTS: Final[dict[str, dict[type, int]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
+        CharsetMiddleware: 585,
         CredentialMiddleware: 755,
         PrivateAddressMiddleware: 760,
     },
-    "EXTENSIONS": {OfflineWeb: 100, CrawlDelay: 130},
+    "EXTENSIONS": {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130},
 }
 
 logger = logging.getLogger(__name__)
@@ -130,7 +134,9 @@ class RefreshSpider(Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Record an answer and yield its item."""
-        content = response.text if isinstance(response, HtmlResponse) else response.body
+        content: str | bytes = response.body
+        if isinstance(response, HtmlResponse):
+            content = decoded(response.body, response.encoding, self._reading.html)
         headers = response.headers
         validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
         answer = answer_of(response.status, response.url, content, validators, self._reading)

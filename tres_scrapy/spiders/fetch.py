@@ -20,6 +20,8 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import RobotsMiddleware
+from tres_scrapy.downloader.shared_address import SharedAddresses
+from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.url.canonical import canonicalise
@@ -35,6 +37,11 @@ SETTINGS: dict[str, Any] = {
     "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
     "TELNETCONSOLE_ENABLED": False,
+}
+MIDDLEWARES: dict[type, int] = {
+    CharsetMiddleware: 585,
+    CredentialMiddleware: 755,
+    PrivateAddressMiddleware: 760,
 }
 
 
@@ -137,8 +144,9 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
     settings = settings.copy()
     for name, value in SETTINGS.items():
         settings.set(name, value, "spider")  # a lower priority than the user's -s
-    for middleware, order in ((CredentialMiddleware, 755), (PrivateAddressMiddleware, 760)):
+    for middleware, order in MIDDLEWARES.items():
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
+    settings.setdefault_in_component_priority_dict("EXTENSIONS", SharedAddresses, 125)
     settings.replace_in_component_priority_dict(
         "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
     )

@@ -65,6 +65,6 @@ class TresSpider(Spider):
             fetched_at=visit.fetched_at.isoformat(),
             status=response.status,
             why=learner.why(visit.decision),
-            domain=domain_of(response.url),
+            domain=domain_of(response.url, private=learner.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.encoding import UTF_8, decoded
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
@@ -23,10 +24,12 @@ _BATCH = 8  # most pages in one call of the model
 
 
 class Source(NamedTuple):
-    """A page as it was fetched."""
+    """A page as it was fetched; `robots` are the values of its header X-Robots-Tag."""
 
-    html: str
+    body: bytes
     url: str
+    encoding: str = UTF_8
+    robots: tuple[str, ...] = ()
 
 
 class Judged(NamedTuple):
@@ -51,13 +54,24 @@ def judge_pages(
     *,
     contexts: bool = False,
     words: Wordbook | None = None,
+    begin: Callable[[int | None], None] = lambda number: None,
 ) -> list[Judged]:
     """Read pages and judge them in one batch.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
+    `begin` receives the number of each page before it is read, and None after the last.
     """
     cues = words is not None
-    pages = [read_page(html, url, limits, contexts=contexts, places=cues) for html, url in sources]
+    pages = []
+    for number, source in enumerate(sources):
+        begin(number)
+        html = decoded(source.body, source.encoding, limits.html)
+        pages.append(
+            read_page(
+                *(html, source.url, limits), contexts=contexts, places=cues, robots=source.robots
+            )
+        )
+    begin(None)
     return [
         _judged(pack, page, judgement, words)
         for page, judgement in zip(pages, pack.judge(pages), strict=True)
@@ -90,8 +104,8 @@ class _Task(NamedTuple):
 class Judge:
     """Calls `judge` on pages in a separate thread, up to eight pages at a time.
 
-    If `judge` raises an error for a batch, each page is judged alone, so that only the bad page
-    fails. `close` waits for all submitted pages.
+    If `judge` raises an error for a batch, only the bad page fails: the one that the error names by
+    its number `page`, else each page is judged alone. `close` waits for all submitted pages.
     """
 
     def __init__(self, pack: Pack, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
@@ -112,10 +126,10 @@ class Judge:
         """The number of pages that wait for the model."""
         return self._tasks.qsize()
 
-    def submit(self, html: str, url: str) -> Future[Judged]:
+    def submit(self, source: Source) -> Future[Judged]:
         """Submit a page; the future holds the result or the error that `judge` raised."""
         future: Future[Judged] = Future()
-        self._tasks.put(_Task(Source(html, url), future))
+        self._tasks.put(_Task(source, future))
         return future
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
@@ -147,8 +161,13 @@ class Judge:
                     error = RuntimeError(f"{type(error).__name__}: {error}")
                 tasks[0].future.set_exception(error)
                 return
-            for task in tasks:  # only the bad page must fail
-                self._try([task])
+            bad: int | None = getattr(error, "page", None)
+            if bad is None:
+                for task in tasks:
+                    self._try([task])
+                return
+            tasks[bad].future.set_exception(error)
+            self._try(tasks[:bad] + tasks[bad + 1 :])
         else:
             for task, judged in zip(tasks, verdicts, strict=True):
                 task.future.set_result(judged)

@@ -28,6 +28,7 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
+LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
 
 
@@ -36,7 +37,14 @@ class WorkerError(RuntimeError):
 
 
 class PageError(RuntimeError):
-    """Raised when a batch of pages could not be judged; the message gives the reason."""
+    """Raised when a batch of pages could not be judged; the message gives the reason.
+
+    `page` is the number of the page that was being read, if that is the reason.
+    """
+
+    def __init__(self, message: str, page: int | None = None) -> None:
+        super().__init__(message)
+        self.page = page
 
 
 @dataclass(frozen=True)
@@ -52,12 +60,19 @@ class Task:
     threads: int = 1
     cues: bool = False
 
-    def load(self) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return the function that judges; raise PackError if the pack cannot be read."""
+    def load(
+        self, begin: Callable[[int | None], None] = lambda number: None
+    ) -> Callable[[Sequence[Source]], list[Judged]]:
+        """Return the function that judges; raise PackError if the pack cannot be read.
+
+        `begin` receives the number of each page of a batch before it is read, and None at the end.
+        """
         torch.set_num_threads(self.threads)
         pack = Pack.load(self.pack)
         words = Wordbook() if self.cues else None
-        return partial(judge_pages, pack, self.limits, contexts=self.contexts, words=words)
+        return partial(
+            judge_pages, pack, self.limits, contexts=self.contexts, words=words, begin=begin
+        )
 
 
 class Worker:
@@ -66,6 +81,7 @@ class Worker:
     def __init__(self, task: Task, *, patience: float = PATIENCE) -> None:
         self._task = task
         self._patience = patience
+        self._page: int | None = None  # of the batch, that the process reads
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
@@ -80,11 +96,11 @@ class Worker:
         timer = Timer(self._patience, self._process.kill)
         timer.start()
         try:
-            answer = self._ask([source._replace(html=self._read(source)) for source in sources])
+            answer = self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
             took_long = self._process.wait() == -signal.SIGKILL and not timer.is_alive()
             reason = f"took more than {self._patience:g} s" if took_long else "ended"
-            raise PageError(f"the process that judges pages {reason}") from None
+            raise PageError(f"the process that judges pages {reason}", self._page) from None
         finally:
             timer.cancel()
         if isinstance(answer, str):
@@ -110,14 +126,18 @@ class Worker:
         self._output.close()
         self._process.wait()
 
-    def _read(self, source: Source) -> str:
-        return source.html[: self._task.limits.html]
+    def _cut(self, source: Source) -> Source:
+        return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
         pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
         self._input.flush()
-        answer: list[Judged] | str = pickle.load(self._output)  # noqa: S301 - our own process
-        return answer
+        self._page = None
+        while True:
+            answer: list[Judged] | str | int | None = pickle.load(self._output)  # noqa: S301 - ours
+            if isinstance(answer, list | str):
+                return answer
+            self._page = answer
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(place for place in sys.path if place)
@@ -149,14 +169,18 @@ def main() -> None:
 
 def _work(input_: BinaryIO, output: BinaryIO) -> None:
     task: Task = pickle.load(input_)  # noqa: S301 - our own crawler
+
+    def tell(answer: bool | str | int | list[Judged] | None) -> None:
+        pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
+        output.flush()
+
     try:
-        judge = task.load()
+        judge = task.load(tell)
     except PackError:  # the crawler reads the pack too and reports the error
         sys.exit(1)
     answer: bool | str | list[Judged] = True
     while True:
-        pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
-        output.flush()
+        tell(answer)
         try:
             sources = pickle.load(input_)  # noqa: S301 - our own crawler
         except EOFError:

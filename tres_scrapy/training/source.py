@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from w3lib.encoding import html_to_unicode
-
+from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
 from tres_scrapy.page.file import printable
 
 # `html` or `text`; `place`: file and position; `title`, `url` and `host` if known
@@ -34,16 +32,5 @@ class Unreadable:
 
 def decode(data: bytes, content_type: str | None = None) -> str:
     """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
-    try:
-        return html_to_unicode(content_type, data, auto_detect_fun=_guess)[1]
-    except (LookupError, UnicodeError):  # not a text codec, such as hex or punycode
-        return data.decode(_guess(data), "replace")
-
-
-def _guess(data: bytes) -> str:
-    try:
-        # a page cut at MAX_BYTES may end within a character
-        getincrementaldecoder("utf-8")().decode(data, final=len(data) < MAX_BYTES)
-    except UnicodeDecodeError:
-        return "cp1252"
-    return "utf-8"
+    encoding = declared_encoding(data, content_type) or (UTF_8 if is_utf_8(data) else "cp1252")
+    return decoded(data, encoding, len(data))

@@ -20,9 +20,9 @@ PLAIN_URL: Final = re.compile(
 def canonicalise(url: str) -> str | None:
     """Return the URL as a browser would request it, or None if it cannot be fetched.
 
-    Only differences that no server sees are removed: case of scheme and host, default port,
-    fragment, empty path and escapes. The query keeps its order. A user name and password are left
-    out, so that they are never stored.
+    Only differences that no page depends on are removed: case of scheme and host, the dot after the
+    host, default port, fragment, empty path and escapes. The query keeps its order. A user name and
+    password are left out, so that they are never stored.
     """
     if len(url) > MAX_URL_LENGTH:
         return None
@@ -33,6 +33,7 @@ def canonicalise(url: str) -> str | None:
         host, port = parts.hostname or "", parts.port
     except ValueError:  # a bad port, bracket or international name
         return None
+    host = host.removesuffix(".")
     if parts.scheme not in DEFAULT_PORTS or port == 0 or HOST.fullmatch(host) is None:
         return None
     place = f"[{host}]" if ":" in host else host

@@ -12,18 +12,25 @@ _suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the bu
 
 
 @lru_cache(maxsize=1_000)  # each new host is looked up twice
-def registrable_domain(host: str) -> str:
-    """Return the registrable domain of `host`; an address or a single label is its own domain."""
+def registrable_domain(host: str, *, private: bool = True) -> str:
+    """Return the registrable domain of `host`; an address or a single label is its own domain.
+
+    With `private`, so is each name below a private suffix of the list, such as `me.github.io`.
+    """
+    host = host.removesuffix(".")
     if ":" in host or host[-1:].isdecimal():
         try:
             return str(ipaddress.ip_address(host.strip("[]")))
         except ValueError:
             pass
+    found = _suffixes(host, include_psl_private_domains=private)
+    if found.suffix == host:
+        return host
     # The list's implicit rule "*": under an unlisted top-level domain, domains are registered
     # directly below it.
-    return _suffixes(host).top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
+    return found.top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
 
 
-def domain_of(url: str) -> str:
+def domain_of(url: str, *, private: bool = True) -> str:
     """Return the registrable domain of a URL."""
-    return registrable_domain(urlsplit(url).hostname or "")
+    return registrable_domain(urlsplit(url).hostname or "", private=private)

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
-_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]*://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
+# The length of a scheme is bounded: a text such as a.a.a.a would take quadratic time.
+_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]{0,30}://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
 
 
 def without_credentials(text: str) -> str:

@@ -10,9 +10,9 @@ from urllib.parse import urljoin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from w3lib.encoding import html_to_unicode
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import read_page
 from tres_scrapy.url.canonical import canonicalise
@@ -110,7 +110,10 @@ class _Reader:
             return [target]
         if answer.status != 200 or answer.kind not in {"page", "soft404"}:
             return []
-        page = read_page(_decode(answer), url, self._limits, language=False)
+        fields = _fields(answer)
+        kind, robots = fields.get("content-type"), [fields.get("x-robots-tag", "")]
+        html = decoded(answer.body, encoding_of(answer.body, kind), self._limits.html)
+        page = read_page(html, url, self._limits, language=False, robots=robots)
         links = [] if is_soft_404(page) else [link.url for link in page.links]
         self.pages[url] = len(self.pages)
         self.links.append(links)
@@ -119,26 +122,11 @@ class _Reader:
 
 def _location(answer: Answer, url: str) -> str | None:
     """Return the target of a redirect, None if an answer is not a redirect."""
-    fields = {name.lower(): value for name, value in answer.headers}
+    fields = _fields(answer)
     if answer.kind != "redirect" or "location" not in fields:
         return None
     return canonicalise(urljoin(url, fields["location"]))
 
 
-def _decode(answer: Answer) -> str:
-    """Return the text of an answer.
-
-    Where no encoding is declared and the text is not UTF-8, Scrapy guesses by statistics. A wrong
-    guess changes only links with other letters than ASCII.
-    """
-    fields = {name.lower(): value for name, value in answer.headers}
-    kind = fields.get("content-type")
-    return html_to_unicode(kind, answer.body, "cp1252", _utf_8)[1]
-
-
-def _utf_8(body: bytes) -> str | None:
-    try:
-        body.decode()
-    except UnicodeError:
-        return None
-    return "utf-8"
+def _fields(answer: Answer) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers}

@@ -1,0 +1,41 @@
+"""What a page asks of crawlers: meta robots, X-Robots-Tag."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NAMES: Final = frozenset({"robots", "tres-scrapy"})  # of meta elements for us
+_CRAWLER: Final = re.compile(r"\s*([\w-]+)\s*:")
+# Directives of X-Robots-Tag that look like the name of a crawler
+_WITH_VALUE: Final = re.compile(r"\s*(?:unavailable_after|max-[a-z-]+)\s*:", re.IGNORECASE)
+
+
+class Permission(NamedTuple):
+    """Whether a page may be kept, and whether its links may be followed."""
+
+    keep: bool = True
+    follow: bool = True
+
+
+def permission_of(meta: Iterable[tuple[str, str]], headers: Iterable[str]) -> Permission:
+    """Return what a page permits: the strictest of all that is said to every crawler or to us.
+
+    `meta` are the names and contents of its meta elements, `headers` the values of X-Robots-Tag.
+    """
+    said: set[str] = set()
+    for name, content in meta:
+        if name.strip().lower() in NAMES:
+            said |= _words(content)
+    for value in headers:
+        named = None if _WITH_VALUE.match(value) else _CRAWLER.match(value)
+        if named is None or named[1].lower() in NAMES:
+            said |= _words(value[named.end() :] if named else value)
+    return Permission(said.isdisjoint({"noindex", "none"}), said.isdisjoint({"nofollow", "none"}))
+
+
+def _words(text: str) -> set[str]:
+    return {word.strip() for word in text.lower().split(",")}

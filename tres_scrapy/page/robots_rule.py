@@ -1,0 +1,55 @@
+"""The rules of a robots.txt that apply to this crawler (RFC 9309, 2.1 and 2.2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
+
+MAX_LENGTH: Final = 512 * 1024  # bytes that are read; RFC 9309 (2.5) asks for 500 KiB
+EVERYONE: Final = "*"
+_PRODUCT: Final = re.compile(r"(?:Mozilla/\S+ \(compatible; *)?([\w-]+)", re.IGNORECASE)
+_AGENT: Final = re.compile(r"user[- ]?agent\s*[:\s]\s*(\*(?![\w-])|[\w-]*)", re.IGNORECASE)
+_RULE: Final = re.compile(
+    r"(?:allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]delay)\b",
+    re.IGNORECASE,
+)
+_NEWLINE: Final = re.compile(r"\r\n?|\n")
+
+
+def product_token(user_agent: str) -> str:
+    """Return the name in a User-Agent, by which robots.txt may address the crawler.
+
+    It is the first name, or the one after `compatible;`. Return "" if there is none.
+    """
+    found = _PRODUCT.match(user_agent.strip())
+    return found[1].lower() if found else ""
+
+
+def own_rules(body: bytes, token: str) -> bytes:
+    """Return a robots.txt of one group: the rules of all groups that name `token`.
+
+    If no group names it, these are the rules for everyone. Rules after MAX_LENGTH are not read.
+    """
+    text = body[:MAX_LENGTH]
+    if len(body) > MAX_LENGTH:
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]  # no rule that is cut off
+    encoding = declared_encoding(text[:4]) or (UTF_8 if is_utf_8(text) else "cp1252")
+    rules: dict[str, list[str]] = {}  # by token; only the two that count
+    agents: set[str] = set()
+    in_head = False  # within the user-agent lines of a group
+    for line in _NEWLINE.split(decoded(text, encoding, MAX_LENGTH)):
+        said = line.partition("#")[0].strip()
+        if agent := _AGENT.match(said):
+            agents = agents if in_head else set()
+            in_head = True
+            if (name := agent[1].lower()) in {token, EVERYONE}:
+                agents.add(name)
+                rules.setdefault(name, [])
+        elif _RULE.match(said):
+            in_head = False
+            for name in agents:
+                rules[name].append(said)
+    own = rules.get(token, rules.get(EVERYONE, []))
+    return "\n".join([f"User-agent: {EVERYONE}", *own]).encode()
