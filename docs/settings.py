@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from tres_scrapy import settings as project
@@ -64,10 +64,9 @@ def _group(group: Group) -> str:
 
 
 def _row(setting: Setting) -> str:
-    parse = setting.parse
     if setting.name == "TRES_POLICY":  # its rule stands where the policies are
-        parse = one_of(*POLICIES)
-    cells = [f"`{setting.argument}`", _default(setting.default), _rule(parse), setting.meaning]
+        setting = replace(setting, parse=one_of(*POLICIES))
+    cells = [f"`{setting.argument}`", _default(setting.default), _rule(setting), setting.meaning]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -79,15 +78,10 @@ def _default(default: object) -> str:
     return str(int(default)) if isinstance(default, bool) else _code(default)
 
 
-def _rule(parse: Callable[[str], object]) -> str:
-    """Return the rule that a parser names when it refuses a value."""
-    try:
-        parse("\0")
-    except ValueError as error:
-        said, _, _ = str(error).partition(r", '\x00'")
-        rule = said.removeprefix("must ").removeprefix("be ").removeprefix("hold ")
-        return _choice(rule.removeprefix("one of ")) if rule.startswith("one of ") else rule
-    return ""
+def _rule(setting: Setting) -> str:
+    """Return the rule of a setting, with its choices as code."""
+    rule = setting.rule
+    return _choice(rule.removeprefix("one of ")) if rule.startswith("one of ") else rule
 
 
 def _choice(names: str) -> str:

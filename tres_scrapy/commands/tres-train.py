@@ -14,8 +14,8 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS, TOPIC_FILE
-from tres_scrapy.topic.shipped import HERE, VECTORS, shipped_models
+from tres_scrapy.topic.pack import KINDS
+from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES

@@ -51,6 +51,16 @@ class Setting:
         """The name of the setting after -a."""
         return self.name.removeprefix("TRES_REFRESH_").removeprefix(PREFIX).lower()
 
+    @property
+    def rule(self) -> str:
+        """The rule that the parser names when it refuses a value, or ""."""
+        try:
+            self.parse("\0")
+        except ValueError as error:
+            said, _, _ = str(error).partition(r", '\x00'")
+            return said.removeprefix("must ").removeprefix("be ").removeprefix("hold ")
+        return ""
+
     def read(self, text: str) -> Any:
         """Parse a text and return the value; raise ConfigError if the text is not valid."""
         try:

@@ -40,7 +40,7 @@ class Ending:
     def spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == NO_PAGE:
             kinds = ", ".join(self._crawl.failures) or "none could be requested"
-            logger.error("No seed brought a page (%s): check -a seed= and the network", kinds)
+            logger.error("No seed brought a page (%s): check the seed and the network", kinds)
         elif reason == FRONTIER_EXHAUSTED:
             logger.info(
                 "Ran out of links after %d pages: every URL found is fetched, or its domain has "
@@ -51,6 +51,6 @@ class Ending:
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(
                 "%d pages are in a language that the pack does not support (%s), so their verdicts "
-                "are unreliable; train a pack with `scrapy tres-train --language`",
+                "are unreliable; train a pack with `tres train --language`",
                 *(foreign.total(), most),
             )

@@ -129,7 +129,7 @@ class Recorder:
         try:
             require("dashboard", "The report of the crawl")
         except ExtraError as error:
-            logger.warning("%s; then run `scrapy tres-report %s`", error, self.path)
+            logger.warning("%s; then run `tres report %s`", error, self.path)
             return
         page = self.path.with_suffix(SUFFIX)
         with Record(self.path) as record:
