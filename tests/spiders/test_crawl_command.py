@@ -98,6 +98,32 @@ def test_foreign_language_is_reported(crawl, pages):
     assert "1 pages are in a language that the pack does not support (fr 1)" in process.stderr
 
 
+def test_pages_built_by_scripts_are_noticed(crawl, pages):
+    pages.add("http://a.test/", "<title>Soup</title><div id=root></div><script src=/a.js></script>")
+    process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
+    assert "1 of 1 pages look built by scripts: try render=auto" in process.stderr
+
+
+def test_refusal_is_logged_to_file(scrapy, tmp_path):
+    log = tmp_path / "log"
+    process = scrapy(
+        "crawl", "tres", "-a", "topic=fod", "-a", "seed=http://a.test/", "-s", f"LOG_FILE={log}"
+    )
+    assert process.returncode == 1
+    assert process.stderr.startswith("scrapy crawl tres: unknown topic 'fod': ")
+    assert process.stderr.strip() in log.read_text()
+
+
+def test_healthy_crawl_logs_no_error(crawl, pages):
+    pages.add("http://a.test/", FOOD.format("leek") + link("/down"))
+    pages.add("http://a.test/down", status=503)
+    process, _ = crawl("-a", "seed=http://a.test/", "-s", "RETRY_TIMES=1", pages=pages)
+    assert process.stats["retry/max_reached"] == 1
+    assert "log_count/ERROR" not in process.stats
+    assert "Enabled extensions" not in process.stderr
+    assert "Spider opened" in process.stderr.splitlines()[0]
+
+
 def test_robots_rules_hold_for_all(crawl, pages):
     """Scrapy 2.19 applies the rules to one waiting request and lets the others pass."""
     urls = [f"http://b.test/private/{i}" for i in range(12)]
@@ -236,7 +262,7 @@ def test_dead_seed_is_one_line(crawl, tmp_path, pages, seed):
     assert "Traceback" not in process.stderr
     assert "No seed brought a page" in process.stderr
     assert not items
-    assert not (tmp_path / "pages.jsonl").exists()
+    assert not list(tmp_path.glob("pages.*ml*"))  # no report either
 
 
 @pytest.mark.slow

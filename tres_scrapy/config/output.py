@@ -14,6 +14,9 @@ class OutputOptions:
     """The files that a crawl writes, and where it publishes its metrics."""
 
     file: Path | None = setting(Path, None, "JSON lines file for the relevant pages", name="output")
+    append: bool = setting(
+        flag, False, "add to an output file that holds the pages of another topic"
+    )
     csv: bool = setting(
         flag, False, "also write tables of the relevant pages and their domains (CSV)"
     )

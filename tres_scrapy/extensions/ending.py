@@ -18,6 +18,9 @@ NO_PAGE: Final = "no_page"
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
 
+SCRIPTED: Final = "built_by_scripts"  # the count of pages that hold little without their scripts
+MANY_SCRIPTED: Final = 0.1  # share of the pages from which rendering is advised
+
 logger = logging.getLogger(__name__)
 
 
@@ -47,6 +50,9 @@ class Ending:
                 "reached MAX or failed too often",
                 self._crawl.pages,
             )
+        scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
+        if scripted and scripted >= MANY_SCRIPTED * pages:
+            logger.warning("%d of %d pages look built by scripts: try render=auto", scripted, pages)
         if foreign := foreign_pages(self._crawl.counts):
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(

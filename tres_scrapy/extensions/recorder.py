@@ -111,13 +111,14 @@ class Recorder:
         if self._loop is not None:
             self._loop.stop()
         writer, self._writer = self._writer, None
-        if writer is None:
+        learner = self._crawler.get_extension(Learner)
+        if writer is None or learner is None:
             return
         try:
             writer.close(time(), self._reason)
             if not writer.steps:
                 self.path.unlink()  # an empty file would only mislead
-            elif self._config.watch.report:
+            elif self._config.watch.report and learner.crawl.pages:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, error)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from tres_scrapy.training.source import Record
 
+MOST_VALUES: Final = 10_000  # of a field that are remembered for a hint
+NAMED: Final = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The documents of a file or folder, or only those whose `field` has one of `values`."""
+    """The documents of a file or folder, or only those whose `field` has one of `values`.
+
+    In a value, * stands for any text.
+    """
 
     path: Path
     field: str = ""
@@ -36,9 +46,53 @@ class Selection:
     def __contains__(self, record: Record) -> bool:
         if not self.field:
             return True
-        value = record.get(self.field)
-        return not self.values.isdisjoint(map(str, value if isinstance(value, list) else [value]))
+        found = _values(record, self.field)
+        return any(_pattern(value).fullmatch(each) for value in self.values for each in found)
 
     def __str__(self) -> str:
         condition = f":{self.field}={','.join(sorted(self.values))}" if self.field else ""
         return f"{self.path}{condition}"
+
+
+@dataclass(slots=True)
+class Inventory:
+    """The fields of records and the values of the selected fields, for a hint."""
+
+    wanted: frozenset[str]
+    fields: Counter[str] = field(default_factory=Counter)
+    values: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        """Note the fields of a record."""
+        self.fields.update(record.keys())
+        for name in self.wanted & record.keys():
+            known = self.values.setdefault(name, Counter())
+            if len(known) < MOST_VALUES:
+                known.update(_values(record, name))
+
+    def hint(self, selection: Selection) -> str:
+        """Return what to write instead of a selection that selects nothing."""
+        if not self.fields:
+            return "it holds no documents"
+        if not selection.field:
+            return "check the path"
+        known = self.values.get(selection.field)
+        if known is None:
+            return f"its fields are {', '.join(sorted(self.fields.keys() - {'place'}))}"
+        near = [
+            each
+            for value in sorted(selection.values)
+            for each in get_close_matches(value.replace("*", ""), known, NAMED, cutoff=0.4)
+        ] or [value for value, _ in known.most_common(NAMED)]
+        named = ", ".join(repr(value) for value in dict.fromkeys(near))
+        return f"values of {selection.field!r} are {named}, ...; * stands for any text"
+
+
+def _values(record: Record, name: str) -> list[str]:
+    value = record.get(name)
+    return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+@cache
+def _pattern(value: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, value.split("*"))), re.DOTALL)
