@@ -10,6 +10,9 @@ import pytest
 from conftest import PROJECT, running
 from soup import FOOD, FRENCH, OTHER, lines_of, link
 
+from tres_scrapy.report.crawl_report import render
+from tres_scrapy.report.explanation import FetchExplanation
+from tres_scrapy.report.record import Record
 from tres_scrapy.topic.pack import Pack
 
 
@@ -102,6 +105,31 @@ def test_pages_built_by_scripts_are_noticed(crawl, pages):
     pages.add("http://a.test/", "<title>Soup</title><div id=root></div><script src=/a.js></script>")
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
     assert "1 of 1 pages look built by scripts: try render=auto" in process.stderr
+
+
+def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
+    urls = ("/good", "/deny/1", "http://out.test/", "/moved")
+    pages.add("http://seed.test/", FOOD.format("leek") + link("http://a.test/"))
+    pages.add("http://a.test/", FOOD.format("pea") + link(*urls))
+    pages.add("http://a.test/good", FOOD.format("kale"))
+    pages.add("http://a.test/moved", status=302, Location="http://out.test/x")
+    process, items = crawl(
+        *("-a", "seed=http://seed.test/", "-a", "allowed_domains=a.test", "-a", "deny=/deny/"),
+        pages=pages,
+    )
+    assert len(items) == 3
+    assert not [url for url in pages.fetched() if "deny" in url or "out.test" in url]
+    assert process.stats["tres/out_of_scope/deny"] == 1
+    assert process.stats["tres/out_of_scope/allowed_domains"] == 2
+    assert process.stats["tres/failures/redirect_out_of_scope"] == 1
+    assert "by rule: allowed_domains 2, deny 1" in process.stderr
+    with Record(tmp_path / "pages.run") as record:
+        assert record.refused() == {"allowed_domains": 2, "deny": 1}
+        assert "allowed_domains 2, deny 1." in " ".join(render(record).split())
+        with pytest.raises(LookupError, match="the scope refuses it by deny: /deny/"):
+            FetchExplanation(record, "http://a.test/deny/1")
+        with pytest.raises(LookupError, match="links that the scope refused: allowed_domains 2, d"):
+            FetchExplanation(record, "http://a.test/other")
 
 
 def test_refusal_is_logged_to_file(scrapy, tmp_path):

@@ -22,7 +22,7 @@ class Group(Enum):
     """The groups of settings; the values are headings in docs/settings.md."""
 
     EVERYDAY = "Everyday"
-    SCOPE = "Limits"
+    SCOPE = "Scope and limits"
     POLITENESS = "Politeness and safety"
     OUTPUT = "Output"
     WATCHING = "Watching a crawl"

@@ -11,6 +11,7 @@ from scrapy.exceptions import CloseSpider
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.foreign import foreign_pages
+from tres_scrapy.frontier.scope import refused_links
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
@@ -46,10 +47,13 @@ class Ending:
             logger.error("No seed brought a page (%s): check the seed and the network", kinds)
         elif reason == FRONTIER_EXHAUSTED:
             logger.info(
-                "Ran out of links after %d pages: every URL found is fetched, or its domain has "
-                "reached MAX or failed too often",
+                "Ran out of links after %d pages: every URL found is fetched, out of scope, or on "
+                "a domain that has reached MAX or failed too often",
                 self._crawl.pages,
             )
+        if refused := refused_links(self._crawl.counts):
+            rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
+            logger.info("Links that the scope refused, by rule: %s", rules)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning("%d of %d pages look built by scripts: try render=auto", scripted, pages)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 from time import time
 from typing import Final, Self
@@ -77,6 +79,7 @@ class Recorder:
             "spider": spider.name,
             "started": started,
             "output": output.name,
+            "scope": json.dumps(asdict(config.scope)),
         }
         try:
             used = settings_of(config, settings)

@@ -11,6 +11,7 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.bilstm import BiLstm
@@ -79,7 +80,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             inlinks=config.domain_inlinks,
             limits=config.frontier,
         )
-        store = SampleStore(ledger)
+        store = SampleStore(ledger, Scope.of(config.scope))
         policy = make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
