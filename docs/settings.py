@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,11 @@ from tres_scrapy.surface.settings import SurfaceOptions
 HEAD = """# Settings
 
 `-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same. A
-misspelt name or an invalid value stops the crawl with a one-line message and exit status 1.
+misspelt name or an invalid value stops the crawl with a one-line message and exit status 1. For
+`tres crawl` each is an option: `max_per_domain=10` is `--max-per-domain 10`, `csv=1` is `--csv`,
+and `report=0` is `--no-report`.
+
+The groups: {}.
 
 The settings of `scrapy crawl surface` are called `TRES_SURFACE_NAME`, and those of `scrapy crawl
 refresh` `TRES_REFRESH_NAME`. Other spiders neither read nor check them.
@@ -55,7 +60,13 @@ def page() -> str:
         for name, value in vars(project).items()
         if name.isupper() and name not in {"SPIDER_MODULES", "COMMANDS_MODULE", "ADDONS"}
     ]
-    return HEAD + groups + SCRAPYS + "\n".join([*scrapys, ""])
+    links = ", ".join(f"[{group.value}](#{_anchor(group.value)})" for group in Group)
+    return HEAD.format(links) + groups + SCRAPYS + "\n".join([*scrapys, ""])
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
 def _group(group: Group) -> str:

@@ -90,12 +90,12 @@ class Config(Options):
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
     download: DownloadOptions = part(DownloadOptions, Group.POLITENESS)
     output: OutputOptions = part(OutputOptions, Group.OUTPUT)
-    watch: WatchOptions = part(WatchOptions, Group.WATCHING)
+    watch: WatchOptions = part(WatchOptions, Group.OUTPUT)
     render: RenderOptions = part(RenderOptions, Group.RENDERING)
     tree: TreeOptions = part(TreeOptions, Group.LEARNING)
     agent: AgentOptions = part(AgentOptions, Group.LEARNING)
     learning: LearningOptions = part(LearningOptions, Group.LEARNING)
-    links: LinkOptions = part(LinkOptions, Group.LINKS)
+    links: LinkOptions = part(LinkOptions, Group.LEARNING)
     web: WebOptions = part(WebOptions, Group.WEB)
 
     def __post_init__(self) -> None:

@@ -13,16 +13,20 @@ class ScopeOptions:
     """Rules that a link must satisfy to enter the frontier; seeds are exempt."""
 
     allow: tuple[str, ...] = setting(
-        patterns, (), "follow only links whose URL matches it; @FILE: one of the file's"
+        patterns,
+        (),
+        "regular expression: follow only links whose URL it matches; @FILE: one a line",
     )
     deny: tuple[str, ...] = setting(
-        patterns, (), "follow no link whose URL matches it; @FILE: one of the file's"
+        patterns,
+        (),
+        "regular expression: follow no link whose URL it matches; @FILE: one a line",
     )
     allowed_domains: tuple[str, ...] = setting(
-        hosts, (), "follow only links to these, such as example.org,.edu or @FILE"
+        hosts, (), "follow only links to these domains and suffixes, and their subdomains"
     )
     denied_domains: tuple[str, ...] = setting(
-        hosts, (), "follow no link to these, such as ads.example.org,.gov or @FILE"
+        hosts, (), "follow no link to these domains and suffixes, and their subdomains"
     )
     max_depth: int | None = setting(
         whole(1), None, "most links between a seed and a page; unset: no limit"

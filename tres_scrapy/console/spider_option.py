@@ -14,8 +14,7 @@ from tres_scrapy.console.wording import in_words_of_tres, is_switch, option_of
 from tres_scrapy.surface.settings import SurfaceOptions
 
 MORE: Final = "--help-all"
-SELDOM: Final = (Group.LEARNING, Group.LINKS, Group.RESEARCH, Group.WEB)  # only in --help-all
-USUAL: Final = {"web"}  # of these groups, still in --help
+SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB)  # only in --help-all
 CRAWL_EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network
@@ -101,7 +100,7 @@ class SpiderCommand:
         titles = {group: in_words_of_tres(group.value).strip("`") for group in Group}
         groups = {group: parser.add_argument_group(title) for group, title in titles.items()}
         for each in self.settings():
-            hidden = each.group in SELDOM and each.argument not in USUAL and not everything
+            hidden = each.group in SELDOM and not everything
             _add(groups[each.group], each, hidden=hidden)
         scrapys = parser.add_argument_group("Scrapy's own")
         for names, metavar, meaning in SCRAPYS:
