@@ -137,6 +137,11 @@ def query_url(text: str) -> str:
     return text
 
 
+def parted(text: str) -> list[str]:
+    """Split URLs at the commas between them: a comma may also be part of a URL."""
+    return [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+
+
 def patterns(text: str) -> tuple[str, ...]:
     """Read a regular expression, or @FILE with one per line."""
     found = _lines(text[1:]) if text.startswith("@") else [text]
@@ -175,10 +180,7 @@ def _lines(name: str) -> list[str]:
 
 def seeds(text: str) -> tuple[str, ...]:
     """Read URLs separated by commas, or @FILE with one per line; return each once, canonical."""
-    if text.startswith("@"):
-        urls = _lines(text[1:])
-    else:
-        urls = [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+    urls = _lines(text[1:]) if text.startswith("@") else parted(text)
     seeds = []
     for url in urls:
         seed = canonicalise(url)
