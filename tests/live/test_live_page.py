@@ -61,6 +61,16 @@ def check_narrow(page):
     page.set_viewport_size({"width": 1300, "height": 900})
 
 
+def check_max(page):
+    """A wrong MAX gets an answer, which goes when the field changes."""
+    ask(page, "max", "2_5")
+    has(page, "#said.error", "^MAX '2_5' must not rise: write 5_2$")
+    page.locator("#max input").fill("0")
+    assert page.locator("#said").inner_text() == "", "an old error does not stay"
+    page.locator("#max button").click()
+    has(page, "#said.error", "^MAX '0' must be at least 1: write none for no limit$")
+
+
 def test_page_shows_and_steers(page, tmp_path):
     with live_crawl(tmp_path) as live:
         assert page.goto(live.page).status == 403
@@ -98,12 +108,7 @@ def test_page_shows_and_steers(page, tmp_path):
         has(page, "#said.error", r"^A seed must hold http\(s\) URLs")
         ask(page, "seed", "http://h2999.test/x, http://localhost/")
         has(page, "#said:not(.error)", "^Next: http://h2999.test/x. Not added: localhost is not on")
-        ask(page, "max", "2_5")
-        has(page, "#said.error", "^MAX '2_5' must not rise: write 5_2$")
-        page.locator("#max input").fill("0")
-        assert page.locator("#said").inner_text() == "", "an old error does not stay"
-        page.locator("#max button").click()
-        has(page, "#said.error", "^MAX '0' must be at least 1: write none for no limit$")
+        check_max(page)
         ask(page, "max", "2")
         has(page, '[data-name="Relevant domains"] .more', "^MAX: 2$")
         assert (number(page, "Pages"), len(live.web.requests)) == (pages, asked)
