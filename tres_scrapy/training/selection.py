@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES: Final = 10_000  # of a field that are remembered for a hint
 NAMED: Final = 5
+CLOSE: Final = 0.6  # nearness
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +80,23 @@ class Inventory:
         known = self.values.get(selection.field)
         if known is None:
             return f"its fields are {', '.join(sorted(self.fields.keys() - {'place'}))}"
-        near = [
-            each
-            for value in sorted(selection.values)
-            for each in get_close_matches(value.replace("*", ""), known, NAMED, cutoff=0.4)
-        ] or [value for value, _ in known.most_common(NAMED)]
-        named = ", ".join(repr(value) for value in dict.fromkeys(near))
+        wanted = [value.replace("*", "").lower() for value in sorted(selection.values)]
+        near = {value: max(_nearness(value, each) for each in wanted) for value in known}
+        best = [value for value in sorted(near, key=near.__getitem__)[::-1] if near[value] >= CLOSE]
+        names = best[:NAMED] or [value for value, _ in known.most_common(NAMED)]
+        named = ", ".join(map(repr, names))
         return f"values of {selection.field!r} are {named}, ...; * stands for any text"
 
 
 def _values(record: Record, name: str) -> list[str]:
     value = record.get(name)
     return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+def _nearness(value: str, wanted: str) -> float:
+    """Return how alike a text is to a value or to one of its words, from 0 to 1."""
+    parts = [value, *re.split(r"\W+|_", value)]
+    return max(SequenceMatcher(None, wanted, part.lower()).ratio() for part in parts)
 
 
 @cache
