@@ -108,7 +108,7 @@ def test_pages_built_by_scripts_are_noticed(crawl, pages):
 
 
 def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
-    urls = ("/good", "/deny/1", "http://out.test/", "/moved")
+    urls = ("/good", "/deny/1", "http://out.test/", "http://www.out.test/", "/moved")
     pages.add("http://seed.test/", FOOD.format("leek") + link("http://a.test/"))
     pages.add("http://a.test/", FOOD.format("pea") + link(*urls))
     pages.add("http://a.test/good", FOOD.format("kale"))

@@ -154,6 +154,7 @@ class Command(ScrapyCommand):
         write_report(report, trained.facts, documents, trained.validations, census)
         _print_summary(trained, documents)
         print(f"written to {directory}; open {report} to see scores and mistakes")
+        print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
 
 
 def _notes(

@@ -49,7 +49,7 @@ SCRAPYS: Final = (  # names, metavar and meaning of options that are passed on
 class SpiderCommand:
     """A command of `tres` that runs a spider; its `places` are arguments without a name.
 
-    All arguments after the last place are added to it with commas.
+    Arguments after the last place join it, with commas between.
     """
 
     spider: str

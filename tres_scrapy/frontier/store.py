@@ -216,7 +216,7 @@ class SampleStore:
         if self.scope is None or self.is_seed(row):
             return False
         known = self.closure.knows(url)
-        return not list(self.scope.admitted([(row, url, known)], self.depth(row)))
+        return self.scope.refusal(url, self.depth(row), known=known) is not None
 
     def parents(self, rows: Rows) -> NDArray[np.int32]:
         """Return the rows of the pages that link to rows, NO_PARENT for seeds."""
