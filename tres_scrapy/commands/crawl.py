@@ -47,7 +47,8 @@ class Command(crawl.Command):
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        if (self.settings.getpriority("LOG_LEVEL") or 0) < SETTINGS_PRIORITIES["cmdline"]:
+        asked = (self.settings.getpriority("LOG_LEVEL") or 0) >= SETTINGS_PRIORITIES["cmdline"]
+        if not asked and not self.settings["LOG_FILE"]:
             for name in LOUD:  # by a filter: Scrapy resets levels
                 logging.getLogger(name).addFilter(_is_warning)
 

@@ -114,14 +114,13 @@ class Recorder:
         if self._loop is not None:
             self._loop.stop()
         writer, self._writer = self._writer, None
-        learner = self._crawler.get_extension(Learner)
-        if writer is None or learner is None:
+        if writer is None:
             return
         try:
             writer.close(time(), self._reason)
             if not writer.steps:
                 self.path.unlink()  # an empty file would only mislead
-            elif self._config.watch.report and learner.crawl.pages:
+            elif self._config.watch.report and writer.pages:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, error)

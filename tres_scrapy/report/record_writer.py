@@ -101,6 +101,11 @@ class Writer:
         """The number of bookings written."""
         return self._step
 
+    @property
+    def pages(self) -> int:
+        """The number of pages of the crawl."""
+        return self._crawl.pages
+
     def note(
         self,
         booking: Booking,
