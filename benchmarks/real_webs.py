@@ -41,7 +41,7 @@ from tres_scrapy.bench.result import Result
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.topic.pack import TOPIC_FILE
+from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.domain import domain_of
 from tres_scrapy.webs.recorded import RecordedWeb
 from tres_scrapy.webs.recording import Recording

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from dataclasses import replace
 from pathlib import Path
 
 from tres_scrapy import settings as project
@@ -16,7 +17,11 @@ from tres_scrapy.surface.settings import SurfaceOptions
 HEAD = """# Settings
 
 `-a name=value`, `-s TRES_NAME=value` and `TRES_NAME = value` in a settings file mean the same. A
-misspelt name or an invalid value stops the crawl with a one-line message and exit status 1.
+misspelt name or an invalid value stops the crawl with a one-line message and exit status 1. For
+`tres crawl` each is an option: `max_per_domain=10` is `--max-per-domain 10`, `csv=1` is `--csv`,
+and `report=0` is `--no-report`.
+
+The groups: {}.
 
 The settings of `scrapy crawl surface` are called `TRES_SURFACE_NAME`, and those of `scrapy crawl
 refresh` `TRES_REFRESH_NAME`. Other spiders neither read nor check them.
@@ -55,7 +60,13 @@ def page() -> str:
         for name, value in vars(project).items()
         if name.isupper() and name not in {"SPIDER_MODULES", "COMMANDS_MODULE", "ADDONS"}
     ]
-    return HEAD + groups + SCRAPYS + "\n".join([*scrapys, ""])
+    links = ", ".join(f"[{group.value}](#{_anchor(group.value)})" for group in Group)
+    return HEAD.format(links) + groups + SCRAPYS + "\n".join([*scrapys, ""])
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
 def _group(group: Group) -> str:
@@ -64,10 +75,9 @@ def _group(group: Group) -> str:
 
 
 def _row(setting: Setting) -> str:
-    parse = setting.parse
     if setting.name == "TRES_POLICY":  # its rule stands where the policies are
-        parse = one_of(*POLICIES)
-    cells = [f"`{setting.argument}`", _default(setting.default), _rule(parse), setting.meaning]
+        setting = replace(setting, parse=one_of(*POLICIES))
+    cells = [f"`{setting.argument}`", _default(setting.default), _rule(setting), setting.meaning]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -79,15 +89,10 @@ def _default(default: object) -> str:
     return str(int(default)) if isinstance(default, bool) else _code(default)
 
 
-def _rule(parse: Callable[[str], object]) -> str:
-    """Return the rule that a parser names when it refuses a value."""
-    try:
-        parse("\0")
-    except ValueError as error:
-        said, _, _ = str(error).partition(r", '\x00'")
-        rule = said.removeprefix("must ").removeprefix("be ").removeprefix("hold ")
-        return _choice(rule.removeprefix("one of ")) if rule.startswith("one of ") else rule
-    return ""
+def _rule(setting: Setting) -> str:
+    """Return the rule of a setting, with its choices as code."""
+    rule = setting.rule
+    return _choice(rule.removeprefix("one of ")) if rule.startswith("one of ") else rule
 
 
 def _choice(names: str) -> str:

@@ -46,9 +46,9 @@ def installed(wheel, tmp_path_factory):
 def run(installed, tmp_path):
     """Run `scrapy` in an empty folder, the installed package before the checkout."""
 
-    def run(*arguments):
+    def run(*arguments, program=("-m", "scrapy")):
         return subprocess.run(
-            [sys.executable, "-P", "-m", "scrapy", *map(str, arguments)],
+            [sys.executable, "-P", *program, *map(str, arguments)],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(installed)},
             capture_output=True,
@@ -74,6 +74,13 @@ def test_wheel_carries_packs_and_vectors(wheel):
     assert not [name for name in names if name.startswith(("models/", "tests/"))]
     assert not [name for name in names if "models/" in name and name.endswith(".html")]
     assert wheel.stat().st_size < MOST_BYTES
+
+
+def test_program_finds_packs_anywhere(run, installed):
+    (entries,) = installed.glob("*.dist-info/entry_points.txt")
+    assert "tres = tres_scrapy.console.main:main" in entries.read_text()
+    seen = run(program=("-c", "from tres_scrapy.console.main import main; main()"))
+    assert "Topics: food, hardware, sports" in seen.stdout, seen.stderr
 
 
 def test_installed_pack_is_trained(run, installed, tmp_path):

@@ -11,7 +11,7 @@ FLOORS = (
     ("agent",),
     *(("policies",), ("job",), ("report",), ("training", "live"), ("items", "settings")),
     *(("downloader",), ("extensions",), ("export",), ("middlewares",), ("scheduler",)),
-    *(("addon",), ("spiders",), ("refresh", "surface", "bench"), ("commands",)),
+    *(("addon",), ("spiders",), ("refresh", "surface", "bench"), ("commands",), ("console",)),
 )
 ROOMS = tuple(room for floor in FLOORS for room in floor)
 LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}

@@ -18,7 +18,7 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
+from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
@@ -124,6 +124,9 @@ class TreeFrontierScheduler(BaseScheduler):
             self._learner.book_failure(row, REDIRECT_NOT_HTTP)
             return False
         came_from = request.meta.get("redirect_urls", [None])[-1]
+        if url != current and self._crawl.store.is_refused(row, url):
+            self._learner.book_failure(row, REDIRECT_OUT_OF_SCOPE)
+            return False
         to_itself = came_from is not None and canonicalise(came_from) == url == current
         if to_itself or (url != current and not self._crawl.redirect(row, url)):
             self._learner.book_failure(row, REDIRECT_CLOSED)

@@ -26,6 +26,7 @@ REACTOR_THREADPOOL_MAXSIZE = 20  # name lookups: with 10, ten dead hosts would b
 DOWNLOAD_MAXSIZE = 8 * 1024 * 1024
 DOWNLOAD_WARNSIZE = 0
 RETRY_TIMES = 1
+RETRY_GIVE_UP_LOG_LEVEL = "DEBUG"  # a failed page is normal; the stats count it
 REDIRECT_MAX_TIMES = 10
 DOWNLOAD_FAIL_ON_DATALOSS = False  # keep a page that is cut off, as a browser does
 DOWNLOAD_HANDLERS = {

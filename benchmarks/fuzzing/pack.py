@@ -20,7 +20,8 @@ from fuzzing.text import ARTICLE, BASE
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.pack import TOPIC_FILE, Pack, PackError
+from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.pack_file import write_pack
 

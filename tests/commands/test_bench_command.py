@@ -143,7 +143,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ("arguments", "reason"),
     [
         (["--policies", "treerandom"], "--policies 'treerandom' .* did you mean tree_random"),
-        (["--max", "2_5"], "--max '2_5' must be at least 1 and must not rise"),
+        (["--max", "2_5"], "--max '2_5' must not rise: write 5_2"),
         (["--seeds", "x"], "--seeds 'x' must be a whole number"),
         (["--pages", "0"], "--pages '0' must be a whole number of 1 or more"),
         (["--jobs", "0"], "--jobs '0' must be a whole number of 1 or more"),

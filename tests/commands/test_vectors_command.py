@@ -36,7 +36,7 @@ def test_trained_vectors_are_written(
     assert vectors.matrix.shape == (4, 6)
     out, err = capsys.readouterr()
     assert "4 words of 6 dimensions" in out
-    assert "scrapy tres-train TOPIC --vectors" in out
+    assert "tres train TOPIC --vectors" in out
     assert "epoch 2 of 2" in err
 
 

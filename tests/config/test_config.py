@@ -24,6 +24,9 @@ def test_defaults_are_the_dataclass():
     assert config() == Config()
 
 
+BOOKS = "xn--bcher-kva.example"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
@@ -39,6 +42,8 @@ def test_defaults_are_the_dataclass():
         ("web_seed", 7, 7),
         ("output", "a/b.jsonl", Path("a/b.jsonl")),
         ("seed", "http://a.test", ("http://a.test/",)),
+        ("allow", "/a{1,2}/", ("/a{1,2}/",)),
+        ("allowed_domains", "Example.org, .edu,bücher.example", (*("example.org", "edu"), BOOKS)),
         ("seed", "http://a.test/x,y, https://b.test", ("http://a.test/x,y", "https://b.test/")),
     ],
 )
@@ -63,6 +68,9 @@ def test_value_is_read(name, text, value):
         ("metrics_file", "a", "a name ending in .prom"),
         ("warc", "some", "one of none, relevant, all"),
         ("warc_file", "a.warc", "a name ending in .warc.gz"),
+        ("deny", "a(", "a regular expression or @FILE, 'a(' is not one"),
+        ("denied_domains", "a.test/b", "domains such as example.org,.edu or @FILE, 'a.test/b' is"),
+        ("denied_domains", "a.test,", "'' is not one"),
         ("max_per_domain", "many", "a number, two like 5_2, or none"),
     ],
 )
@@ -96,6 +104,15 @@ def test_frontier_limits_are_settings():
 def test_unknown_setting_gets_a_hint():
     with pytest.raises(ConfigError, match="TRES_PAGE; did you mean TRES_PAGES"):
         config(page=3)
+
+
+def test_scope_comes_from_files(tmp_path):
+    file = tmp_path / "list"
+    file.write_text("# mine\na.test\n\n.edu\n")
+    assert config(denied_domains=f"@{file}").scope.denied_domains == ("a.test", "edu")
+    assert config(allow=f"@{file}").scope.allow == ("a.test", ".edu")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        config(deny="@missing")
 
 
 def test_seeds_come_from_file(tmp_path):

@@ -104,7 +104,7 @@ def test_plain_crawl_needs_no_extra(without, tmp_path):
     done = without(ALL, "crawl", "tres", *(part for each in arguments for part in ("-a", each)))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "pip install 'tres-scrapy[dashboard]'; then run `scrapy tres-report" in done.stderr
+    assert "pip install 'tres-scrapy[dashboard]'; then run `tres report" in done.stderr
     assert (tmp_path / "food.jsonl").stat().st_size
 
 

@@ -1,4 +1,5 @@
 import stat
+from contextlib import closing, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ from scrapy.settings import Settings
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.json_lines import JsonLinesPipeline
+from tres_scrapy.report.record_file import SUFFIX, open_to_write
 
 
 def test_empty_file_is_removed(tmp_path):
@@ -20,6 +22,43 @@ def test_empty_file_is_removed(tmp_path):
     assert not file.exists()
     assert device.is_symlink()
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.fixture
+def crawler(tmp_path):
+    """The parts of a crawl of food that the pipeline needs; it writes to a.jsonl."""
+    path = tmp_path / "a.jsonl"
+    settings = Settings({"TRES_OUTPUT": str(path), "TRES_TOPIC": "food"})
+    learner = SimpleNamespace(output=path, job=None, stop=None)
+    return SimpleNamespace(settings=settings, spider=None, get_extension=lambda kind: learner)
+
+
+def record_of(path, topic):
+    """Write a record that says that a crawl of a topic wrote to a file."""
+    with closing(open_to_write(path.with_suffix(SUFFIX))) as file:
+        file.executemany(
+            "INSERT INTO meta VALUES (?, ?)", [("topic", topic), ("output", path.name)]
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "topic", "complaint"),
+    [
+        ('{"url": "http://a.test/"}\n', "food", None),
+        ('{"url": "http://a.test/"}\n', "sports", "holds pages of the topic 'sports': name anoth"),
+        ("shopping list\n", "food", "holds something other than pages: .* or add -a append=1"),
+    ],
+)
+def test_output_of_another_topic_is_refused(crawler, tmp_path, text, topic, complaint):
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    record_of(path, topic)
+    refused = pytest.raises(ConfigError, match=complaint) if complaint else nullcontext()
+    with refused:
+        JsonLinesPipeline.from_crawler(crawler).close_spider()
+    crawler.settings.set("TRES_APPEND", "1")
+    JsonLinesPipeline.from_crawler(crawler).close_spider()
+    assert path.read_text() == text
 
 
 def test_unwritable_output_is_found_early(tmp_path):

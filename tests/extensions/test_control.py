@@ -122,6 +122,14 @@ def test_seed_is_fetched_next_whatever_waits():
     assert [book(crawler), book(crawler)] == ["http://b.org/x", "http://d.org/"]
 
 
+def test_good_seed_is_added_beside_a_bad_one():
+    control, crawler = control_of(A)
+    said = control.add_seed(f"http://localhost/, {B}, mailto:x@a.test")
+    assert said.startswith(f"Next: {B}. Not added: localhost is not on the public internet; ")
+    assert "A seed must hold http(s) URLs" in said
+    assert [book(crawler), book(crawler)] == [A, B]
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -131,7 +139,7 @@ def test_seed_is_fetched_next_whatever_waits():
         ("file:///etc/passwd", "A seed must hold http(s) URLs"),
         ("@/etc/passwd", "A file of seeds (@FILE) is read only at the start"),
         (" @/etc/passwd", "A file of seeds (@FILE) is read only at the start"),
-        (f"{B}, ftp://b.org/", "A seed must hold http(s) URLs"),
+        ("mailto:x@b.org, ftp://b.org/", "A seed must hold http(s) URLs"),
         ("http://127.0.0.1:8080/", "127.0.0.1 is not on the public internet; to allow it, start"),
         ("http://2130706433/", "is not on the public internet"),
         ("http://[::1]/", "is not on the public internet"),
@@ -186,8 +194,8 @@ def test_raised_max_returns_links():
     ("text", "limit", "complaint"),
     [
         ("ten", 9, "MAX 'ten' must be a number, two like 5_2, or none"),
-        ("2_5", 9, "MAX '2_5' must be at least 1 and must not rise"),
-        ("5_2", None, "MAX 5_2 depends on the share of pages done: it needs -a pages="),
+        ("2_5", 9, "MAX '2_5' must not rise: write 5_2"),
+        ("5_2", None, "MAX 5_2 depends on the share of pages done: pages must be set"),
         ("1" * (LONGEST + 1), 9, "Too long: 8,000 characters at most"),
     ],
 )

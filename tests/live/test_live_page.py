@@ -29,9 +29,14 @@ def page():
         page.set_default_timeout(PATIENCE)
         page.errors, page.asked = [], []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("console", lambda said: page.errors.extend(refusals_in(said.text)))
         page.on("request", lambda request: page.asked.append(request.url))
         yield page
         browser.close()
+
+
+def refusals_in(text):
+    return [text] if "Content Security Policy" in text else []
 
 
 def number(page, name):
@@ -45,6 +50,25 @@ def has(page, selector, text):
 def ask(page, form, value):
     page.locator(f"#{form} input").fill(value)
     page.locator(f"#{form} button").click()
+
+
+def check_narrow(page):
+    """On a telephone, rows have their domain and the boxes of the tree their labels."""
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.locator("#recent .domain", has_text=".test").first.wait_for()
+    page.locator('[data-figure="tree"] .slicetext').first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    page.set_viewport_size({"width": 1300, "height": 900})
+
+
+def check_max(page):
+    """A wrong MAX gets an answer, which goes when the field changes."""
+    ask(page, "max", "2_5")
+    has(page, "#said.error", "^MAX '2_5' must not rise: write 5_2$")
+    page.locator("#max input").fill("0")
+    assert page.locator("#said").inner_text() == "", "an old error does not stay"
+    page.locator("#max button").click()
+    has(page, "#said.error", "^MAX '0' must be at least 1: write none for no limit$")
 
 
 def test_page_shows_and_steers(page, tmp_path):
@@ -64,6 +88,8 @@ def test_page_shows_and_steers(page, tmp_path):
         has(page, '[data-figure="harvest"]', "Harvest rate")
         page.locator('[data-figure="harvest"] svg .trace').first.wait_for(state="attached")
 
+        check_narrow(page)
+
         page.locator("#pause").click()
         has(page, "#status", "^paused$")
         has(page, '[data-name="Pages per second"] .more', "^0 under way$")
@@ -71,6 +97,8 @@ def test_page_shows_and_steers(page, tmp_path):
 
         page.locator("#recent .head").first.click()
         has(page, ".detail h3", "Features of the link when it was chosen")
+        has(page, ".detail p", "Leaf: ")
+        has(page, "#recent .why", r"^Q \d\.\d\d · ")
         assert page.locator(".detail meter").count() == len(feature.FEATURES)
         assert "<img src=x onerror=" in page.locator("#recent .title").first.inner_text()
         assert page.locator("#recent img").count() == 0
@@ -78,10 +106,9 @@ def test_page_shows_and_steers(page, tmp_path):
 
         ask(page, "seed", "javascript:alert(1)")
         has(page, "#said.error", r"^A seed must hold http\(s\) URLs")
-        ask(page, "seed", "http://h2999.test/x")
-        has(page, "#said:not(.error)", "^Next: http://h2999.test/x")
-        ask(page, "max", "2_5")
-        has(page, "#said.error", "^MAX '2_5' must be at least 1 and must not rise")
+        ask(page, "seed", "http://h2999.test/x, http://localhost/")
+        has(page, "#said:not(.error)", "^Next: http://h2999.test/x. Not added: localhost is not on")
+        check_max(page)
         ask(page, "max", "2")
         has(page, '[data-name="Relevant domains"] .more', "^MAX: 2$")
         assert (number(page, "Pages"), len(live.web.requests)) == (pages, asked)

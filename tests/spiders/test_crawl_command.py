@@ -10,6 +10,9 @@ import pytest
 from conftest import PROJECT, running
 from soup import FOOD, FRENCH, OTHER, lines_of, link
 
+from tres_scrapy.report.crawl_report import render
+from tres_scrapy.report.explanation import FetchExplanation
+from tres_scrapy.report.record import Record
 from tres_scrapy.topic.pack import Pack
 
 
@@ -96,6 +99,57 @@ def test_foreign_language_is_reported(crawl, pages):
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.stats["tres/foreign/fr"] == 1
     assert "1 pages are in a language that the pack does not support (fr 1)" in process.stderr
+
+
+def test_pages_built_by_scripts_are_noticed(crawl, pages):
+    pages.add("http://a.test/", "<title>Soup</title><div id=root></div><script src=/a.js></script>")
+    process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
+    assert "1 of 1 pages look built by scripts: try render=auto" in process.stderr
+
+
+def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
+    urls = ("/good", "/deny/1", "http://out.test/", "http://www.out.test/", "/moved")
+    pages.add("http://seed.test/", FOOD.format("leek") + link("http://a.test/"))
+    pages.add("http://a.test/", FOOD.format("pea") + link(*urls))
+    pages.add("http://a.test/good", FOOD.format("kale"))
+    pages.add("http://a.test/moved", status=302, Location="http://out.test/x")
+    process, items = crawl(
+        *("-a", "seed=http://seed.test/", "-a", "allowed_domains=a.test", "-a", "deny=/deny/"),
+        pages=pages,
+    )
+    assert len(items) == 3
+    assert not [url for url in pages.fetched() if "deny" in url or "out.test" in url]
+    assert process.stats["tres/out_of_scope/deny"] == 1
+    assert process.stats["tres/out_of_scope/allowed_domains"] == 2
+    assert process.stats["tres/failures/redirect_out_of_scope"] == 1
+    assert "by rule: allowed_domains 2, deny 1" in process.stderr
+    with Record(tmp_path / "pages.run") as record:
+        assert record.refused() == {"allowed_domains": 2, "deny": 1}
+        assert "allowed_domains 2, deny 1." in " ".join(render(record).split())
+        with pytest.raises(LookupError, match="the scope refuses it by deny: /deny/"):
+            FetchExplanation(record, "http://a.test/deny/1")
+        with pytest.raises(LookupError, match="links that the scope refused: allowed_domains 2, d"):
+            FetchExplanation(record, "http://a.test/other")
+
+
+def test_refusal_is_logged_to_file(scrapy, tmp_path):
+    log = tmp_path / "log"
+    process = scrapy(
+        "crawl", "tres", "-a", "topic=fod", "-a", "seed=http://a.test/", "-s", f"LOG_FILE={log}"
+    )
+    assert process.returncode == 1
+    assert process.stderr.startswith("scrapy crawl tres: unknown topic 'fod': ")
+    assert process.stderr.strip() in log.read_text()
+
+
+def test_healthy_crawl_logs_no_error(crawl, pages):
+    pages.add("http://a.test/", FOOD.format("leek") + link("/down"))
+    pages.add("http://a.test/down", status=503)
+    process, _ = crawl("-a", "seed=http://a.test/", "-s", "RETRY_TIMES=1", pages=pages)
+    assert process.stats["retry/max_reached"] == 1
+    assert "log_count/ERROR" not in process.stats
+    assert "Enabled extensions" not in process.stderr
+    assert "Spider opened" in process.stderr.splitlines()[0]
 
 
 def test_robots_rules_hold_for_all(crawl, pages):
@@ -236,7 +290,7 @@ def test_dead_seed_is_one_line(crawl, tmp_path, pages, seed):
     assert "Traceback" not in process.stderr
     assert "No seed brought a page" in process.stderr
     assert not items
-    assert not (tmp_path / "pages.jsonl").exists()
+    assert not list(tmp_path.glob("pages.*ml*"))  # no report either
 
 
 @pytest.mark.slow

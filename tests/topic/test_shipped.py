@@ -8,7 +8,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic import shipped
-from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models
+from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models, topics
 
 
 @pytest.fixture
@@ -45,6 +45,13 @@ def test_pack_here_hides_shipped(own):
     assert found["cheese"].resolve() == own / "cheese"
     assert found["food"].resolve() == own / "food"
     assert found["sports"] == PROJECT / "models" / "sports"
+
+
+def test_packs_of_policies_are_no_topics(own):
+    (own / "solo-svm").mkdir()
+    (own / "solo-svm" / "topic.toml").touch()
+    assert "food-svm" in packs()
+    assert topics() == ["cheese", "food", "hardware", "solo-svm", "sports"]
 
 
 def test_given_folder_is_the_only_one(own):

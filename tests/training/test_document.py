@@ -58,6 +58,29 @@ def test_selection_compares_values() -> None:
     assert [record in selection for record in records] == [True, True, True, False, False]
 
 
+def test_star_selects_any_text() -> None:
+    selection = Selection.parse(f"{__file__}:label=Music.*")
+    records = [{"label": "Music.Jazz"}, {"label": ["x", "Music."]}, {"label": "Musician"}]
+    assert [record in selection for record in records] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "hint"),
+    [
+        ("lable", "food", r"its fields are label, text$"),
+        ("label", "Musik.*", r"values of 'label' are 'Music.Jazz', \.\.\.; \* stands for any text"),
+        ("label", "qqq", r"values of 'label' are 'food', 'Music.Jazz', \.\.\.;"),
+    ],
+)
+def test_empty_selection_names_the_nearest(
+    tmp_path: Path, field: str, value: str, hint: str
+) -> None:
+    labels = ["food", "food", "Music.Jazz"]
+    path = write(tmp_path / "a.jsonl", *({"text": "x", "label": label} for label in labels)).path
+    with pytest.raises(ValueError, match=f"selects no documents: .*{hint}"):
+        read_documents([Selection(path, field, frozenset([value]))], [])
+
+
 def test_twice_selected_line_is_relevant(tmp_path: Path) -> None:
     every = write(tmp_path / "a.jsonl", {"text": "milk", "n": 1}, {"text": "wine", "n": 2})
     some = Selection(every.path, "n", frozenset("2"))

@@ -69,9 +69,16 @@ def records(path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_makes_a_pack(models: Path, kind: str) -> None:
     vectors = models / "vectors" / "small.npz"
+    said: list[str] = []
     trained = train_pack(
-        models / "food", KEYWORDS, documents(), vectors, kind=kind, beside=["tfidf"], epochs=8
+        *(models / "food", KEYWORDS, documents(), vectors),
+        kind=kind,
+        beside=["tfidf"],
+        epochs=8,
+        say=said.append,
     )
+    folds = [line.partition(",")[0] for line in said if "PR-AUC" in line]
+    assert folds[-5:] == [f"{kind}: fold {number} of 5" for number in range(1, 6)]
     pack = Pack.load(models / "food")
     pages = [Page("https://a.org/", "", " ".join(words[2:]), (), "") for words in (FOOD, OTHER)]
     assert pack.classifier.kind == kind

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
+from typing import Final
 
 from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
@@ -32,8 +35,22 @@ SAID_IN_ONE_LINE = (
 )
 
 
+# They log some 65 lines about Scrapy before a crawl begins.
+LOUD: Final = ("scrapy.utils.log", "scrapy.addons", "scrapy.middleware", "scrapy.crawler")
+
+logger = logging.getLogger(__name__)
+
+
 class Command(crawl.Command):
     """Run a spider; a crawl that cannot start or fetches no page has exit status 1."""
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        assert self.settings is not None
+        asked = (self.settings.getpriority("LOG_LEVEL") or 0) >= SETTINGS_PRIORITIES["cmdline"]
+        if not asked and not self.settings["LOG_FILE"]:
+            for name in LOUD:  # by a filter: Scrapy resets levels
+                logging.getLogger(name).addFilter(_is_warning)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -50,7 +67,10 @@ class Command(crawl.Command):
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             error = crawling.exception()
         if isinstance(error, SAID_IN_ONE_LINE):
-            sys.exit(f"scrapy crawl {args[0]}: {without_credentials(str(error))}")
+            refusal = f"scrapy crawl {args[0]}: {without_credentials(str(error))}"
+            if crawler.settings["LOG_FILE"]:
+                logger.error(refusal)
+            sys.exit(refusal)
         if error is not None:
             raise error
         reason = crawler.stats.get_value("finish_reason")
@@ -60,3 +80,7 @@ class Command(crawl.Command):
         }
         if self.crawler_process.bootstrap_failed or reason in failed:
             self.exitcode = 1
+
+
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING

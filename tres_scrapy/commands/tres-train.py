@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,8 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS, TOPIC_FILE
-from tres_scrapy.topic.shipped import HERE, VECTORS, shipped_models
+from tres_scrapy.topic.pack import KINDS
+from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
@@ -46,10 +47,11 @@ class Command(ScrapyCommand):
             "a JSON lines file (html or text, and title, url and host if known), a folder of .html "
             "and .txt files, a WARC file, or a .txt list of URLs. The URLs are fetched politely, "
             "and the pages are saved beside the list. Files may be .gz or .xz. "
-            "FILE:FIELD=VALUE[,VALUE...] selects the lines whose field has one of the values; a "
-            "document selected by both sides is relevant. Give irrelevant documents of all kinds "
-            "that the crawl may meet, near misses included. The pack is tested on hosts that it "
-            "was not trained on. report.html in its folder shows the scores and the mistakes."
+            "FILE:FIELD=VALUE[,VALUE...] selects the lines whose field has one of the values, in "
+            "which * stands for any text; a document selected by both sides is relevant. Give "
+            "irrelevant documents of all kinds that the crawl may meet, near misses included. The "
+            "pack is tested on hosts that it was not trained on. report.html in its folder shows "
+            "the scores and the mistakes."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -146,11 +148,13 @@ class Command(ScrapyCommand):
             language=opts.language,
             seed=opts.seed,
             date=opts.date,
+            say=partial(print, flush=True),
         )
         report = directory / "report.html"
         write_report(report, trained.facts, documents, trained.validations, census)
         _print_summary(trained, documents)
         print(f"written to {directory}; open {report} to see scores and mistakes")
+        print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
 
 
 def _notes(

@@ -87,7 +87,7 @@ class Command(ScrapyCommand):
         n, d = vectors.matrix.shape
         size = opts.output.stat().st_size / 1e6
         print(f"{n} words of {d} dimensions written to {opts.output}, {size:.1f} MB")
-        print(f"next: scrapy tres-train TOPIC --vectors {opts.output} ...")
+        print(f"next: tres train TOPIC --vectors {opts.output} ...")
 
 
 def _check(opts: argparse.Namespace) -> None:

@@ -94,10 +94,7 @@ def _explain(web: Web, topic: str, port: int) -> None:
     print(f"{web.name} is served on port {port}; Ctrl-C stops it and prints the counts. Try")
     print(f"    {proxy} curl {web.seeds[0]}")
     if isinstance(web, ChangingWeb):
-        print(f"    {proxy} scrapy crawl refresh -a collection=FILE", flush=True)
+        print(f"    {proxy} tres refresh FILE", flush=True)
         return
     print(f"    {proxy} curl '{web.search.format(query=topic)}'")
-    print(
-        f"    {proxy} scrapy crawl tres -a topic={topic} -a seed={web.seeds[0]} -a pages=50",
-        flush=True,
-    )
+    print(f"    {proxy} tres crawl {topic} {web.seeds[0]} --pages 50", flush=True)

@@ -25,8 +25,10 @@ class Cap:
         if numbers is None:
             raise ValueError("must be a number, two like 5_2, or none")
         cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
-        if not cap.first >= cap.last >= 1:
-            raise ValueError("must be at least 1 and must not rise; write none for no limit")
+        if cap.last < 1:
+            raise ValueError("must be at least 1: write none for no limit")
+        if cap.first < cap.last:
+            raise ValueError(f"must not rise: write {cap.last}_{cap.first}")
         return cap
 
     def __str__(self) -> str:

@@ -17,6 +17,7 @@ from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.config.parser import flag, identifier, number, one_of, query_url, seeds, whole
 from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
+from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.config.watching import WatchOptions
 
 
@@ -84,16 +85,17 @@ class Config(Options):
     torch_threads: int = setting(
         whole(1, 1024), 1, "number of threads for PyTorch", group=Group.RESEARCH
     )
+    scope: ScopeOptions = part(ScopeOptions, Group.SCOPE)
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
     download: DownloadOptions = part(DownloadOptions, Group.POLITENESS)
     output: OutputOptions = part(OutputOptions, Group.OUTPUT)
-    watch: WatchOptions = part(WatchOptions, Group.WATCHING)
+    watch: WatchOptions = part(WatchOptions, Group.OUTPUT)
     render: RenderOptions = part(RenderOptions, Group.RENDERING)
     tree: TreeOptions = part(TreeOptions, Group.LEARNING)
     agent: AgentOptions = part(AgentOptions, Group.LEARNING)
     learning: LearningOptions = part(LearningOptions, Group.LEARNING)
-    links: LinkOptions = part(LinkOptions, Group.LINKS)
+    links: LinkOptions = part(LinkOptions, Group.LEARNING)
     web: WebOptions = part(WebOptions, Group.WEB)
 
     def __post_init__(self) -> None:

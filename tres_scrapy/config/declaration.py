@@ -22,13 +22,11 @@ class Group(Enum):
     """The groups of settings; the values are headings in docs/settings.md."""
 
     EVERYDAY = "Everyday"
-    SCOPE = "Limits"
+    SCOPE = "Scope and limits"
     POLITENESS = "Politeness and safety"
-    OUTPUT = "Output"
-    WATCHING = "Watching a crawl"
+    OUTPUT = "Output, report and live page"
     RENDERING = "Rendering"
     LEARNING = "Learning"
-    LINKS = "Links"
     RESEARCH = "Research"
     WEB = "Offline webs"
     SURFACE = "`scrapy crawl surface`"
@@ -50,6 +48,16 @@ class Setting:
     def argument(self) -> str:
         """The name of the setting after -a."""
         return self.name.removeprefix("TRES_REFRESH_").removeprefix(PREFIX).lower()
+
+    @property
+    def rule(self) -> str:
+        """The rule that the parser names when it refuses a value, or ""."""
+        try:
+            self.parse("\0")
+        except ValueError as error:
+            said, _, _ = str(error).partition(r", '\x00'")
+            return said.removeprefix("must ").removeprefix("be ").removeprefix("hold ")
+        return ""
 
     def read(self, text: str) -> Any:
         """Parse a text and return the value; raise ConfigError if the text is not valid."""

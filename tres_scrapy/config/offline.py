@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import number, one_of, whole
 
 
@@ -18,6 +18,7 @@ class WebOptions:
         None,
         "offline web to start and crawl; unset: the real web",
         name="web",
+        group=Group.EVERYDAY,
     )
     seed: int = setting(
         whole(0, 2**31 - 1),

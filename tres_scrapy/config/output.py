@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, textfile, whole
 
 
@@ -13,7 +13,16 @@ from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, textfile
 class OutputOptions:
     """The files that a crawl writes, and where it publishes its metrics."""
 
-    file: Path | None = setting(Path, None, "JSON lines file for the relevant pages", name="output")
+    file: Path | None = setting(
+        Path,
+        None,
+        "JSON lines file for the relevant pages; unset: output/TOPIC-TIME.jsonl",
+        name="output",
+        group=Group.EVERYDAY,
+    )
+    append: bool = setting(
+        flag, False, "add to an output file that holds the pages of another topic"
+    )
     csv: bool = setting(
         flag, False, "also write tables of the relevant pages and their domains (CSV)"
     )

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tres_scrapy.url.canonical import canonicalise
 
@@ -136,16 +137,50 @@ def query_url(text: str) -> str:
     return text
 
 
+def parted(text: str) -> list[str]:
+    """Split URLs at the commas between them: a comma may also be part of a URL."""
+    return [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+
+
+def patterns(text: str) -> tuple[str, ...]:
+    """Read a regular expression, or @FILE with one per line."""
+    found = _lines(text[1:]) if text.startswith("@") else [text]
+    for pattern in found:
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(
+                f"must be a regular expression or @FILE, {pattern!r} is not one: {error}"
+            ) from None
+    return tuple(found)
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """Read domains or suffixes separated by commas, or @FILE with one per line."""
+    found = []
+    for name in _lines(text[1:]) if text.startswith("@") else text.split(","):
+        url = canonicalise(f"http://{name.strip().lstrip('.')}/")
+        host = None if url is None else urlsplit(url).hostname
+        if not host or url != f"http://{host}/":
+            raise ValueError(
+                f"must be domains such as example.org,.edu or @FILE, {name.strip()!r} is not one"
+            )
+        found.append(host)
+    return tuple(dict.fromkeys(found))
+
+
+def _lines(name: str) -> list[str]:
+    """Return the lines of a file, without comments; raise ValueError if it cannot be read."""
+    try:
+        lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {error}") from None
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
 def seeds(text: str) -> tuple[str, ...]:
     """Read URLs separated by commas, or @FILE with one per line; return each once, canonical."""
-    if text.startswith("@"):
-        try:
-            lines = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot be read: {error}") from None
-        urls = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    else:
-        urls = [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+    urls = _lines(text[1:]) if text.startswith("@") else parted(text)
     seeds = []
     for url in urls:
         seed = canonicalise(url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import flag, number, port
 
 
@@ -19,5 +19,8 @@ class WatchOptions:
         flag, True, "in a terminal, show one live line instead of progress lines"
     )
     dashboard: int | None = setting(
-        port, None, "port of the live page on this machine; 1: any free port (see live.md)"
+        port,
+        None,
+        "port of the live page on this machine; 1: any free port (see live.md)",
+        group=Group.EVERYDAY,
     )

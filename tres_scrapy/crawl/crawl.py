@@ -118,7 +118,7 @@ class Crawl:
 
     def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
         """Add links that were found later, by the search box of a seed's page."""
-        outlinks = self.store.add(parent, links, is_answer=True)
+        outlinks = self._add(parent, links, is_answer=True)
         x = self.store.features(np.array([parent]))[0]
         reward = self.store.path_to(parent).reward
         self.policy.expand(Experience(parent, x, reward), outlinks, NO_TEXT)
@@ -186,7 +186,7 @@ class Crawl:
             self._count(row, relevant)
             path = self.store.path_after(row, reward)
         self.store.finish(row, path)
-        outlinks = self.store.add(row, links)
+        outlinks = self._add(row, links)
         self._expand(experience, outlinks, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
@@ -202,7 +202,7 @@ class Crawl:
             domain = self.store.domain(row)
             self.store.ledger.book_failure(domain, blameless=failure.blameless)
         self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
-        outlinks = self.store.add(row, links) if links.urls else NO_ROWS
+        outlinks = self._add(row, links) if links.urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
         return Booking(experience, False, failure.kind, outlinks, lease)
 
@@ -237,6 +237,13 @@ class Crawl:
         if self.loss is not None:
             figures["q_loss"] = self.loss
         return figures | self.policy.figures()
+
+    def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
+        """Add outlinks to the frontier and count those that the scope refuses."""
+        rows = self.store.add(parent, links, is_answer=is_answer)
+        if self.store.scope is not None:
+            self.counts.update(self.store.scope.taken_counts())
+        return rows
 
     def _next_first(self, busy_hosts: Sequence[int]) -> Decision | None:
         first = self._first.pop(busy_hosts)

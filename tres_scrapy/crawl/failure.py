@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple, Self
 
 # Kinds that are not counted against a domain that has given pages
-BLAMELESS: Final = frozenset({"robots", "not_html"})
+BLAMELESS: Final = frozenset({"robots", "not_html", "redirect_out_of_scope"})
 
 
 class Failure(NamedTuple):
@@ -32,6 +32,7 @@ JUDGE_ERROR: Final = Failure("judge_error")
 NOT_HTML: Final = Failure("not_html")
 REDIRECT_CLOSED: Final = Failure("redirect_closed")
 REDIRECT_LIMIT: Final = Failure("redirect_limit")
+REDIRECT_OUT_OF_SCOPE: Final = Failure("redirect_out_of_scope")
 REDIRECT_NOT_HTTP: Final = Failure("redirect_not_http")
 ROBOTS: Final = Failure("robots")
 SOFT_404: Final = Failure("soft_404")

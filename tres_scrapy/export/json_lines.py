@@ -19,6 +19,9 @@ from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.file import drop_torn_line
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
 
 OUTPUT_FAILED: Final = "output_failed"
 
@@ -45,11 +48,13 @@ class JsonLinesPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        file = Config.of(crawler.settings).output.file
-        if file is None and not getattr(crawler.spider, "follow_every_link", False):
+        config = Config.of(crawler.settings)
+        if config.output.file is None and not getattr(crawler.spider, "follow_every_link", False):
             raise NotConfigured  # a spider of another project exports its own items
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
+        if not config.output.append:
+            _refuse_other_topic(learner.output, str(config.topic))
         pipeline = cls(learner.output, learner.job, learner.stop)
         pipeline.open()
         return pipeline
@@ -108,6 +113,24 @@ class JsonLinesPipeline:
             self._job.hold_items()
         logger.error("%s cannot be written (%s): the crawl stops", self.path, error)
         self._stop(OUTPUT_FAILED)
+
+
+def _refuse_other_topic(path: Path, topic: str) -> None:
+    """Raise ConfigError if a file holds anything but pages of a topic, as far as can be known."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        held = "" if _url_of(next(lines, "")) else "something other than pages"
+    with suppress(RecordError):
+        with Record(find_record(path)) as record:
+            before = record.meta()["topic"]
+        if before != topic:
+            held = f"pages of the topic {before!r}"
+    if held:
+        raise ConfigError(
+            f"TRES_OUTPUT (-a output=) {str(path)!r} holds {held}: name another file, or add "
+            "-a append=1"
+        )
 
 
 def _url_of(line: str) -> str:

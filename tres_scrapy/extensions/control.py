@@ -14,7 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.parser import seeds
+from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
@@ -63,21 +63,29 @@ class Control:
         return self._said("Stopping: open requests are finished and files are written")
 
     def add_seed(self, text: str) -> str:
-        """Fetch seeds next; `text` is as in -a seed=, without @FILE."""
+        """Fetch seeds next; `text` is as in seed=, without @FILE.
+
+        If some of several URLs are refused, the others are added.
+        """
         self._require(RUNNING, PAUSED)
         if type(self._spider).parse is Spider.parse:
             raise ControlError(
                 f"The spider {self._spider.name!r} has no parse() for the page of a seed"
             )
-        urls = self._checked_seeds(text)
-        for url in urls:
-            request = Request(url)
-            self._engine.crawl(request)
-            if SAMPLE not in request.meta:
-                raise ControlError(f"{url} was not added: the frontier is full")
+        if _short(text).lstrip().startswith("@"):
+            raise ControlError("A file of seeds (@FILE) is read only at the start of a crawl")
+        added, refused = [], []
+        for word in dict.fromkeys(parted(text)):
+            try:
+                added.append(self._add_seed(word))
+            except ControlError as error:
+                refused.append(str(error))
+        if not added:
+            raise ControlError("; ".join(refused))
         if self._learner.job is not None and not self._learner.job.seed(self._learner.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
-        return self._said(f"Next: {', '.join(urls)}")
+        rest = f". Not added: {'; '.join(refused)}" if refused else ""
+        return self._said(f"Next: {', '.join(added)}{rest}")
 
     def change_max(self, text: str) -> str:
         """Set MAX (10, 5_2 or none) from the next choice on; dropped samples that fit it return."""
@@ -88,7 +96,7 @@ class Control:
         except ValueError as error:
             raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last and crawl.limit is None:
-            raise ControlError(f"MAX {cap} depends on the share of pages done: it needs -a pages=")
+            raise ControlError(f"MAX {cap} depends on the share of pages done: pages must be set")
         follows_all = getattr(self._spider, "follow_every_link", False)
         rows = crawl.change_cap(cap, None if follows_all else self._learner.requests)
         if job is not None and not job.note_cap(cap):
@@ -97,34 +105,35 @@ class Control:
         back = f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
         return self._said(f"MAX is {'none' if cap is None else cap} from now on{back}")
 
-    def _checked_seeds(self, text: str) -> tuple[str, ...]:
-        """Return the seeds of a text; raise ControlError if one of them cannot be fetched."""
-        if _short(text).lstrip().startswith("@"):
-            raise ControlError("A file of seeds (@FILE) is read only at the start: -a seed=@FILE")
+    def _add_seed(self, text: str) -> str:
+        """Add one seed and return its URL; raise ControlError if it cannot be fetched."""
         try:
-            urls = seeds(text)
+            (url,) = seeds(text)
         except ValueError as error:
             raise ControlError(f"A seed {error}") from None
         is_public = not Config.of(self._crawler.settings).download.private_addresses
         crawl = self._learner.crawl
         if crawl.finished:
             raise ControlError(f"All {crawl.limit:,} pages are fetched")
-        for url in urls:
-            host = urlsplit(url).hostname or ""
-            if is_public and not may_be_public(host):
-                raise ControlError(
-                    f"{host} is not on the public internet; to allow it, start the crawl with "
-                    "-a private_addresses=1"
-                )
-            if crawl.store.is_closed(url):
-                raise ControlError(f"{url} has been fetched or is being fetched")
-            domain = crawl.store.domain_of(url)
-            if crawl.store.ledger.exhausted(np.array([domain]))[0]:
-                name = crawl.store.ledger.names[domain]
-                raise ControlError(
-                    f"{name} has reached MAX or fails too often: no more of its pages are fetched"
-                )
-        return urls
+        host = urlsplit(url).hostname or ""
+        if is_public and not may_be_public(host):
+            raise ControlError(
+                f"{host} is not on the public internet; to allow it, start the crawl with "
+                "private_addresses=1"
+            )
+        if crawl.store.is_closed(url):
+            raise ControlError(f"{url} has been fetched or is being fetched")
+        domain = crawl.store.domain_of(url)
+        if crawl.store.ledger.exhausted(np.array([domain]))[0]:
+            name = crawl.store.ledger.names[domain]
+            raise ControlError(
+                f"{name} has reached MAX or fails too often: no more of its pages are fetched"
+            )
+        request = Request(url)
+        self._engine.crawl(request)
+        if SAMPLE not in request.meta:
+            raise ControlError(f"{url} was not added: the frontier is full")
+        return url
 
     @property
     def _engine(self) -> ExecutionEngine:

@@ -30,7 +30,7 @@ from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
 from tres_scrapy.policies.assembly import require_pack
-from tres_scrapy.topic.pack import TOPIC_FILE
+from tres_scrapy.topic.shipped import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
@@ -95,7 +95,7 @@ class Job:
                 *(crawl.pages, crawl.store.pending, crawl.relevant),
             )
         if crawl.finished:
-            logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
+            logger.info("All %d pages were fetched before: raise pages to go on", crawl.pages)
 
     def recover_marks(self, verdicts: Verdicts) -> None:
         """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
+from dataclasses import asdict
 from pathlib import Path
 from time import time
 from typing import Final, Self
@@ -80,6 +82,7 @@ class Recorder:
             "spider": spider.name,
             "started": started,
             "output": output.name,
+            "scope": json.dumps(asdict(config.scope)),
         }
         try:
             used = settings_of(config, settings)
@@ -120,7 +123,7 @@ class Recorder:
             writer.close(time(), self._reason)
             if not writer.steps:
                 self.path.unlink()  # an empty file would only mislead
-            elif self._config.watch.report:
+            elif self._config.watch.report and writer.pages:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, error)
@@ -132,7 +135,7 @@ class Recorder:
         try:
             require("dashboard", "The report of the crawl")
         except ExtraError as error:
-            logger.warning("%s; then run `scrapy tres-report %s`", error, self.path)
+            logger.warning("%s; then run `tres report %s`", error, self.path)
             return
         page = self.path.with_suffix(SUFFIX)
         with Record(self.path) as record:

@@ -18,6 +18,7 @@ from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.links.code import Ragged, silent
 from tres_scrapy.links.name import Names
 
@@ -63,8 +64,9 @@ class SampleStore:
     with dropped rows that never come back, even if MAX changes.
     """
 
-    def __init__(self, ledger: DomainLedger) -> None:
+    def __init__(self, ledger: DomainLedger, scope: Scope | None = None) -> None:
         self.ledger = ledger
+        self.scope = scope  # of links; seeds are exempt
         self.closure = Closure()
         self.anchors = Anchors()
         self.cues = Cues()
@@ -100,7 +102,7 @@ class SampleStore:
         urls, anchors, actions, cues = links
         path = feature.SEED_PATH if is_answer else self.path_to(parent)
         names = [host_of(url) for url in urls]
-        kept = self._admitted(urls, names)
+        kept = self._admitted(urls, names, None if parent == NO_PARENT else path.length)
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
         static[:, feature.STATE] = path.features
@@ -209,6 +211,13 @@ class SampleStore:
         """Return whether `url` is fetched or being fetched."""
         return self.closure.is_closed(url)
 
+    def is_refused(self, row: int, url: str) -> bool:
+        """Return whether the scope refuses `url` in the place of the URL of a row."""
+        if self.scope is None or self.is_seed(row):
+            return False
+        known = self.closure.knows(url)
+        return self.scope.refusal(url, self.depth(row), known=known) is not None
+
     def parents(self, rows: Rows) -> NDArray[np.int32]:
         """Return the rows of the pages that link to rows, NO_PARENT for seeds."""
         return self._samples["parent"].take(rows)
@@ -297,6 +306,8 @@ class SampleStore:
         for host in hosts:
             self._hosts.number_of(host)
         self.closure.restore(urls)
+        if self.scope is not None:
+            self.scope.enter(urls)
         self.anchors.extend(anchors)
         self.cues.extend(cues)
         within(records["url"], len(urls))
@@ -351,12 +362,15 @@ class SampleStore:
         waits = self._samples["state"] == State.PENDING
         return np.flatnonzero(waits & (self._samples["parent"] == NO_PARENT))
 
-    def _admitted(self, urls: Sequence[str], hosts: Sequence[str]) -> list[int]:
+    def _admitted(self, urls: Sequence[str], hosts: Sequence[str], depth: int | None) -> list[int]:
         """Return the positions of links that can still be fetched and fit into the frontier.
 
-        Of the other links, neither URL nor host is stored.
+        Of the other links, neither URL nor host is stored. Without a depth the links are seeds.
         """
         open_ = [i for i, url in enumerate(urls) if self.closure.is_open(url)]
+        if self.scope is not None and depth is not None:
+            links = ((i, urls[i], self.closure.knows(urls[i])) for i in open_)
+            open_ = list(self.scope.admitted(links, depth))
         room = max(0, self.ledger.limits.pending - self.pending)
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
         alive = ~self.ledger.exhausted(domains)

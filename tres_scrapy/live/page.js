@@ -10,6 +10,7 @@ const PLACES = {
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
 };
 const SECTIONS = { dependence: "learned", links: "words" }; // of the charts whose names begin so
+const narrow = matchMedia("(max-width: 560px)"); // as in page.css
 const byId = (id) => document.getElementById(id);
 let step = -1;
 let drawn = -1;
@@ -113,7 +114,8 @@ function showState(state) {
   card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
   card("Frontier", whole(state.frontier), "waiting links");
   if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
-  card("Pages per second", state.rate.toFixed(1), `${whole(state.under_way)} under way`);
+  const rate = status === "paused" ? "–" : state.rate.toFixed(1);
+  card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
   for (const button of document.querySelectorAll("header button, form button")) {
@@ -126,8 +128,13 @@ function showState(state) {
 
 const FAILURES = { soft_404: "not found", robots: "robots.txt", not_html: "no HTML", query: "query" };
 
+const KINDS = {
+  greedy: "highest Q", uncertain: "little explored", new_domain: "new domain",
+  explored: "exploration", seed: "seed", query: "search",
+};
+
 function entry(page) {
-  const item = element("li", step < 0 ? "" : "fresh");
+  const item = element("li");
   const head = element("button", "head");
   head.type = "button";
   head.setAttribute("aria-expanded", "false");
@@ -139,7 +146,8 @@ function entry(page) {
     element("span", "domain", page.domain),
   );
   head.addEventListener("click", () => toggle(item, head, page));
-  item.append(head, element("p", "why", page.why));
+  const brief = [page.q === null ? "" : `Q ${page.q.toFixed(2)}`, KINDS[page.chosen] || ""];
+  item.append(head, element("p", "why", brief.filter(Boolean).join(" · ")));
   return item;
 }
 
@@ -162,7 +170,7 @@ async function toggle(item, head, page) {
 
 function showDetail(detail, page, found) {
   const about = element("div");
-  about.append(link(page.url));
+  about.append(element("p", "", page.why), link(page.url));
   if (page.anchor) about.append(element("div", "", `Anchor text: “${page.anchor}”`));
   if (page.probability !== null) {
     about.append(element("div", "", `P(relevant) of the page: ${percent(page.probability)}`));
@@ -239,6 +247,15 @@ function themed(chart) {
   };
 }
 
+// On a narrow screen the tree has fewer levels, so that its labels can be read.
+function fitted(chart) {
+  const { data } = chart.figure;
+  if (chart.name !== "tree" || !narrow.matches) return data;
+  return data.map((trace) => ({
+    ...trace, maxdepth: 3, marker: { ...trace.marker, showscale: false },
+  }));
+}
+
 function draw(chart) {
   const group = chart.name.split("_")[0];
   let figure = document.querySelector(`[data-figure="${chart.name}"]`);
@@ -251,7 +268,7 @@ function draw(chart) {
     byId(group in SECTIONS ? group : PLACES[chart.name] || "totals").append(figure);
     if (group in SECTIONS) byId(SECTIONS[group]).hidden = false;
   }
-  Plotly.react(figure.lastElementChild, chart.figure.data, themed(chart), {
+  Plotly.react(figure.lastElementChild, fitted(chart), themed(chart), {
     displayModeBar: false, responsive: true,
   });
 }
@@ -314,17 +331,20 @@ function repeat(question, every) {
   again();
 }
 
+function say(text, className = "") {
+  byId("said").className = className;
+  byId("said").textContent = text;
+}
+
 async function steer(wish, value) {
-  const said = byId("said");
+  say("");
   try {
     const answer = await ask("control", { do: wish, value });
-    said.className = "";
-    said.textContent = answer.said;
+    say(answer.said);
     await inTurn(poll);
     return true;
   } catch (error) {
-    said.className = "error";
-    said.textContent = isEnd(error) ? "The crawl does not answer." : error.message;
+    say(isEnd(error) ? "The crawl does not answer." : error.message, "error");
     return false;
   }
 }
@@ -346,8 +366,10 @@ for (const wish of ["seed", "max"]) {
     const field = event.target.elements.value;
     if (await steer(wish, field.value)) field.value = "";
   });
+  byId(wish).addEventListener("input", () => say("")); // an old answer is not about the new value
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+narrow.addEventListener("change", drawAll);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) inTurn(poll); });
 repeat(poll, POLL);
 repeat(pollFigures, FIGURES);

@@ -11,10 +11,12 @@ from twisted.web.http import Request
 TOKEN_HEADER: Final = b"X-Tres-Token"
 HOSTS: Final = ("127.0.0.1", "localhost")
 # The page loads only its own files; no other page may frame it, read it or see its address.
-# Plotly fills an empty style element, which is allowed by its hash.
+# Plotly's styles are allowed by their hashes: an empty element, one for maps, empty attributes.
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
+    "style-src-attr 'unsafe-hashes' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
+    "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' "
+    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS: Final = {

@@ -12,10 +12,13 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.render import NEVER
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
@@ -32,8 +35,9 @@ class RewardMiddleware:
     batch. Otherwise the requests that its callback yields do.
     """
 
-    def __init__(self, learner: Learner, spider: Spider) -> None:
+    def __init__(self, learner: Learner, spider: Spider, *, renders: bool = False) -> None:
         self._learner = learner
+        self._renders = renders
         self._turn = asyncio.Lock()
         self._follows_all = bool(getattr(spider, "follow_every_link", False))
 
@@ -42,7 +46,8 @@ class RewardMiddleware:
         learner = crawler.get_extension(Learner)
         if learner is None or crawler.spider is None:
             raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
-        return cls(learner, crawler.spider)
+        renders = Config.of(crawler.settings).render.mode != NEVER
+        return cls(learner, crawler.spider, renders=renders)
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Export again the items that an interrupted crawl may not have exported."""
@@ -91,7 +96,10 @@ class RewardMiddleware:
             return NOT_HTML
         robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
         source = Source(response.body, response.url, response.encoding, robots)
-        return await self._learner.judging.visit(row, source)
+        visit = await self._learner.judging.visit(row, source)
+        if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
+            self._learner.crawl.counts[SCRIPTED] += 1
+        return visit
 
     def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
         """Book the page with its outlinks and its item; return the outputs to pass on.

@@ -11,11 +11,12 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
 from tres_scrapy.webs.graph import Graph, read_graph
 from tres_scrapy.webs.search import SEARCH
@@ -32,11 +33,11 @@ def require_pack(config: Config) -> Path:
     found, topic = packs(config.models), config.topic
     place = f"{'models' if config.models is None else config.models.name}/"
     if topic is None:
-        raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(sorted(found))}")
+        raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
     if topic not in found:
         raise ConfigError(
             f"unknown topic {topic!r}: the packs in {place} are "
-            f"{', '.join(sorted(found))}; train one with `scrapy tres-train`"
+            f"{', '.join(topics(config.models))}; train one with `scrapy tres-train`"
         )
     name = f"{topic}-{classifier}" if classifier else topic
     if name not in found:
@@ -79,7 +80,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             inlinks=config.domain_inlinks,
             limits=config.frontier,
         )
-        store = SampleStore(ledger)
+        store = SampleStore(ledger, Scope.of(config.scope))
         policy = make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None

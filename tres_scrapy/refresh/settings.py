@@ -40,7 +40,7 @@ class RefreshConfig(Options):
     store: Path | None = setting(Path, None, "SQLite file; unset: COLLECTION.refresh.sqlite")
     output: Path | None = setting(Path, None, "items; unset: COLLECTION.refresh.jsonl")
     found: Path | None = setting(
-        Path, None, "list of links that pages did not have before, for `crawl tres -a seed=@FILE`"
+        Path, None, "list of links that pages did not have before; a crawl takes it by seed=@FILE"
     )
     report: Path | None = setting(Path, None, "page of figures; unset: COLLECTION.refresh.html")
 

@@ -49,6 +49,7 @@ def render(record: Record) -> str:
         begun=_begun(record),
         ending=_ending(meta),
         headline=_headline(record),
+        refused=record.refused(),
         groups={
             heading: [drawn[name] for name in names if name in drawn]
             for heading, names in GROUPS.items()

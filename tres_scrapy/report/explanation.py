@@ -31,9 +31,14 @@ class FetchExplanation:
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
+            if (refusal := record.refusal(url)) is not None:
+                by = f"{refusal.rule}: {refusal.said}"
+                raise LookupError(f"{url} was not fetched: the scope refuses it by {by}")
             near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise LookupError(f"{url} was not fetched in this crawl{hint}")
+            rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
+            refused = f"; links that the scope refused: {', '.join(rules)}" if rules else ""
+            raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
         self._trail = record.trail(page)
         self._rule = record.rule(page.leaf, page.splits)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +15,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.feature import FEATURES, LINK
+from tres_scrapy.frontier.scope import Refusal, Scope
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.page.file import check_numbers
@@ -59,6 +63,21 @@ class Record:
     def meta(self) -> dict[str, str]:
         """Return the facts of the crawl: topic, policy, started, written, ended, reason..."""
         return {str(name): str(value) for name, value in self._read("SELECT * FROM meta")}
+
+    def refused(self) -> dict[str, int]:
+        """Return the number of links that the scope refused, by rule, most first."""
+        with reading(self.path):
+            found = json.loads(self.meta().get("refused", "{}"))
+            counts = Counter({str(rule): int(count) for rule, count in found.items()})
+        return dict(counts.most_common())
+
+    def refusal(self, url: str) -> Refusal | None:
+        """Return the rule of the scope that refuses a URL wherever it stands, None if none does."""
+        with reading(self.path):
+            given = json.loads(self.meta().get("scope", "{}"))
+            known = {spec.name for spec in fields(ScopeOptions)}
+            rules = {name: given[name] for name in given.keys() & known}
+            return Scope(ScopeOptions(**rules)).refusal(url)
 
     def starts(self) -> list[float]:
         """Return when the crawl started and was resumed, in seconds since 1970."""

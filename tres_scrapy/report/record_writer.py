@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Choice, Valuing
+from tres_scrapy.frontier.scope import refused_links
 from tres_scrapy.links.code import url_texts
 from tres_scrapy.report.link_part import parts_of
 from tres_scrapy.report.link_weight import FETCHED, strongest
@@ -100,6 +101,11 @@ class Writer:
         """The number of bookings written."""
         return self._step
 
+    @property
+    def pages(self) -> int:
+        """The number of pages of the crawl."""
+        return self._crawl.pages
+
     def note(
         self,
         booking: Booking,
@@ -135,7 +141,8 @@ class Writer:
                 self._write_point(cursor, time)
             if last or time >= self._next_snapshot:
                 self._write_snapshots(cursor, time)
-            self._write_meta(cursor, written=f"{time:.3f}")
+            refused = json.dumps(refused_links(self._crawl.counts))
+            self._write_meta(cursor, written=f"{time:.3f}", refused=refused)
             cursor.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:

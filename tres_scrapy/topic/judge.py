@@ -16,6 +16,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import UTF_8, decoded
+from tres_scrapy.page.shell import needs_scripts
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
@@ -35,7 +36,8 @@ class Source(NamedTuple):
 class Judged(NamedTuple):
     """A parsed page, the judgement of the reward model and the page's fingerprint.
 
-    `is_missing` marks a page that says "not found" with status 200. `cues` holds what its links
+    `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
+    scripts build. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
     """
 
@@ -45,6 +47,7 @@ class Judged(NamedTuple):
     is_missing: bool
     cues: Ragged
     names: Sequence[Name] = ()
+    needs_scripts: bool = False
 
 
 def judge_pages(
@@ -62,19 +65,19 @@ def judge_pages(
     `begin` receives the number of each page before it is read, and None after the last.
     """
     cues = words is not None
-    pages = []
+    pages, scripted = [], []
     for number, source in enumerate(sources):
         begin(number)
         html = decoded(source.body, source.encoding, limits.html)
-        pages.append(
-            read_page(
-                *(html, source.url, limits), contexts=contexts, places=cues, robots=source.robots
-            )
+        page = read_page(
+            *(html, source.url, limits), contexts=contexts, places=cues, robots=source.robots
         )
+        pages.append(page)
+        scripted.append(needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
     begin(None)
     return [
-        _judged(pack, page, judgement, words)
-        for page, judgement in zip(pages, pack.judge(pages), strict=True)
+        _judged(pack, page, judgement, words)._replace(needs_scripts=needs)
+        for page, judgement, needs in zip(pages, pack.judge(pages), scripted, strict=True)
     ]
 
 

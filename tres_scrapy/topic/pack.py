@@ -24,6 +24,7 @@ from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.classifier import Classifier
 
 KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
-TOPIC_FILE: Final = "topic.toml"
 MAX_ANCHORS_KEPT: Final = 50_000
 MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
 MOST_BYTES: Final = 2**30  # limit of each file that it names

@@ -9,8 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tres_scrapy.topic.pack import TOPIC_FILE
-
+TOPIC_FILE: Final = "topic.toml"  # makes a directory a pack
 HERE: Final = Path("models")  # where tres-train writes
 VECTORS: Final = Path("vectors", "english.npz")  # relative to a folder of packs
 
@@ -25,6 +24,15 @@ def packs(models: Path | None = None) -> dict[str, Path]:
     places = [shipped_models(), HERE] if models is None else [models]
     found = (path.parent for place in places for path in place.glob(f"*/{TOPIC_FILE}"))
     return {directory.name: directory for directory in found}
+
+
+def topics(models: Path | None = None) -> list[str]:
+    """Return the names of the packs that are topics, in order.
+
+    The pack TOPIC-svm is no topic: some policies judge pages of TOPIC with it.
+    """
+    found = packs(models)
+    return sorted(name for name in found if name.removesuffix("-svm") not in found.keys() - {name})
 
 
 @cache

@@ -16,7 +16,7 @@ from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.text import Page, read_page, tokenise
 from tres_scrapy.training.census import Census
 from tres_scrapy.training.reader import is_text, read_records, sniff_records
-from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.selection import Inventory, Selection
 from tres_scrapy.training.source import Unreadable
 
 if TYPE_CHECKING:
@@ -131,6 +131,7 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
     """Yield the selected documents of one path; raise ValueError if most are unreadable."""
     faults: list[Unreadable] = []
     found = Counter[Selection]()
+    inventory = Inventory(frozenset(selection.field for selection in chosen))
     readable = 0
     for number, record in enumerate(read_records(path)):
         if isinstance(record, Unreadable):
@@ -138,6 +139,7 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
             census.add_fault(record)
             continue
         readable += 1
+        inventory.add(record)
         takers = [selection for selection in chosen if record in selection]
         found.update(takers)
         if takers:
@@ -149,7 +151,7 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
         raise ValueError(msg)
     for selection in chosen:
         if not found[selection]:
-            msg = f"{selection} selects no documents: check path and condition"
+            msg = f"{selection} selects no documents: {inventory.hint(selection)}"
             raise ValueError(msg)
 
 

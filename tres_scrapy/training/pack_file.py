@@ -9,7 +9,7 @@ import tomli_w
 from safetensors.torch import save
 
 from tres_scrapy.page.file import whole_file
-from tres_scrapy.topic.pack import TOPIC_FILE
+from tres_scrapy.topic.shipped import TOPIC_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

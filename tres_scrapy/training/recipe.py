@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,12 @@ from tres_scrapy.training.expansion import distinctive_words, expand
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
 from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.pack_file import check_place, write_pack
-from tres_scrapy.training.sample import STRIPES, Example, example
+from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
 from tres_scrapy.training.validation import Validation, cross_validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from tres_scrapy.topic.classifier import Classifier
@@ -97,11 +98,13 @@ def train_pack(
     seed: int = 0,
     date: str = "",
     epochs: int = MAX_EPOCHS,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Trained:
     """Train a topic pack, write it to a directory, and validate other models for comparison.
 
-    The same arguments write the same bytes. Raise ValueError if there are too few documents, hosts
-    or known keywords, or the vectors are not in the directory that holds the packs.
+    The same arguments write the same bytes. `say` receives a line after each fold. Raise ValueError
+    if there are too few documents, hosts or known keywords, or the vectors are not in the directory
+    that holds the packs.
     """
     check_place(vectors_file, directory)
     stripe = stripes(documents, STRIPES, seed=seed)
@@ -110,8 +113,11 @@ def train_pack(
     every, expanded, b = expand_keywords(keywords, examples, vectors)
     recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
     kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
-    progress = tqdm(kinds, desc="cross-validation", unit="model", disable=None)
-    *others, chosen = (cross_validate(k, examples, stripe, recipe(k)) for k in progress)
+    *others, chosen = (
+        cross_validate(k, examples, stripe, recipe(k), _reporter(k, say, fits=FOLDS + (k == kind)))
+        for k in kinds
+    )
+    say(f"{kind}: fitting it to all {len(examples)} documents")
     classifier, _ = recipe(kind)(examples, [], stop=chosen.epochs)
     facts = {
         "name": directory.name,
@@ -135,6 +141,18 @@ def train_pack(
     }
     write_pack(directory, facts, classifier)
     return Trained(facts, [chosen, *others])
+
+
+def _reporter(kind: str, say: Callable[[str], None], fits: int) -> Callable[[int, float], None]:
+    """Return a function that reports a fold and the time left for `fits` fits of a kind."""
+    began = monotonic()
+
+    def ended(fold: int, pr_auc: float) -> None:
+        left = (monotonic() - began) / fold * (fits - fold)
+        until = f", about {tqdm.format_interval(left)} left for {kind}" if left >= 1 else ""
+        say(f"{kind}: fold {fold} of {FOLDS}, PR-AUC {pr_auc:.3f}{until}")
+
+    return ended
 
 
 def _words(examples: Iterable[Example], *, relevant: bool) -> list[Sequence[str]]:

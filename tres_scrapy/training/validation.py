@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
+from sklearn.metrics import average_precision_score
 
 from tres_scrapy.topic import bag
 from tres_scrapy.topic.calibration import Calibration, sigmoid
@@ -18,7 +19,7 @@ from tres_scrapy.training.sample import FOLDS, STRIPES, lead
 from tres_scrapy.training.threshold import best_threshold, calibrate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -93,9 +94,16 @@ def best_epoch(history: Sequence[Epoch]) -> int:
 
 
 def cross_validate(
-    kind: str, examples: Sequence[Example], stripe: NDArray[np.int64], fit: Fit
+    kind: str,
+    examples: Sequence[Example],
+    stripe: NDArray[np.int64],
+    fit: Fit,
+    ended: Callable[[int, float], None] = lambda fold, pr_auc: None,
 ) -> Validation:
-    """Fit one classifier per fold and return their answers for the test documents."""
+    """Fit one classifier per fold and return their answers for the test documents.
+
+    After each fold, call `ended` with its number, from 1, and the PR-AUC of its test documents.
+    """
     true = np.array([e.relevant for e in examples], dtype=bool)
     titled = np.array([len(e.title.words) > 0 for e in examples])
     texts, titles = np.full(len(examples), np.nan), np.full(len(examples), np.nan)
@@ -110,6 +118,7 @@ def cross_validate(
         named = _chosen(examples, test & titled)
         titles[test & titled] = answer(model.logits([e.title for e in named]))
         histories.append(history)
+        ended(fold + 1, float(average_precision_score(true[test], texts[test])))
     # the validation stripe of a fold is tested in the next fold
     others = [[j for k, j in enumerate(judged) if k != (fold - 1) % FOLDS] for fold in range(FOLDS)]
     return Validation(

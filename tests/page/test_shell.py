@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.downloader.shell import FEW_LINKS, FEW_WORDS, Content, content_of, look_at
+from tres_scrapy.page.shell import FEW_LINKS, FEW_WORDS, Content, content_of, look_at
 
 SCRIPT = '<script src="/app.js"></script>'
 LINKS = "".join(f'<a href="/{i}">x</a>' for i in range(FEW_LINKS))

@@ -51,6 +51,12 @@ def content_of(html: str) -> Content:
     return _content(parse(html))
 
 
+def needs_scripts(html: str, words: int, links: int) -> bool:
+    """Return whether a page in which few words and links were found needs its scripts."""
+    few = words < FEW_WORDS_BESIDE_A_NOTICE or links < FEW_LINKS
+    return few and look_at(html).is_empty
+
+
 def look_at(html: str) -> Shell:
     """Return the content of a page and whether it needs its scripts.
 

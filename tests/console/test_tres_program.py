@@ -1,0 +1,61 @@
+"""The program `tres` in an empty folder."""
+
+import re
+
+import pytest
+from soup import FOOD, link
+
+from tres_scrapy.commands.deferred import Deferred
+from tres_scrapy.console.overview import COMMANDS
+from tres_scrapy.console.spider_option import SPIDERS
+
+PROGRAM = ("-c", "from tres_scrapy.console.main import main; main()")
+
+
+@pytest.fixture
+def tres(scrapy, tmp_path):
+    def run(*arguments, **options):
+        return scrapy(*arguments, program=PROGRAM, project=tmp_path, **options)
+
+    return run
+
+
+def test_every_command_is_listed():
+    ours = {each.module.removeprefix("tres-") for each in Deferred.__subclasses__()}
+    assert set(COMMANDS) == ours | set(SPIDERS)
+
+
+def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
+    pages.add("http://a.test/", FOOD.format("leek") + link("/2"))
+    pages.add("http://a.test/2", FOOD.format("pea"))
+    crawled = tres(
+        *("crawl", "food", "http://a.test/", "--pages", "2", "-o", "food.jsonl"),
+        *("-s", "DOWNLOAD_DELAY=0"),
+        pages=pages,
+    )
+    assert crawled.returncode == 0, crawled.stderr
+    assert len((tmp_path / "food.jsonl").read_text().splitlines()) == 2
+    assert "Highest Q" in tres("explain", "food.jsonl", "http://a.test/2").stdout
+    assert tres("report", "food.jsonl", "-o", "r.html").stdout == "r.html\n"
+    seen = tres().stdout
+    assert "Topics: food, hardware, sports\n" in seen
+    assert re.search(r"ended +food.run: 2 of 2 pages, 2 relevant \(page_limit\)", seen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("crawl", "fod", "http://a.test/"), "tres crawl: unknown topic 'fod': the packs in"),
+        (("crawl", "food"), "tres crawl: no seed: add --seed URL to start there"),
+        (("train", "tea"), "tres train: the following arguments are required: --keywords"),
+        (("train", "tea", "--keyword", "k"), "tres train: the following arguments are required"),
+        (("explain", "a"), "tres explain: takes a RUN and a URL, not ['a']; see"),
+        (("classify", "fod", "a"), "tres classify: unknown topic 'fod'"),
+        (("crawll",), "tres: unknown command 'crawll'; did you mean crawl?"),
+    ],
+)
+def test_refusal_is_one_line(tres, arguments, complaint):
+    ended = tres(*arguments)
+    assert ended.returncode != 0
+    assert ended.stderr.splitlines()[-1].startswith(complaint)
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.scope import Scope, directory_of, refused_links
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+
+SEED = "http://seed.test/"
+
+
+def store_of(**rules):
+    return SampleStore(DomainLedger(), Scope.of(ScopeOptions(**rules)))
+
+
+def add(store, parent, *urls):
+    """Add links to a store; return the URLs that entered."""
+    actions = np.zeros((len(urls), 3), dtype=np.float32)
+    return [store.url(row) for row in store.add(parent, Outlinks(urls, [""] * len(urls), actions))]
+
+
+def finish(store, url):
+    row = next(row for row in range(len(store)) if store.url(row) == url)
+    store.lease(row)
+    store.finish(row, store.path_after(row, 1.0))
+    return row
+
+
+def followed(urls, **rules):
+    store = store_of(**rules)
+    add(store, NO_PARENT, SEED)
+    return add(store, finish(store, SEED), *urls), store
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept", "refused"),
+    [
+        ({"allow": ("/food/", r"\.org/")}, "http://a.test/food/1", "http://a.test/news"),
+        ({"deny": (r"[?&]sort=",)}, "http://a.test/?q=sort", "http://a.test/?a=1&sort=up"),
+        ({"allowed_domains": ("a.test",)}, "http://www.a.test/", "http://aa.test/"),
+        ({"allowed_domains": ("edu",)}, "http://x.y.edu/", "http://edu.test/"),
+        ({"denied_domains": ("ads.a.test",)}, "http://a.test/", "http://my.ads.a.test/x"),
+    ],
+)
+def test_each_rule_refuses(rules, kept, refused):
+    found, store = followed([kept, refused], **rules)
+    assert found == [kept]
+    assert refused_links(store.scope.taken_counts()) == {next(iter(rules)): 1}
+    assert store.scope.refusal(refused).rule == next(iter(rules))
+    assert not store.knows(refused)
+
+
+def test_seeds_are_exempt():
+    store = store_of(allowed_domains=("a.test",), max_per_path=1)
+    assert add(store, NO_PARENT, SEED, f"{SEED}2") == [SEED, f"{SEED}2"]
+
+
+def test_depth_counts_links_from_the_seed():
+    first, second, third = (f"http://a.test/{n}" for n in range(3))
+    found, store = followed([first], max_depth=2)
+    assert found == [first]
+    assert add(store, finish(store, first), second) == [second]
+    assert add(store, finish(store, second), third) == []
+    assert refused_links(store.scope.taken_counts()) == {"max_depth": 1}
+
+
+def test_directory_takes_few_urls():
+    days = [f"http://a.test/calendar/{year}/{day}" for year in (2025, 2026) for day in "ab"]
+    others = ["http://a.test/x", "http://b.test/calendar/2025/a"]
+    found, store = followed([*days, *others], max_per_path=2)
+    assert found == [*days[:2], *others]
+    page = finish(store, others[0])
+    assert add(store, page, days[0], days[3]) == [days[0]]  # its URL is known
+
+
+def test_resumed_directory_is_full():
+    store = store_of(max_per_path=1)
+    records = np.zeros(0, dtype=store.saved(0).dtype)
+    store.restore(["a.test"], ["http://a.test/d/1"], [], store.cues.since(0), records)
+    assert store.scope.refusal("http://a.test/d/2").rule == "max_per_path"
+
+
+def test_redirect_is_refused_except_of_seeds():
+    found, store = followed(["http://a.test/1"], denied_domains=("bad.test",))
+    (row,) = (row for row in range(len(store)) if store.url(row) == found[0])
+    assert store.is_refused(row, "http://bad.test/")
+    assert not store.is_refused(row, "http://a.test/2")
+    assert not store.is_refused(0, "http://bad.test/")
+
+
+def test_no_rule_needs_no_scope():
+    assert Scope.of(ScopeOptions()) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "directory"),
+    [
+        ("http://a.test/", "a.test/"),
+        ("http://a.test/b/c?d=/e/f", "a.test/b/"),
+        ("http://a.test/2026/11/x", "a.test/0/0/"),
+    ],
+)
+def test_directory_has_no_numbers(url, directory):
+    assert directory_of(url) == directory

@@ -1,0 +1,1 @@
+"""The command `tres`, which works in any folder."""

@@ -1,0 +1,89 @@
+"""What `tres` alone prints: the commands, the topics, and the crawls of this folder."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from time import time
+from typing import Final
+
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
+from tres_scrapy.topic.shipped import HERE, shipped_models, topics
+
+COMMANDS: Final = {
+    "crawl": "collect the pages of a topic, from a URL",
+    "explain": "why a crawl fetched a page",
+    "report": "write the report of a crawl as one HTML file",
+    "train": "make a topic of your own, from keywords and documents",
+    "classify": "how relevant pages or texts are to a topic, and why",
+    "refresh": "visit the pages of a finished crawl again",
+    "surface": "find the records behind search boxes",
+    "vectors": "train or convert word vectors",
+    "web": "serve an offline web to any crawler",
+    "bench": "compare crawlers on the same offline web",
+}
+TEXT: Final = """\
+TRES collects the web pages of a topic. It learns while it crawls which links lead to them.
+
+Try it, without a network:
+  tres crawl food --web synthetic --pages 1000 --max-per-domain 10
+
+Commands (`tres COMMAND --help` shows examples and all options):
+{commands}
+
+Topics: {topics}
+
+{crawls}"""
+SHOWN: Final = 5  # crawls
+FRESH: Final = 60.0  # seconds; a crawl that has written since then is running
+
+
+def overview() -> str:
+    """Return what can be done, the topics, and the crawls of this folder, running ones first."""
+    commands = "\n".join(f"  {name:10}{meaning}" for name, meaning in COMMANDS.items())
+    return TEXT.format(commands=commands, topics=_topics(), crawls=_crawls())
+
+
+def _topics() -> str:
+    own = set() if HERE.resolve() == shipped_models() else set(topics(HERE))
+    return ", ".join(f"{name} (in ./{HERE})" if name in own else name for name in topics())
+
+
+def _crawls() -> str:
+    here = Path()
+    places = chain(here.glob(f"output/*{SUFFIX}"), here.glob(f"*{SUFFIX}"), here.rglob(IN_JOB))
+    found = sorted({*places}, key=lambda path: path.stat().st_mtime, reverse=True)
+    lines = [line for path in found[:SHOWN] if (line := _described(path))]
+    if not lines:
+        return "No crawl has written to this folder."
+    lines.sort(key=lambda line: not line.startswith("  runs"))
+    return "\n".join(["Crawls in this folder, the latest first:", *lines])
+
+
+def _described(path: Path) -> str:
+    """Return a line about the crawl of a record; "" if it cannot be read."""
+    try:
+        with Record(path) as record:
+            meta, asked = record.meta(), record.settings().get("TRES_PAGES")
+            count = record.count()
+    except RecordError:
+        return ""
+    pages = sum(count.get(kind, 0) for kind in ("relevant", "irrelevant", "copy"))
+    of_limit = f" of {int(asked):,}" if asked else ""
+    found = f"{pages:,}{of_limit} pages, {count.get('relevant', 0):,} relevant"
+    age = time() - float(meta.get("written", 0))
+    if reason := meta.get("reason"):
+        state = f"ended     {path}: {found} ({reason})"
+    elif age < FRESH:
+        state = f"runs      {path}: {found}"
+    else:
+        state = f"no end    {path}: {found}; last written {_ago(age)} ago"
+    return f"  {state}"
+
+
+def _ago(seconds: float) -> str:
+    minutes = int(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} minutes"
+    return f"{minutes // 60} hours" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
