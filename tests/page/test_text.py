@@ -155,8 +155,10 @@ def test_broken_base_keeps_absolute_links() -> None:
     assert Link("http://a.org/", "A") in links(html)
 
 
-def test_nofollow_links_are_kept() -> None:
-    assert len(links("<a rel=nofollow href=/a>A</a>")) == 1
+@pytest.mark.parametrize(("obey", "expected"), [(True, 0), (False, 1)])
+def test_nofollow_links_are_obeyed(obey: bool, expected: int) -> None:
+    page = read_page("<a rel=nofollow href=/a>A</a>", URL, ReadingLimits(obey=obey))
+    assert len(page.links) == expected
 
 
 def test_first_links_gain_later_anchors() -> None:
