@@ -30,6 +30,8 @@ PRESETS: Final[Mapping[str, Mapping[str, str]]] = {
         "TRES_MAX_FAILURES": "1000000",
         "TRES_TRUSTED_SEEDS": "1",
         "TRES_DETECT_COPIES": "0",
+        "TRES_OBEY_NOFOLLOW": "0",
+        "TRES_PSL_PRIVATE": "0",
         "CONCURRENT_REQUESTS": "1",
     },
 }
