@@ -98,7 +98,7 @@ def test_table_of_departures_is_the_preset():
 def test_crawl_follows_the_preset(scrapy, tmp_path):
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food", "-a", "web=synthetic", "-a", "pages=20"),
-        *("-a", "preset=paper", "-a", "exploration_steps=10", "-a", "report=0"),
+        *("-L", "INFO", "-a", "preset=paper", "-a", "exploration_steps=10", "-a", "report=0"),
         *("-a", f"output={tmp_path / 'items.jsonl'}"),
     )
     assert process.returncode == 0, process.stderr
