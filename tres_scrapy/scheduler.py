@@ -21,8 +21,10 @@ from twisted.python.failure import Failure
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
+from tres_scrapy.downloader.robots import SHUTDOWN
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
@@ -49,6 +51,10 @@ class TreeFrontierScheduler(BaseScheduler):
         self._again: deque[Request] = deque()  # redirects, retries, requests that are not samples
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._waking: CallLaterResult | None = None
+        self._health = learner.health
+        share = self._health.options.new_hosts
+        self._most_new = max(1, int(share * self._concurrency)) if share < 1 else math.inf
+        self._probe = Probe(crawler, self._health, learner.stop)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -68,13 +74,14 @@ class TreeFrontierScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         if self._waking is not None:
             self._waking.cancel()
+        self._probe.close()
         own = self._learner.requests.dupefilter
         return own.close(reason) if own is not None else None
 
     def has_pending_requests(self) -> bool:
         if self._again:
             return True
-        return not self._crawl.finished and self._crawl.store.pending > 0
+        return not self._crawl.finished and self._crawl.store.pending > 0 and not self._hopeless()
 
     def enqueue_request(self, request: Request) -> bool:
         if SAMPLE in request.meta:
@@ -92,17 +99,21 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._learner.add_seed(url, request)
 
     def next_request(self) -> Request | None:
+        if self._health.in_doubt:
+            self._probe.start()
+            return None
         busy = self._busy_hosts()
         if (request := self._next_again(busy)) is not None:
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
+            self._crawl.store.only_known(self._asked_new() >= self._most_new)
             decision = self._learner.next(busy)
         if decision is None:
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
-        request = self._learner.requests.take(row)
+        request = self._learner.requests.of(row)
         meta = {name: value for name, value in request.meta.items() if name != SAMPLE}
         errback = partial(self._failed, row, request.errback)
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
@@ -118,6 +129,8 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             self._learner.book_failure(row, REDIRECT_NOT_HTTP)
             return False
+        if url != current:
+            self._learner.note_page(self._crawl.store.host(row))
         came_from = request.meta.get("redirect_urls", [None])[-1]
         to_itself = came_from is not None and canonicalise(came_from) == url == current
         if to_itself or (url != current and not self._crawl.redirect(row, url)):
@@ -129,13 +142,17 @@ class TreeFrontierScheduler(BaseScheduler):
         return True
 
     def _next_again(self, busy: list[int]) -> Request | None:
+        resting = set(self._health.resting(monotonic())) if self._again else set()
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if self._crawl.store.host(row) not in busy:
+            if (host := self._crawl.store.host(row)) in resting:
+                self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
+                continue
+            if host not in busy:
                 return self._hand_out(row, request)
             self._again.append(request)
         return None
@@ -158,12 +175,26 @@ class TreeFrontierScheduler(BaseScheduler):
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that must not get another request now."""
         now = monotonic()
+        failing = self._health.resting(now)
         self._resting = {host: until for host, until in self._resting.items() if until > now}
         if self._concurrency == 1:
-            return []
+            return failing
         transfers = Counter(lease.host for lease in self._crawl.leases if lease.host is not None)
         full = {host for host, count in transfers.items() if count >= self._transfers(host)}
-        return list(full | self._resting.keys())
+        return list(full.union(self._resting, failing))
+
+    def _asked_new(self) -> int:
+        """Return how many requests wait for a host that has never answered."""
+        store = self._crawl.store
+        return sum(
+            lease.host is not None and not store.is_known(lease.host)
+            for lease in self._crawl.leases
+        )
+
+    def _hopeless(self) -> bool:
+        """Return whether hosts rest of which none has ever answered: it is not worth waiting."""
+        known = self._crawl.store.known_hosts
+        return not known and not self._crawl.leased and bool(self._health.resting(monotonic()))
 
     def _transfers(self, host: int) -> int:
         slot = self._slot(host)
@@ -194,8 +225,9 @@ class TreeFrontierScheduler(BaseScheduler):
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
-        if self._resting:
-            delay = max(0.0, min(self._resting.values()) - monotonic())
+        times = [*self._resting.values(), self._health.until(monotonic())]
+        if times := [time for time in times if time is not None]:
+            delay = max(0.0, min(times) - monotonic())
             self._waking = call_later(delay, self._wake)
 
     def _wake(self) -> None:
@@ -203,10 +235,13 @@ class TreeFrontierScheduler(BaseScheduler):
         wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
-        """Book a fetch that raised, then call the request's own errback, if any."""
+        """Set back or book a fetch that raised; if it is booked, call the request's own errback."""
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
-        self._learner.book_failure(row, failure_of(failure.value, reached=False))
+        found = failure_of(failure.value)
+        if found.kind == SHUTDOWN or self._learner.set_back(row, found, monotonic()):
+            return None
+        self._learner.book_failure(row, found)
         if errback is not None:
             return errback(failure)
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -1,9 +1,10 @@
 import gzip
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
@@ -53,24 +54,34 @@ def test_limits_of_scrapy_have_kinds(cls, response, kind):
 
 def test_forbidden_page_has_a_kind():
     rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
+    middleware = middleware_of(RobotsMiddleware)
+    middleware.crawler.engine = SimpleNamespace(_slot=SimpleNamespace(closing=None))
     with pytest.raises(FetchRefusedError) as caught:
-        middleware_of(RobotsMiddleware).process_request_2(rules, Request(URL))
+        middleware.process_request_2(rules, Request(URL))
     assert caught.value.kind == "robots"
 
 
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
-        (HttpError(Response(URL, 503)), Failure("http_503")),
+        (HttpError(Response(URL, 503)), Failure("http_503", passes=True)),
+        (HttpError(Response(URL, 404)), Failure("http_404")),
+        (
+            HttpError(Response(URL, 429, {"Retry-After": "120"})),
+            Failure("http_429", passes=True, retry_after=120.0),
+        ),
+        (gzip.BadGzipFile(), Failure("BadGzipFile")),
+        (DownloadCancelledError(), Failure("DownloadCancelledError")),
+        (DownloadTimeoutError(), Failure("DownloadTimeoutError", passes=True)),
         (FetchRefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
         (PrivateAddressError("10.0.0.1"), Failure("private_address")),
         (IgnoreRequest("by another middleware"), Failure("ignored")),
         (OwnRefusal("by a project's"), Failure("OwnRefusal")),
-        (TimeoutError(), Failure("TimeoutError", reached=False)),
+        (OSError("too many open files"), Failure("OSError", passes=True)),
     ],
 )
 def test_errors_become_failures(error, failure):
-    assert failure_of(error, reached=False) == failure
+    assert failure_of(error) == failure
 
 
 def test_moved_middleware_keeps_its_kind():

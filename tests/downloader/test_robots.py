@@ -1,11 +1,14 @@
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.http import TextResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.downloader import robots as robots_txt
+from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.robots import RobotsMiddleware
 
 
@@ -15,13 +18,15 @@ class Engine:
     def __init__(self, length):
         self.body = b"User-agent: *\nDisallow: /closed\n".ljust(length, b"#")
         self.asked = []
+        self.status = 200
+        self._slot = SimpleNamespace(closing=None)
 
     async def download_async(self, request):
         self.asked.append(request.url)
         await asyncio.sleep(0)
         if "dead" in request.url:
             raise OSError("no server is there")
-        return TextResponse(request.url, body=self.body)
+        return TextResponse(request.url, self.status, body=self.body)
 
 
 @pytest.fixture
@@ -65,7 +70,22 @@ def test_forgotten_rules_hold_for_waiting(middleware):
     assert len(middleware._parsers) == len(middleware._sizes) == 2
 
 
-def test_hosts_without_rules_are_forgotten_too(middleware):
-    hosts = [f"dead{i}" for i in range(10)]
-    assert allowed(middleware, *hosts) == [True] * 10
-    assert len(middleware._parsers) == len(middleware._sizes) == 4
+def test_unreachable_rules_fail_their_requests(middleware):
+    """RFC 9309 (2.3.1.4): what cannot be asked is forbidden, until it can be."""
+    with pytest.raises(OSError, match="no server is there"):
+        allowed(middleware, *["dead"] * 3)
+    engine = middleware.crawler.engine
+    assert engine.asked == ["http://dead.test/robots.txt"]
+    for engine.status in (429, 503):
+        with pytest.raises(HttpError):
+            allowed(middleware, "a")
+    engine.status = 200
+    assert allowed(middleware, "a") == [False]
+    assert len(engine.asked) == 4
+
+
+def test_closing_crawl_sends_no_page(middleware):
+    middleware.crawler.engine._slot.closing = object()
+    with pytest.raises(FetchRefusedError) as caught:
+        asyncio.run(middleware.process_request(Request("http://a.test/open")))
+    assert caught.value.kind == robots_txt.SHUTDOWN

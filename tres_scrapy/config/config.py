@@ -17,6 +17,7 @@ from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.config.parser import flag, identifier, number, one_of, query_url, seeds, whole
 from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
+from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.watching import WatchOptions
 
 
@@ -87,6 +88,7 @@ class Config(Options):
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
     download: DownloadOptions = part(DownloadOptions, Group.POLITENESS)
+    rest: RestOptions = part(RestOptions, Group.POLITENESS)
     output: OutputOptions = part(OutputOptions, Group.OUTPUT)
     watch: WatchOptions = part(WatchOptions, Group.WATCHING)
     render: RenderOptions = part(RenderOptions, Group.RENDERING)
