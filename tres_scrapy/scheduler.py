@@ -51,6 +51,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._again: deque[Request] = deque()  # redirects, retries, requests that are not samples
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._waking: CallLaterResult | None = None
+        self._told: float | None = None  # the end of a rest that the log has named
         self._health = learner.health
         share = self._health.options.new_hosts
         self._most_new = max(1, int(share * self._concurrency)) if share < 1 else math.inf
@@ -225,10 +226,22 @@ class TreeFrontierScheduler(BaseScheduler):
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
+        self._say_what_waits()
         times = [*self._resting.values(), self._health.until(monotonic())]
         if times := [time for time in times if time is not None]:
             delay = max(0.0, min(times) - monotonic())
             self._waking = call_later(delay, self._wake)
+
+    def _say_what_waits(self) -> None:
+        now, pending = monotonic(), self._crawl.store.pending
+        until = self._health.until(now)
+        idle = pending and not self._crawl.leased and not self._resting
+        if until is not None and idle and until != self._told:
+            self._told = until
+            logger.info(
+                "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
+                *(pending, until - now),
+            )
 
     def _wake(self) -> None:
         self._waking = None

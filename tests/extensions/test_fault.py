@@ -88,6 +88,30 @@ def test_lost_network_stops_without_loss(crawl, soups):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
+def test_returning_network_loses_nothing(crawl, soups):
+    soups.lasts, soups.back = 2, 12
+    process, items = crawl("-a", "max_outage=60")
+    assert process.returncode == 0, process.stderr
+    assert "The network is back" in process.stderr
+    assert process.stats["tres/hosts_given_up"] == 0
+    assert items == sorted(["http://seed.test/", *HOSTS])
+
+
+def test_dead_hosts_fail_no_restart(crawl, soups):
+    for url in HOSTS:
+        for path in ("", "robots.txt"):
+            soups.answers[url + path] = (503, {}, b"")
+    for tries in (4, 5):
+        process, items = crawl("-a", "max_unreachable=3")
+        assert process.returncode == 0, process.stderr
+        assert process.stats["finish_reason"] == "frontier_exhausted"
+        assert process.stats["tres/hosts_given_up"] == len(HOSTS)
+        assert "8 on hosts given up by max_rests" in process.stderr
+        assert items == ["http://seed.test/"]
+        asked = [url for _, url in soups.requests if "pea.test" in url]
+        assert asked == ["http://pea.test/robots.txt"] * tries
+
+
 def test_lack_of_files_stops_without_loss(crawl):
     process, items = crawl("-s", "CONCURRENT_REQUESTS=1", program=("-c", NO_MORE_FILES))
     stopped_for_want_of_a_network(process)

@@ -256,6 +256,7 @@ class Crawl:
             "frontier_size": self.store.pending,
             LEFT_OUT: self.store.left_out,
             "domains_given_up": self.store.ledger.domains_given_up,
+            "hosts_given_up": self.store.gone_hosts,
         }
         figures |= self.counts
         figures |= {REFUSED + rule: count for rule, count in self.store.refused.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -46,6 +47,8 @@ class Health:
         self._store = store
         self._random = Random(seed)
         self._rests: dict[int, Rest] = {}  # of hosts that failed since they last answered
+        self._resting: dict[int, Rest] = {}  # those that are not over
+        self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
         self._once = frozenset(store.given_up)  # hosts that an earlier run gave up: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
         # of the LAST hosts that answered, such as http://a.test
@@ -69,17 +72,19 @@ class Health:
 
     def resting(self, now: float) -> list[int]:
         """Return the hosts that rest."""
-        return [host for host, rest in self._rests.items() if rest.until > now]
+        self._resting = {host: rest for host, rest in self._resting.items() if rest.until > now}
+        return list(self._resting)
 
     def until(self, now: float) -> float | None:
         """Return when the next host may be asked again, None if no host rests."""
-        return min((rest.until for rest in self._rests.values() if rest.until > now), default=None)
+        return min((self._resting[host].until for host in self.resting(now)), default=None)
 
     def note_answer(self, host: int | None, origin: str) -> None:
         """Note that a host answered a request, such as http://a.test; it is None if not known."""
         self._note_network()
         if host is not None:
             self._store.know(host)
+            self._dead.pop(self._store.domain_of_host(host), None)
             self._origins.pop(host, None)
             self._origins[host] = origin
             if len(self._origins) > LAST:
@@ -90,7 +95,7 @@ class Health:
 
         `row` is booked: it will not be set back any more.
         """
-        self._rests.pop(host, None)
+        self._end_rest(host)
         rows = self._waiting.pop(host, [])
         self._doubtful.update(rows)
         if row is not None:
@@ -130,22 +135,18 @@ class Health:
             return rest
         number = 1 + (rest.number if rest is not None else 0)
         if number > self._most(host):
-            self._rests.pop(host, None)
-            self.give_up(host, failure.kind)
+            self._end_rest(host)
+            self._give_up(host, failure.kind)
             return None
+        if number == 1 and not self._store.is_known(host):
+            self._count_dead(host)
         pause = (
             self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
         )
-        self._rests[host] = Rest(
-            number, now + min(max(pause, asked), self.options.longest), failure.kind
-        )
+        rest = Rest(number, now + min(max(pause, asked), self.options.longest), failure.kind)
+        self._rests[host] = self._resting[host] = rest
         self.rests += 1
-        return self._rests[host]
-
-    def give_up(self, host: int, kind: str) -> None:
-        """Fetch no more of a host in this run of the crawl."""
-        self.given_up[host] = kind
-        self._store.give_up(host)
+        return rest
 
     def origins(self) -> list[str]:
         """Return origins to probe, others at each call; none if no host has answered."""
@@ -181,9 +182,26 @@ class Health:
             return 0
         return self.options.most if self._store.is_known(host) else (self.options.most + 1) // 2
 
+    def _give_up(self, host: int, kind: str) -> None:
+        self.given_up[host] = kind
+        self._store.give_up(host)
+
+    def _count_dead(self, host: int) -> None:
+        """Count a host that never answered; a trap can create any number of hosts in a domain."""
+        domain = self._store.domain_of_host(host)
+        self._dead[domain] += 1
+        if self._dead[domain] >= self._store.ledger.limits.failures:
+            self._store.ledger.give_up(domain)
+
+    def _end_rest(self, host: int) -> None:
+        self._rests.pop(host, None)
+        self._resting.pop(host, None)
+
     def _forget_rests(self) -> None:
+        """Forget the rests that began since the last answer: the network was gone."""
         for host, before in self._silent.items():
-            if before is None:
-                self._rests.pop(host, None)
-            elif host not in self.given_up:
+            self._end_rest(host)
+            if before is not None:
                 self._rests[host] = before
+            elif not self._store.is_known(host):
+                self._dead[self._store.domain_of_host(host)] -= 1

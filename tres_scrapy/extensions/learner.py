@@ -261,4 +261,3 @@ class Learner:
             self._stats.set_value(f"tres/{name}", value)
         self._stats.set_value("tres/rests", self.health.rests)
         self._stats.set_value("tres/outages", self.health.outages)
-        self._stats.set_value("tres/hosts_given_up", len(self.health.given_up))

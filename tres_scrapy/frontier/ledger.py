@@ -114,6 +114,11 @@ class DomainLedger:
             self._records["failures"][domain] = failures
             self.domains_given_up += failures == self.limits.failures
 
+    def give_up(self, domain: int) -> None:
+        """Fetch no more of a domain."""
+        self.domains_given_up += self._records["failures"][domain] < self.limits.failures
+        self._records["failures"][domain] = self.limits.failures
+
     def restore(
         self,
         domains: NDArray[np.int32],

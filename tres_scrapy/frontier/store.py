@@ -172,6 +172,11 @@ class SampleStore:
         return self._hosts.busy(np.array(hosts, dtype=np.int32), busy_hosts)
 
     @property
+    def gone_hosts(self) -> int:
+        """The number of hosts that are given up."""
+        return len(self._hosts.gone)
+
+    @property
     def known_hosts(self) -> int:
         """The number of hosts that have answered."""
         return self._hosts.known
@@ -326,6 +331,10 @@ class SampleStore:
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
         return self._hosts.domain_of(host_of(url))
+
+    def domain_of_host(self, host: int) -> int:
+        """Return the number of the registrable domain of a host."""
+        return int(self._hosts.domains(np.array([host]))[0])
 
     def saved(self, first: int) -> NDArray[np.void]:
         """Return the rows from `first` on as records of type SAVED."""
