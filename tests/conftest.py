@@ -236,7 +236,7 @@ def crawl(scrapy, tmp_path):
         output = tmp_path / "pages.jsonl"
         process = scrapy(
             *("crawl", "tres", "-a", "topic=food", "-a", f"output={output}"),
-            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
+            *("-s", "DOWNLOAD_DELAY=0", "-a", "rest=0.01", *arguments),
             **options,
         )
         return process, lines_of(output) if output.exists() else []

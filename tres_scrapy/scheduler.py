@@ -19,9 +19,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP
-from tres_scrapy.downloader.refusal import failure_of
+from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
-from tres_scrapy.downloader.robots import SHUTDOWN
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.probe import Probe

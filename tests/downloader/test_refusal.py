@@ -1,5 +1,4 @@
 import gzip
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
@@ -54,10 +53,8 @@ def test_limits_of_scrapy_have_kinds(cls, response, kind):
 
 def test_forbidden_page_has_a_kind():
     rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
-    middleware = middleware_of(RobotsMiddleware)
-    middleware.crawler.engine = SimpleNamespace(_slot=SimpleNamespace(closing=None))
     with pytest.raises(FetchRefusedError) as caught:
-        middleware.process_request_2(rules, Request(URL))
+        middleware_of(RobotsMiddleware).process_request_2(rules, Request(URL))
     assert caught.value.kind == "robots"
 
 

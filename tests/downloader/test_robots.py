@@ -1,5 +1,4 @@
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 from scrapy import Request, Spider
@@ -8,7 +7,6 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.downloader import robots as robots_txt
-from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.robots import RobotsMiddleware
 
 
@@ -19,7 +17,6 @@ class Engine:
         self.body = b"User-agent: *\nDisallow: /closed\n".ljust(length, b"#")
         self.asked = []
         self.status = 200
-        self._slot = SimpleNamespace(closing=None)
 
     async def download_async(self, request):
         self.asked.append(request.url)
@@ -82,10 +79,3 @@ def test_unreachable_rules_fail_their_requests(middleware):
     engine.status = 200
     assert allowed(middleware, "a") == [False]
     assert len(engine.asked) == 4
-
-
-def test_closing_crawl_sends_no_page(middleware):
-    middleware.crawler.engine._slot.closing = object()
-    with pytest.raises(FetchRefusedError) as caught:
-        asyncio.run(middleware.process_request(Request("http://a.test/open")))
-    assert caught.value.kind == robots_txt.SHUTDOWN

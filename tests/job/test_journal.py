@@ -620,3 +620,20 @@ def test_redirects_are_written_once(tmp_path):
     journal.close()
     assert before.items() < after.items()
     assert b"".join(after.values()) == crawl.store.closure.passed.tobytes()
+
+
+def test_given_up_hosts_survive_resume(tmp_path):
+    """They may be fetched from again, and the next crawl knows which they are."""
+    for names in ([], ["h0.test"], ["h0.test", "h1.test"]):
+        journal, crawl = Journal.open(tmp_path, {}), new_crawl("random")
+        recover(journal, crawl)
+        assert [crawl.store.hosts[host] for host in crawl.store.given_up] == names
+        rows = crawl.store.pending_rows()
+        assert Standing.DEAD not in crawl.store.standing(rows)
+        url = f"http://h{len(names)}.test/0"
+        crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
+        crawl.store.give_up(crawl.store.host_number(f"h{len(names)}.test"))
+        crawl.store.refused["max_rests"] += 2
+        journal.seed(crawl)
+        journal.close()
+    assert crawl.figures()["links_refused/max_rests"] == 2 * 3

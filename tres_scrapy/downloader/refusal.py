@@ -30,6 +30,7 @@ from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
+SHUTDOWN: Final = "shutdown"  # the request is not sent because the crawl ends
 # What Scrapy would retry: the host or the network failed. A TLS error is a DownloadFailedError.
 UNREACHABLE: Final = (
     *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError),

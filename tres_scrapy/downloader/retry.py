@@ -8,15 +8,21 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 
-from tres_scrapy.downloader.refusal import replace_middleware
+from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError, replace_middleware
 from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.wake import is_closing
 
 
 class OtherRetries(RetryMiddleware):
     """Scrapy's retries, but for samples of the frontier, robots.txt and probes of the network.
 
-    When one of these fails, its host rests.
+    When one of these fails, its host rests. When the crawl ends, samples that have waited for their
+    robots.txt are not sent any more: they would wait for one more answer.
     """
+
+    def process_request(self, request: Request) -> None:
+        if LEASE in request.meta and is_closing(self.crawler.engine):
+            raise FetchRefusedError("the crawl ends", SHUTDOWN)
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
@@ -38,5 +44,5 @@ def _is_ours(request: Request) -> bool:
 
 
 def leave_retries(settings: BaseSettings) -> None:
-    """Replace Scrapy's middleware, unless the project has configured it."""
+    """Replace Scrapy's middleware, unless the project has turned it off."""
     replace_middleware(settings, RetryMiddleware, OtherRetries)

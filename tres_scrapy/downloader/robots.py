@@ -16,18 +16,15 @@ from twisted.internet.defer import Deferred
 
 from tres_scrapy.crawl.failure import ROBOTS, Failure
 from tres_scrapy.downloader.refusal import (
-    FetchRefusedError,
     failure_of,
     refusing,
     replace_middleware,
 )
-from tres_scrapy.downloader.wake import is_closing
 
 MAX_LENGTH: Final = 512 * 1024  # bytes of robots.txt that are read, as RFC 9309 (2.5) allows
 # Bytes of all robots.txt in memory; parsed rules take up to 75 times as much as their text.
 ROOM: Final = 8 * 1024 * 1024
 MOST_ERRORS: Final = 100  # hosts whose last error is kept, for requests that wait for it
-SHUTDOWN: Final = "shutdown"  # the kind of a request that is not sent because the crawl ends
 SMALLEST: Final = 1024  # bytes that any host's rules count as at least
 _UNKNOWN: Final[Deferred[None]] = Deferred()  # stands for rules that were never requested
 
@@ -50,8 +47,6 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._sizes: dict[str, int] = {}  # of known rules by host, least recently used first
 
     def process_request_2(self, rp: RobotParser | None, request: Request) -> None:
-        if is_closing(self.crawler.engine):
-            raise FetchRefusedError("the crawl ends", SHUTDOWN)  # it would wait for one more answer
         with refusing(ROBOTS.kind):
             super().process_request_2(rp, request)
 

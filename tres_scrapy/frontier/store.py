@@ -429,12 +429,12 @@ class SampleStore:
         room = max(0, self.ledger.limits.pending - self.pending)
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
         rested = np.array([hosts[i] in self._hosts.gone for i in open_[:room]], dtype=np.bool_)
-        fits = _equal_before(domains) < self.ledger.room(domains)
         rules = self._rules(domains, rested)
         self.refused.update(rules[rules != ""].tolist())
-        alive = rules == ""
-        self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
-        return [open_[i] for i in np.flatnonzero(alive & fits)]
+        alive = np.flatnonzero(rules == "")
+        fits = _equal_before(domains[alive]) < self.ledger.room(domains[alive])
+        self.left_out += len(open_) - len(domains) + int(np.count_nonzero(~fits))
+        return [open_[i] for i in alive[fits]]
 
     def refusals(self) -> Counter[str]:
         """Return how many links are not fetched because of a rule, by the name of its setting."""
