@@ -53,7 +53,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._told: float | None = None  # the end of a rest that the log has named
         self._health = learner.health
         share = self._health.options.new_hosts
-        self._most_new = max(1, int(share * self._concurrency)) if share < 1 else math.inf
+        self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
         self._probe = Probe(crawler, self._health, learner.stop)
 
     @classmethod
@@ -107,7 +107,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
-            self._crawl.store.only_known(self._asked_new() >= self._most_new)
+            self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
             decision = self._learner.next(busy)
         if decision is None:
             self._wake_when_a_host_is_free()

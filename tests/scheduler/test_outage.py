@@ -163,10 +163,10 @@ def test_broken_page_ends_no_host(monkeypatch):
     def broken(host, path, now):
         return (500, None) if path in {"/3", "/9"} else None
 
-    world = World(monkeypatch, broken)
+    world = World(monkeypatch, broken, pages=60)
     world.run()
     assert world.crawl.failures == {"http_500": 10}
-    assert world.crawl.pages == 5 * 11, "nine are below the broken ones"
+    assert world.crawl.pages == 5 * 38, "the others are below the broken ones"
     assert not world.health.given_up
 
 

@@ -95,6 +95,7 @@ class Health:
 
         `row` is booked: it will not be set back any more.
         """
+        self._store.know(host)  # its answer may come from Scrapy's cache
         self._end_rest(host)
         rows = self._waiting.pop(host, [])
         self._doubtful.update(rows)
