@@ -118,8 +118,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--away", type=float, default=AWAY, help="seconds of the outage")
     away = parser.parse_args().away
-    print("| scenario | pages | of | requests in the outage | hosts given up | exit | seconds |")
-    print("|---|---|---|---|---|---|---|", flush=True)
+    columns = "pages | of | other failures | requests in the outage | hosts given up | exit"
+    print(f"| scenario | {columns} | seconds |\n|---|---|---|---|---|---|---|---|", flush=True)
     for name, (hosts, pages, fault) in SCENARIOS.items():
         sites = Sites(hosts, pages, fault, away)
         status, log, seconds = crawl(sites.port, away)
@@ -128,7 +128,8 @@ def main() -> None:
             stat: int((re.findall(rf"'tres/{stat}': (\d+)", log) or ["0"])[-1])
             for stat in ("pages", "hosts_given_up")
         }
-        figures = (counts["pages"], hosts * pages, sites.asked, counts["hosts_given_up"])
+        failures = sum(map(int, re.findall(r"'tres/failures/\S+': (\d+)", log)))
+        figures = (counts["pages"], hosts * pages, failures, sites.asked, counts["hosts_given_up"])
         print(
             f"| {name} | {' | '.join(map(str, figures))} | {status} | {seconds:.0f} |", flush=True
         )
