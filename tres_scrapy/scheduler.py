@@ -129,8 +129,6 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             self._learner.book_failure(row, REDIRECT_NOT_HTTP)
             return False
-        if url != current:
-            self._learner.note_page(self._crawl.store.host(row))
         came_from = request.meta.get("redirect_urls", [None])[-1]
         to_itself = came_from is not None and canonicalise(came_from) == url == current
         if to_itself or (url != current and not self._crawl.redirect(row, url)):

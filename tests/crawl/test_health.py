@@ -121,8 +121,8 @@ def test_link_that_fails_alone_is_blamed():
     health, _ = health_of("http://a.test/", "http://a.test/2")
     health.set_back(0, 0)
     assert not health.blames(0, SILENT)
-    assert health.note_page(0, row=1) == [0]
+    assert health.note_page(0) == [0]
     assert health.blames(0, SILENT)
     assert not health.blames(0, Failure.of_status(429)), "the host said that it is too much"
-    health.note_page(0, row=0)
+    health.note_booking(0)
     assert not health.blames(0, SILENT)

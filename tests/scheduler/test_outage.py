@@ -101,7 +101,7 @@ class World:
         urls = [f"http://{host}{path}" for path in paths]
         links = Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32))
         self.crawl.book_page(row, True, links)
-        self.learner.note_page(self.crawl.store.host(row), row)
+        self.health.note_booking(row)
 
     @property
     def whole(self):
@@ -211,3 +211,20 @@ def test_redirect_to_resting_host_holds_no_slot(monkeypatch):
     world.now += 75
     urls = {world.scheduler.next_request().url for _ in range(1)}
     assert urls <= {"http://h1.test/new", "http://h1.test/0"}
+
+
+def test_page_judged_late_proves_no_health(monkeypatch):
+    """Its host may have failed since it answered."""
+    fault = {"now": None}
+    world = World(monkeypatch, lambda *_: fault["now"], hosts=1, pages=3, unreachable=0)
+    world.answer(world.scheduler.next_request())
+    first, second = (world.scheduler.next_request() for _ in range(2))
+    assert second is None, "one request of a host at a time"
+    world.learner.response_downloaded(Response(first.url), first)
+    world.scheduler.request_left_downloader(first, spider=None)
+    fault["now"] = GONE
+    world.answer(world.scheduler.next_request())
+    world.book(first.meta[LEASE], "h0.test", urlsplit(first.url).path)
+    assert world.scheduler.next_request() is None
+    fault["now"] = None
+    assert world.run().whole

@@ -43,12 +43,6 @@ class Failure(NamedTuple):
         return self.kind.startswith(STATUS)
 
     @property
-    def answered(self) -> bool:
-        """Whether it shows that the host is healthy."""
-        answers = {NOT_HTML.kind, SOFT_404.kind, JUDGE_ERROR.kind}
-        return not self.passes and (self.is_status or self.kind in answers)
-
-    @property
     def is_dead_link(self) -> bool:
         """Whether it says something of the link alone."""
         return self.kind in DEAD_LINKS

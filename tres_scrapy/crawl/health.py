@@ -90,18 +90,19 @@ class Health:
             if len(self._origins) > LAST:
                 del self._origins[next(iter(self._origins))]
 
-    def note_page(self, host: int, row: int | None = None) -> list[int]:
-        """Note that a host is healthy; return the rows that were set back for it.
+    def note_page(self, host: int) -> list[int]:
+        """Note that a host answered for a sample; return the rows that were set back for it.
 
-        `row` is booked: it will not be set back any more.
+        This is to be noted when the answer arrives: when it is judged, the host may fail again.
         """
-        self._store.know(host)  # its answer may come from Scrapy's cache
         self._end_rest(host)
         rows = self._waiting.pop(host, [])
         self._doubtful.update(rows)
-        if row is not None:
-            self._doubtful.discard(row)
         return rows
+
+    def note_booking(self, row: int) -> None:
+        """Note that a row is booked: it will not be set back any more."""
+        self._doubtful.discard(row)
 
     def blames(self, row: int, failure: Failure) -> bool:
         """Return whether a failure is the link's own: it fails while its host answers others."""

@@ -26,6 +26,7 @@ from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit, text_of
+from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
@@ -136,11 +137,13 @@ class Learner:
         return learner
 
     def response_downloaded(self, response: Response, request: Request) -> None:
-        """Note that a host has answered, be it with its robots.txt."""
+        """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
         if not Failure.of_status(response.status).passes:
             url = urlparse_cached(request)
             host = self.crawl.store.host_number(url.hostname or "")
             self.health.note_answer(host, f"{url.scheme}://{url.netloc}")
+            if host is not None and LEASE in request.meta:
+                self.crawl.bring_forward(self.health.note_page(host))
 
     def spider_opened(self) -> None:
         self._report()  # figures of a resumed crawl, which may have nothing left to fetch
@@ -196,7 +199,8 @@ class Learner:
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
-        self.note_page(self.crawl.store.host(visit.row), visit.row)
+        self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
+        self.health.note_booking(visit.row)
         self.requests.done(visit.row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
@@ -217,8 +221,7 @@ class Learner:
         if not self.crawl.is_leased(row):
             return
         booking = self.crawl.book_failure(row, failure, outlinks)
-        if failure.answered:
-            self.note_page(self.crawl.store.host(row), row)
+        self.health.note_booking(row)
         self.requests.done(row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
@@ -251,10 +254,6 @@ class Learner:
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None
-
-    def note_page(self, host: int, row: int | None = None) -> None:
-        """Note that a host is healthy; what waits for it is fetched next. `row` is booked."""
-        self.crawl.bring_forward(self.health.note_page(host, row))
 
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():
