@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import multiprocessing.spawn
 import os
 import re
@@ -84,8 +85,8 @@ def interpreter() -> Interpreter:
 class Pages:
     """A tiny web: the answer of each URL, the requests it got and the files that were uploaded.
 
-    After `lasts` requests, if set, it closes each connection. Requests for a URL in `silent` wait
-    until `over`.
+    After `lasts` requests, if set, it closes each connection, until `back` requests. Requests for
+    a URL in `silent` wait until `over`.
     """
 
     answers: dict[str, tuple[int, dict[str, str], bytes]] = field(default_factory=dict)
@@ -93,6 +94,7 @@ class Pages:
     files: dict[str, bytes] = field(default_factory=dict)
     port: int = 0
     lasts: int | None = None
+    back: float = math.inf
     silent: set[str] = field(default_factory=set)
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -128,7 +130,7 @@ def served() -> Iterator[Pages]:
 
         def do_GET(self):
             web.requests.append((monotonic(), self.path))
-            if web.lasts is not None and len(web.requests) > web.lasts:
+            if web.lasts is not None and web.lasts < len(web.requests) <= web.back:
                 self.close_connection = True
                 return
             if self.path in web.silent:
@@ -234,7 +236,7 @@ def crawl(scrapy, tmp_path):
         output = tmp_path / "pages.jsonl"
         process = scrapy(
             *("crawl", "tres", "-a", "topic=food", "-a", f"output={output}"),
-            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", *arguments),
+            *("-s", "DOWNLOAD_DELAY=0", "-a", "rest=0.01", *arguments),
             **options,
         )
         return process, lines_of(output) if output.exists() else []

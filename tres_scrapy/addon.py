@@ -17,6 +17,7 @@ from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.rendering import Rendering
+from tres_scrapy.downloader.retry import leave_retries
 from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
@@ -95,6 +96,7 @@ class TresAddon:
         _bound_headers(settings)
         wait_for_robots(settings)
         give_kinds(settings)
+        leave_retries(settings)
         if config.web.kind is not None:
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s

@@ -19,11 +19,12 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
-from tres_scrapy.downloader.refusal import failure_of
+from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
@@ -54,6 +55,11 @@ class TreeFrontierScheduler(BaseScheduler):
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
         self._waking: CallLaterResult | None = None
+        self._told: float | None = None  # the end of a rest that the log has named
+        self._health = learner.health
+        share = self._health.options.new_hosts
+        self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        self._probe = Probe(crawler, self._health, learner.stop)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -73,13 +79,14 @@ class TreeFrontierScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         if self._waking is not None:
             self._waking.cancel()
+        self._probe.close()
         own = self._learner.requests.dupefilter
         return own.close(reason) if own is not None else None
 
     def has_pending_requests(self) -> bool:
         if self._again:
             return True
-        return not self._crawl.finished and self._crawl.store.pending > 0
+        return not self._crawl.finished and self._crawl.store.pending > 0 and not self._hopeless()
 
     def enqueue_request(self, request: Request) -> bool:
         if SAMPLE in request.meta:
@@ -97,17 +104,21 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._learner.add_seed(url, request)
 
     def next_request(self) -> Request | None:
+        if self._health.in_doubt:
+            self._probe.start()
+            return None
         busy = self._busy_hosts()
         if (request := self._next_again(busy)) is not None:
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
+            self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
             decision = self._learner.next(busy)
         if decision is None:
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
-        request = self._learner.requests.take(row)
+        request = self._learner.requests.of(row)
         meta = {name: value for name, value in request.meta.items() if name != SAMPLE}
         errback = partial(self._failed, row, request.errback)
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
@@ -137,13 +148,17 @@ class TreeFrontierScheduler(BaseScheduler):
         return True
 
     def _next_again(self, busy: list[int]) -> Request | None:
+        resting = set(self._health.resting(monotonic())) if self._again else set()
         for _ in range(len(self._again)):
             request = self._again.popleft()
             row = request.meta.get(LEASE)
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if self._crawl.store.host(row) not in busy:
+            if (host := self._crawl.store.host(row)) in resting:
+                self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
+                continue
+            if host not in busy:
                 return self._hand_out(row, request)
             self._again.append(request)
         return None
@@ -167,14 +182,15 @@ class TreeFrontierScheduler(BaseScheduler):
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that must not get another request now."""
         now = monotonic()
+        failing = self._health.resting(now)
         self._resting = {host: until for host, until in self._resting.items() if until > now}
         if self._concurrency == 1:
-            return []
+            return failing
         hosts = [lease.host for lease in self._crawl.leases if lease.host is not None]
         transfers = Counter(map(self._slot_key, hosts))
         full = {host for host in hosts if transfers[self._slot_key(host)] >= self._transfers(host)}
         busy = full | self._resting.keys()
-        return list(busy.union(*map(self._sharing, busy)))
+        return list(busy.union(failing, *map(self._sharing, busy)))
 
     def _sharing(self, host: int) -> list[int]:
         """Return the hosts that share the downloader slot of a host."""
@@ -183,6 +199,19 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _slot_key(self, host: int) -> str:
         return self._shared.slot_of(self._crawl.store.hosts[host])
+
+    def _asked_new(self) -> int:
+        """Return how many requests wait for a host that has never answered."""
+        store = self._crawl.store
+        return sum(
+            lease.host is not None and not store.is_known(lease.host)
+            for lease in self._crawl.leases
+        )
+
+    def _hopeless(self) -> bool:
+        """Return whether hosts rest of which none has ever answered: it is not worth waiting."""
+        known = self._crawl.store.known_hosts
+        return not known and not self._crawl.leased and bool(self._health.resting(monotonic()))
 
     def _transfers(self, host: int) -> int:
         slot = self._slot(host)
@@ -213,19 +242,35 @@ class TreeFrontierScheduler(BaseScheduler):
         if self._waking is not None:
             self._waking.cancel()
             self._waking = None
-        if self._resting:
-            delay = max(0.0, min(self._resting.values()) - monotonic())
+        self._say_what_waits()
+        times = [*self._resting.values(), self._health.until(monotonic())]
+        if times := [time for time in times if time is not None]:
+            delay = max(0.0, min(times) - monotonic())
             self._waking = call_later(delay, self._wake)
+
+    def _say_what_waits(self) -> None:
+        now, pending = monotonic(), self._crawl.store.pending
+        until = self._health.until(now)
+        idle = pending and not self._crawl.leased and not self._resting
+        if until is not None and idle and until != self._told:
+            self._told = until
+            logger.info(
+                "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
+                *(pending, until - now),
+            )
 
     def _wake(self) -> None:
         self._waking = None
         wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
-        """Book a fetch that raised, then call the request's own errback, if any."""
+        """Set back or book a fetch that raised; if it is booked, call the request's own errback."""
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
-        self._learner.book_failure(row, failure_of(failure.value, reached=False))
+        found = failure_of(failure.value)
+        if found.kind == SHUTDOWN or self._learner.set_back(row, found, monotonic()):
+            return None
+        self._learner.book_failure(row, found)
         if errback is not None:
             return errback(failure)
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import sys
@@ -6,6 +7,7 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from archived import answered
 
 from tres_scrapy import settings
 from tres_scrapy.bench import simulation as module
@@ -13,6 +15,7 @@ from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.export.warc_record import exchange_records
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.policies.rivals import ache
@@ -163,3 +166,21 @@ def test_progress_adds_up_to_the_pages(worlds):
     told = []
     result = simulation_of(worlds, "random").run(told.append)
     assert sum(told) == result.pages == PAGES
+
+
+def test_dead_links_do_not_end_crawl(tmp_path):
+    """Three of four links are dead; twenty 404s in a row would once give the domain up."""
+    path = tmp_path / "web.warc.gz"
+    with path.open("wb") as file:
+        for i in range(60):
+            live = [10 * i + k for k in range(1, 11) if 10 * i + k < 60]
+            links = [f"/dead-{i}-{k}" for k in range(30)] + [f"/{k}" for k in live]
+            html = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+            exchange = answered(f"http://a.test/{i}", f"<p>page {i} {html}".encode())
+            file.writelines(gzip.compress(part) for part in exchange_records(exchange))
+    web = WebOptions("recorded", data=path)
+    config = Config("food", ("http://a.test/0",), 40, policy="breadth_first", web=web)
+    simulation = Simulation(World(config, user_agent=settings.USER_AGENT), config)
+    assert simulation.run().pages == 40
+    assert simulation.crawl.failures["http_404"] >= 3 * 40
+    assert simulation.crawl.figures()["domains_given_up"] == 0

@@ -247,6 +247,7 @@ def test_figures_name_what_is_worth_watching():
         "failures/timeout": 1,
         "links_left_out": 0,
         "domains_given_up": 0,
+        "hosts_given_up": 0,
         "q_loss": 0.5,
         "own": 1,
     }

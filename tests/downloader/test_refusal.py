@@ -3,7 +3,7 @@ import gzip
 import pytest
 from scrapy import Request, Spider
 from scrapy.downloadermiddlewares.redirect import RedirectMiddleware
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
@@ -78,16 +78,24 @@ def test_forbidden_page_has_a_kind():
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
-        (HttpError(Response(URL, 503)), Failure("http_503")),
+        (HttpError(Response(URL, 503)), Failure("http_503", passes=True)),
+        (HttpError(Response(URL, 404)), Failure("http_404")),
+        (
+            HttpError(Response(URL, 429, {"Retry-After": "120"})),
+            Failure("http_429", passes=True, retry_after=120.0),
+        ),
+        (gzip.BadGzipFile(), Failure("BadGzipFile")),
+        (DownloadCancelledError(), Failure("DownloadCancelledError")),
+        (DownloadTimeoutError(), Failure("DownloadTimeoutError", passes=True)),
         (FetchRefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
         (PrivateAddressError("10.0.0.1"), Failure("private_address")),
         (IgnoreRequest("by another middleware"), Failure("ignored")),
         (OwnRefusal("by a project's"), Failure("OwnRefusal")),
-        (TimeoutError(), Failure("TimeoutError", reached=False)),
+        (OSError("too many open files"), Failure("OSError", passes=True)),
     ],
 )
 def test_errors_become_failures(error, failure):
-    assert failure_of(error, reached=False) == failure
+    assert failure_of(error) == failure
 
 
 def test_moved_middleware_keeps_its_kind():

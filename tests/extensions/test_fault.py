@@ -13,16 +13,17 @@ NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
 import atexit, resource, runpy
-from tres_scrapy.middlewares.reward import RewardMiddleware
-take_in = RewardMiddleware.process_spider_input
-def exhaust(self, response):
-    take_in(self, response)
-    if self._learner.crawl.pages > 1:  # by now all that is loaded when it is first used is there
+from tres_scrapy.extensions.learner import Learner
+book_page = Learner.book_page
+def exhaust(self, *arguments):
+    booked = book_page(self, *arguments)
+    if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
         # What torch does at exit may read files: its complaint would not be the crawl's.
         atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
-RewardMiddleware.process_spider_input = exhaust
+    return booked
+Learner.book_page = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """
 ONE_BAD_PAGE = """
@@ -58,7 +59,7 @@ def crawl(scrapy, soups, tmp_path):
         process = scrapy(
             *("crawl", "tres", "-a", "topic=food", "-a", "seed=http://seed.test/"),
             *("-s", f"JOBDIR={tmp_path / 'job'}", "-a", f"output={output}"),
-            *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-a", "max_unreachable=3"),
+            *("-s", "DOWNLOAD_DELAY=0", "-a", "rest=0.05", "-a", "max_outage=1"),
             *arguments,
             pages=soups,
             **options,
@@ -72,7 +73,7 @@ def crawl(scrapy, soups, tmp_path):
 
 def stopped_for_want_of_a_network(process):
     assert process.returncode == 1
-    assert process.stderr.count("None of the last 3 hosts could be reached") == 1
+    assert process.stderr.count("No host has answered for") == 1
     assert process.stats["finish_reason"] == "unreachable"
 
 
@@ -87,20 +88,36 @@ def test_lost_network_stops_without_loss(crawl, soups):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
+def test_returning_network_loses_nothing(crawl, soups):
+    soups.lasts, soups.back = 2, 12
+    process, items = crawl("-a", "max_outage=60")
+    assert process.returncode == 0, process.stderr
+    assert "The network is back" in process.stderr
+    assert process.stats["tres/hosts_given_up"] == 0
+    assert items == sorted(["http://seed.test/", *HOSTS])
+
+
+def test_dead_hosts_fail_no_restart(crawl, soups):
+    for url in HOSTS:
+        for path in ("", "robots.txt"):
+            soups.answers[url + path] = (503, {}, b"")
+    for tries in (4, 5):
+        process, items = crawl("-a", "max_unreachable=3")
+        assert process.returncode == 0, process.stderr
+        assert process.stats["finish_reason"] == "frontier_exhausted"
+        assert process.stats["tres/hosts_given_up"] == len(HOSTS)
+        assert "8 on hosts given up by max_rests" in process.stderr
+        assert items == ["http://seed.test/"]
+        asked = [url for _, url in soups.requests if "pea.test" in url]
+        assert asked == ["http://pea.test/robots.txt"] * tries
+
+
 def test_lack_of_files_stops_without_loss(crawl):
     process, items = crawl("-s", "CONCURRENT_REQUESTS=1", program=("-c", NO_MORE_FILES))
     stopped_for_want_of_a_network(process)
     process, items = crawl()
     assert process.returncode == 0, process.stderr
     assert items == sorted(["http://seed.test/", *HOSTS])
-
-
-def test_dead_hosts_do_not_stop_crawl(crawl, soups):
-    for url in HOSTS[:2]:
-        soups.answers[url] = (599, {}, b"")
-    process, items = crawl("-a", "max_unreachable=1")
-    assert process.returncode == 0, process.stderr
-    assert items == sorted(["http://seed.test/", *HOSTS[2:]])
 
 
 @pytest.mark.parametrize(

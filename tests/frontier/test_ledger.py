@@ -128,6 +128,14 @@ def test_failing_domain_is_given_up():
     assert ledger.domains_given_up == 1
 
 
+def test_dead_links_end_no_domain():
+    ledger = DomainLedger(limits=FrontierLimits(failures=2))
+    domain = np.array([ledger.id_of("a.test")])
+    for _ in range(100):
+        ledger.book_failure(domain[0], dead_link=True)
+    assert not ledger.exhausted(domain)[0]
+
+
 @pytest.mark.parametrize("pages", [0, 1])
 def test_blameless_failures_spare_known_domains(pages):
     ledger = DomainLedger(limits=FrontierLimits(failures=2))
@@ -148,7 +156,9 @@ def test_blameless_failures_hide_no_others():
     assert ledger.exhausted(domain)[0]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None, "blameless"]))))
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.0, 1.0, None, "blameless", "dead"])))
+)
 def test_restored_ledger_is_the_same(visits):
     kept, restored = (DomainLedger(limits=FrontierLimits(failures=2)) for _ in range(2))
     for ledger in (kept, restored):
@@ -158,11 +168,15 @@ def test_restored_ledger_is_the_same(visits):
         if isinstance(reward, float):
             kept.book_page(domain, reward)
         else:
-            kept.book_failure(domain, blameless=reward == "blameless")
+            blameless, dead = reward == "blameless", reward == "dead"
+            kept.book_failure(domain, blameless=blameless, dead_link=dead)
     domains = np.array([domain for domain, _ in visits], dtype=np.int32)
     rewards = np.array([reward if isinstance(reward, float) else -1 for _, reward in visits])
-    blameless = np.array([reward == "blameless" for _, reward in visits], dtype=np.bool_)
-    restored.restore(domains, rewards >= 0, rewards > 0, blameless)
+    kinds = [
+        np.array([reward == kind for _, reward in visits], dtype=np.bool_)
+        for kind in ("blameless", "dead")
+    ]
+    restored.restore(domains, rewards >= 0, rewards > 0, *kinds)
     for column in ("visits", "pages", "relevant", "failures"):
         assert restored._records[column].tolist() == kept._records[column].tolist()
     for ledger in (kept, restored):

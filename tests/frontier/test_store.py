@@ -37,6 +37,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.lost = []  # rows that the store has reported as dropped
         self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
         self.passing = {}  # the last row that was redirected there
+        self.known, self.gone = set(), set()  # hosts that have answered, that are given up
         self.links = {}  # (from, to): the reward of a domain's first page with a link to another
         self.pages = []  # (domain, reward); reward None: a visit without a page
 
@@ -68,11 +69,15 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def with_state(self, state):
         return [i for i, row in enumerate(self.rows) if row["state"] == state]
 
-    def standing(self, row, busy=()):
+    def standing(self, row, busy=(), *, only_known=False):
         count = self.count(row["domain"])
         if row["url"] in self.closed or self.is_exhausted(row["domain"]):
             return Standing.DEAD
+        if row["host"] in self.gone:
+            return Standing.DEAD
         if count["pages"] + count["leased"] >= CAP or row["host"] in busy:
+            return Standing.BUSY
+        if only_known and row["host"] not in self.known:
             return Standing.BUSY
         return Standing.READY
 
@@ -91,7 +96,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.left_out += len(alive[room:])
         for url, codes, action in alive[:room]:
             domain = registrable_domain(host_of(url))
-            if self.is_exhausted(domain):
+            if self.is_exhausted(domain) or host_of(url) in self.gone:
                 continue
             waiting = [self.rows[i]["domain"] for i in self.with_state(State.PENDING)]
             if waiting.count(domain) >= LIMITS.pending_per_domain:
@@ -138,7 +143,27 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.store.drop(np.array([number]))
         row["state"] = State.DONE
         is_lost = row["url"] in self.closed or self.is_given_up(row["domain"])
+        is_lost |= row["host"] in self.gone
         assert self.lost[before:] == [number] * is_lost
+
+    @precondition(lambda self: self.store.hosts)
+    @rule(data=st.data(), answers=st.booleans())
+    def hear(self, data, answers):
+        number = data.draw(st.integers(0, len(self.store.hosts) - 1))
+        (self.store.know if answers else self.store.give_up)(number)
+        (self.known if answers else self.gone).add(self.store.hosts[number])
+
+    @precondition(lambda self: self.with_state(State.LEASED))
+    @rule(data=st.data())
+    def set_back(self, data):
+        number = data.draw(st.sampled_from(self.with_state(State.LEASED)))
+        url = self.rows[number]["url"]
+        alike = [i for i, row in enumerate(self.rows) if row["url"] == url and i != number]
+        if url in self.passing or any(self.rows[i]["state"] != State.PENDING for i in alike):
+            return  # a crawl does not redirect to what is closed
+        self.store.set_back(number)
+        self.rows[number]["state"] = State.PENDING
+        self.closed.discard(url)
 
     @precondition(lambda self: self.with_state(State.LEASED))
     @rule(data=st.data(), url=URLS)
@@ -222,6 +247,13 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             assert found.tolist() == [self.standing(self.rows[i], names) for i in numbers]
             elsewhere = [i for i in numbers if self.rows[i]["host"] not in names]
             assert self.store.may_be_ready(busy) == bool(elsewhere)
+            self.store.only_known(True)
+            found = self.store.standing(numbers, busy).tolist()
+            expected = [self.standing(self.rows[i], names, only_known=True) for i in numbers]
+            assert found == expected
+            known = [i for i in elsewhere if self.rows[i]["host"] in self.known]
+            assert self.store.may_be_ready(busy) == bool(known)
+            self.store.only_known(False)
 
 
 TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase

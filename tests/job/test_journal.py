@@ -73,14 +73,11 @@ class Web:
             self.leased.append(decision.row)
             self.state = self.crawl.policy.state()
 
-    def hold(self):
-        """Let a fetch fail; the failure counts only with the next booking, after a choice."""
-        if len(self.leased) < 2:
-            return
-        booking = self.crawl.book_failure(self.leased.pop(0), Failure("http_500"))
-        self.journal.hold(self.crawl, booking)
-        self.lease()
-        self.book()
+    def set_back(self):
+        """Let the host of a fetch fail; the link is leased again at once."""
+        if self.leased:
+            self.crawl.set_back(self.leased.pop(0))
+            self.lease()
 
     def book(self):
         if not self.leased:
@@ -173,12 +170,12 @@ def frontier_of(crawl):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=settings.default.max_examples // 4)
-@given(events=st.lists(st.sampled_from("LLBHK"), max_size=60))
+@given(events=st.lists(st.sampled_from("LLBSK"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped because a duplicate is under way
-@example(events=list("LLBBLLLHLB"))
-@example(events=list("BLBLLHBLLLLHLLH"))
+@example(events=list("LLBBLLLSLB"))
+@example(events=list("BLBLLSBLLLLSLLS"))
 def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
-    """L leases, B books, H delays a booking, K kills: a new crawl has the old crawl's state."""
+    """L leases, B books, S sets back, K kills: a new crawl has the old crawl's state."""
     directory = tmp_path_factory.mktemp("job")
     journal, crawl = Journal.open(directory, {}), new_crawl(policy)
     seed(crawl)
@@ -189,8 +186,8 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             web.lease()
         elif event == "B":
             web.book()
-        elif event == "H":
-            web.hold()
+        elif event == "S":
+            web.set_back()
         else:
             journal.connection.close()  # as the end of the process does
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)
@@ -623,3 +620,20 @@ def test_redirects_are_written_once(tmp_path):
     journal.close()
     assert before.items() < after.items()
     assert b"".join(after.values()) == crawl.store.closure.passed.tobytes()
+
+
+def test_given_up_hosts_survive_resume(tmp_path):
+    """They may be fetched from again, and the next crawl knows which they are."""
+    for names in ([], ["h0.test"], ["h0.test", "h1.test"]):
+        journal, crawl = Journal.open(tmp_path, {}), new_crawl("random")
+        recover(journal, crawl)
+        assert [crawl.store.hosts[host] for host in crawl.store.given_up] == names
+        rows = crawl.store.pending_rows()
+        assert Standing.DEAD not in crawl.store.standing(rows)
+        url = f"http://h{len(names)}.test/0"
+        crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
+        crawl.store.give_up(crawl.store.host_number(f"h{len(names)}.test"))
+        crawl.store.refused["max_rests"] += 2
+        journal.seed(crawl)
+        journal.close()
+    assert crawl.figures()["links_refused/max_rests"] == 2 * 3

@@ -81,7 +81,6 @@ def process(middleware, response, callback):
     """Pass a response and the output of its callback through the middleware."""
 
     async def collect():
-        middleware.process_spider_input(response)
         return [thing async for thing in middleware.process_spider_output(response, callback())]
 
     return asyncio.run(collect())

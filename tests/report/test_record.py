@@ -212,7 +212,8 @@ def test_record_is_readable_while_written(tmp_path):
             writer.flush(107.0)
             assert read.count() == before
         assert read.count() != before
-        writer.close(200.0, "shutdown")
+        writer.close(200.0, "shutdown", gone="a.test (http_503)")
+        assert read.meta()["gone"] == "a.test (http_503)"
         assert (read.meta()["ended"], read.meta()["reason"]) == ("200.000", "shutdown")
 
 

@@ -37,12 +37,12 @@ CLOCK_IS_SET = """
 import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
-from tres_scrapy.middlewares.reward import RewardMiddleware
-take_in = RewardMiddleware.process_spider_input
-def set_clock(self, response):
-    take_in(self, response)
+from tres_scrapy.extensions.learner import Learner
+book_page = Learner.book_page
+def set_clock(self, *arguments):
     set_by[0] += {days} * 86400
-RewardMiddleware.process_spider_input = set_clock
+    return book_page(self, *arguments)
+Learner.book_page = set_clock
 """
 
 
@@ -97,7 +97,7 @@ def test_clock_change_delays_nothing(scrapy, tmp_path, pages, days):
         *(scrapy, tmp_path, pages),
         fetched=7,
         before=CLOCK_IS_SET.format(days=days),
-        settings='"-s", "DOWNLOAD_TIMEOUT=2", "-s", "RETRY_TIMES=0"',
+        settings='"-s", "DOWNLOAD_TIMEOUT=2", "-a", "rest=0.1"',
     )
     assert min(min(gap) for gap in gaps.values()) > 0.5 * DELAY
 

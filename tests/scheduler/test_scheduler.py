@@ -3,11 +3,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scrapy import Request
+from scrapy.exceptions import DownloadCancelledError
 from scrapy.settings import Settings
 from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
 from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.reward import Verdicts
@@ -21,6 +23,8 @@ from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
+
+ALL_NEW = RestOptions(new_hosts=1.0)  # hosts that never answered may take all slots
 
 
 class Judge:
@@ -45,7 +49,7 @@ def clock(monkeypatch):
     return clock
 
 
-def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, **settings):
+def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, **settings):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
     crawler = SimpleNamespace(
         settings=Settings(
@@ -59,7 +63,7 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, **setting
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
-    learner = Learner(crawl, Judge(), stats, Verdicts(0.5))
+    learner = Learner(crawl, Judge(), stats, Verdicts(0.5), rest=rest)
     scheduler = TreeFrontierScheduler(crawler, learner, shared)
     for url in urls:
         assert scheduler.enqueue_request(Request(url))
@@ -189,11 +193,11 @@ def test_failure_is_booked_before_errback(clock):
     heard = []
     scheduler.enqueue_request(Request("http://a.test/", errback=heard.append))
     scheduler.enqueue_request(Request("http://b.test/"))
-    failure = twisted_failure.Failure(ConnectionError("gone"))
+    failure = twisted_failure.Failure(DownloadCancelledError("too long"))
     for _ in range(2):
         scheduler.next_request().errback(failure)
     assert heard == [failure]
-    assert crawl.failures == {"ConnectionError": 2}
+    assert crawl.failures == {"DownloadCancelledError": 2}
     assert not crawl.leased
 
 

@@ -172,7 +172,7 @@ def test_exhausted_frontier_ends_crawl(crawl, pages):
     pages.add("http://a.test/2", OTHER.format("tax") + link("http://a.test/"))
     process, items = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.returncode == 0
-    assert "Ran out of links after 2 pages" in process.stderr
+    assert "Ran out of links after 2 pages. Links without a page: 1 dead" in process.stderr
     assert process.stats["finish_reason"] == "frontier_exhausted"
     assert process.stats["tres/failures/http_404"] == 1
     assert [item["url"] for item in items] == ["http://a.test/"]
@@ -211,13 +211,13 @@ def test_failures_are_no_pages(crawl, pages):
     assert process.stats["tres/pages"] == 1
     for name in (
         "http_404",
-        "http_503",
         "not_html",
         "soft_404",
         "redirect_closed",
         "robots",
     ):
         assert process.stats[f"tres/failures/{name}"] == 1
+    assert process.stats["tres/postponed/http_503"] >= 1
 
 
 def test_copies_are_harvested_once(crawl, pages):

@@ -17,6 +17,7 @@ from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.config.parser import flag, identifier, number, one_of, query_url, seeds, whole
 from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
+from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.config.watching import WatchOptions
 
@@ -89,6 +90,7 @@ class Config(Options):
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
     download: DownloadOptions = part(DownloadOptions, Group.POLITENESS)
+    rest: RestOptions = part(RestOptions, Group.POLITENESS)
     output: OutputOptions = part(OutputOptions, Group.OUTPUT)
     watch: WatchOptions = part(WatchOptions, Group.OUTPUT)
     render: RenderOptions = part(RenderOptions, Group.RENDERING)

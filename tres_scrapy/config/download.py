@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import flag, number, whole
+from tres_scrapy.config.parser import flag, number
 
 
 @dataclass(frozen=True)
@@ -16,9 +16,6 @@ class DownloadOptions:
         number(0, 86400),
         30.0,
         "seconds; hosts whose robots.txt asks for a longer delay are skipped",
-    )
-    max_unreachable: int = setting(
-        whole(0), 50, "stop the crawl after this many unreachable hosts in a row; 0: never"
     )
     address_delay: bool = setting(
         flag, True, "keep the delay between all hosts of one IP address; 0: for each host alone"

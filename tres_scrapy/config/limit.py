@@ -25,7 +25,10 @@ class FrontierLimits:
         name="max_pending_per_domain",
     )
     failures: int = setting(
-        whole(1), 20, "give up a domain after this many failures in a row", name="max_failures"
+        whole(1),
+        20,
+        "give up a domain after this many failures in a row, dead links not counted",
+        name="max_failures",
     )
     psl_private: bool = setting(
         flag,

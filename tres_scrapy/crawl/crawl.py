@@ -17,11 +17,13 @@ from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
 
 LEFT_OUT = "links_left_out"
+POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
+REFUSED = "links_refused/"  # and the name of a rule
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -78,7 +80,8 @@ class Crawl:
         self.failures: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()  # other counts, by stat name
         self.loss: float | None = None
-        self._first = FrontierQueue(store)  # seeds, and samples leased before an interruption
+        self._first = FrontierQueue(store)  # seeds, and samples that were leased before
+        self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
         self._leased: dict[int, Lease] = {}
 
@@ -146,13 +149,31 @@ class Crawl:
             return None
         if not self.store.may_be_ready(busy_hosts):
             return None
-        decision = self._next_first(busy_hosts) or self.policy.select(busy_hosts)
+        decision = (
+            self._next_of(self._first, busy_hosts)
+            or self.policy.select(busy_hosts)
+            or self._next_of(self._last, busy_hosts)
+        )
         if decision is not None:
             x = self.store.features(np.array([decision.row]))[0]
             experience = Experience(decision.row, x, 0.0)
             self._leased[decision.row] = Lease(decision, experience, self.store.url(decision.row))
             self.store.lease(decision.row)
         return decision
+
+    def set_back(self, row: int, *, last: bool = False) -> None:
+        """Return a leased row to the frontier; the crawl learns nothing from the fetch.
+
+        It is fetched before all other samples, or, if `last`, when no other can be fetched.
+        """
+        self._chosen[row] = self._leased.pop(row).decision
+        self.store.set_back(row)
+        (self._last if last else self._first).push(np.array([row]), [0.0])
+
+    def bring_forward(self, rows: Sequence[int]) -> None:
+        """Fetch these samples that were set back before all others."""
+        waiting = [row for row in rows if self.store.state(row) == State.PENDING]
+        self._first.push(np.array(waiting, dtype=np.int64), np.zeros(len(waiting)))
 
     def redirect(self, row: int, url: str) -> bool:
         """Redirect a leased row to another URL; return False if that URL must not be fetched.
@@ -200,7 +221,9 @@ class Crawl:
         self.failures[failure.kind] += 1
         if not lease.decision.is_query:  # a search query is not a visit either
             domain = self.store.domain(row)
-            self.store.ledger.book_failure(domain, blameless=failure.blameless)
+            self.store.ledger.book_failure(
+                domain, blameless=failure.blameless, dead_link=failure.is_dead_link
+            )
         self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
         outlinks = self._add(row, links) if links.urls else NO_ROWS
         self._expand(experience, outlinks, NO_TEXT)
@@ -212,6 +235,8 @@ class Crawl:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
         self.store.left_out = counts.pop(LEFT_OUT, 0)
+        for name in [name for name in counts if name.startswith(REFUSED)]:
+            self.store.refused[name.removeprefix(REFUSED)] = counts.pop(name)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 
@@ -231,8 +256,10 @@ class Crawl:
             "frontier_size": self.store.pending,
             LEFT_OUT: self.store.left_out,
             "domains_given_up": self.store.ledger.domains_given_up,
+            "hosts_given_up": self.store.gone_hosts,
         }
         figures |= self.counts
+        figures |= {REFUSED + rule: count for rule, count in self.store.refused.items()}
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss
@@ -245,8 +272,8 @@ class Crawl:
             self.counts.update(self.store.scope.taken_counts())
         return rows
 
-    def _next_first(self, busy_hosts: Sequence[int]) -> Decision | None:
-        first = self._first.pop(busy_hosts)
+    def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
+        first = queue.pop(busy_hosts)
         if first is None:
             return None
         row, _ = first

@@ -1,31 +1,64 @@
-"""Why a fetch failed: a failure is an experience with reward 0 and not a page of T."""
+"""Why a fetch failed, and whether that says something of the link or of its host."""
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, Self
 
 # Kinds that are not counted against a domain that has given pages
 BLAMELESS: Final = frozenset({"robots", "not_html", "redirect_out_of_scope"})
+# Kinds that are never counted against a domain: the link is dead, the host is not
+DEAD_LINKS: Final = frozenset({"http_404", "http_410", "soft_404"})
+STATUS: Final = "http_"  # and a number: the kind of an answer whose status is not 200
+BUSY: Final = frozenset({408, 429})  # statuses below 500 with which a host says: not now
 
 
 class Failure(NamedTuple):
     """A failure by its `kind`, the name under which it is counted.
 
-    `reached` is False if the host did not answer, which may be the fault of the network.
+    `passes` marks a failure of the host or of the network, not of the link: the fetch may succeed
+    later. `retry_after` is how many seconds the host asks to be left alone for.
     """
 
     kind: str
-    reached: bool = True
+    passes: bool = False
+    retry_after: float | None = None
 
     @classmethod
-    def of_status(cls, status: int) -> Self:
+    def of_status(cls, status: int, retry_after: float | None = None) -> Self:
         """Return the failure of an answer whose HTTP status is not 200."""
-        return cls(f"http_{status}")
+        passes = status in BUSY or 500 <= status < 600
+        return cls(f"{STATUS}{status}", passes=passes, retry_after=retry_after if passes else None)
 
     @property
     def blameless(self) -> bool:
         """Whether it is not counted against a domain that has given pages."""
         return self.kind in BLAMELESS
+
+    @property
+    def is_status(self) -> bool:
+        """Whether the host answered with an HTTP status."""
+        return self.kind.startswith(STATUS)
+
+    @property
+    def is_dead_link(self) -> bool:
+        """Whether it says something of the link alone."""
+        return self.kind in DEAD_LINKS
+
+
+def seconds_of(retry_after: str, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for, None if it cannot be read."""
+    text = retry_after.strip()
+    if text.isascii() and text.isdigit():
+        return float(text) if len(text) < 10 else math.inf
+    try:
+        then = parsedate_to_datetime(text)
+        then = then if then.tzinfo is not None else then.replace(tzinfo=UTC)
+        return max(0.0, (then - now).total_seconds())
+    except (ValueError, OverflowError):
+        return None
 
 
 JUDGE_ERROR: Final = Failure("judge_error")

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from gzip import BadGzipFile
 from typing import ClassVar, Final
 
 from scrapy import Request, Spider
+from scrapy.core.downloader.handlers.http11 import TunnelError
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+)
 from scrapy.http import HtmlResponse, Response
 from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.misc import load_object
+from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
-from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure
+from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
 START: Final = 16 * 1024  # bytes of a page in which Scrapy looks for a meta refresh
+SHUTDOWN: Final = "shutdown"  # the request is not sent because the crawl ends
+# What Scrapy would retry: the host or the network failed. A TLS error is a DownloadFailedError.
+UNREACHABLE: Final = (
+    *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError),
+    *(DownloadTimeoutError, ResponseDataLossError, TunnelError),
+    *(ConnectError, ConnectionDone, ConnectionLost, OSError),
+)
 
 
 class FetchRefusedError(IgnoreRequest):
@@ -30,14 +48,16 @@ class FetchRefusedError(IgnoreRequest):
         self.kind = kind
 
 
-def failure_of(error: BaseException | None, *, reached: bool = True) -> Failure:
-    """Return the failure for an exception; `reached` is whether the host had answered."""
+def failure_of(error: BaseException | None) -> Failure:
+    """Return the failure for an exception."""
     if isinstance(error, HttpError):
-        return Failure.of_status(error.response.status)
+        asked = (error.response.headers.get("Retry-After") or b"").decode("latin-1")
+        return Failure.of_status(error.response.status, seconds_of(asked, datetime.now(UTC)))
     if isinstance(error, IgnoreRequest):
         name = IGNORED if type(error) is IgnoreRequest else type(error).__name__
         return Failure(getattr(error, "kind", name))
-    return Failure(type(error).__name__, reached)
+    unreachable = isinstance(error, UNREACHABLE) and not isinstance(error, BadGzipFile)
+    return Failure(type(error).__name__, passes=unreachable)
 
 
 @contextmanager

@@ -92,7 +92,6 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         while sum(each.size for each in self._rules.values()) > ROOM:
             del self._rules[next(iter(self._rules))]
         if rules.error is not None:
-            request.meta["dont_retry"] = True  # that of robots.txt was one
             raise rules.error.with_traceback(None)
         return rules.parser
 

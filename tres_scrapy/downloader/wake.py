@@ -1,4 +1,4 @@
-"""Wake Scrapy's engine, which otherwise sleeps until its next heartbeat, every five seconds."""
+"""What Scrapy's engine tells and takes only through a private attribute."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from scrapy.core.engine import ExecutionEngine
 
 
 def wake(engine: ExecutionEngine) -> None:
-    """Make the engine ask its scheduler for requests now."""
-    slot = engine._slot  # a private attribute: Scrapy has no public way
+    """Make the engine ask its scheduler for requests now, not at its next heartbeat in 5 s."""
+    slot = engine._slot
     if slot is not None:
         slot.nextcall.schedule()
+
+
+def is_closing(engine: ExecutionEngine) -> bool:
+    """Return whether the crawl ends: it only waits for what is under way."""
+    slot = engine._slot
+    return slot is None or slot.closing is not None

@@ -29,6 +29,7 @@ METRICS: Final = (
     Metric("tres_harvest_ratio", GAUGE, "harvest_rate", "Relevant pages / all pages, 0 to 1."),
     Metric("tres_relevant_domains", GAUGE, "relevant_domains", "Domains with a relevant page."),
     Metric("tres_domains_given_up", GAUGE, "domains_given_up", "Domains that failed too often."),
+    Metric("tres_hosts_given_up", GAUGE, "hosts_given_up", "Hosts that failed after their rests."),
     Metric("tres_frontier_links", GAUGE, "frontier_size", "Links waiting in the frontier."),
     Metric("tres_links_left_out_total", COUNTER, "links_left_out", "Links dropped: frontier full."),
     Metric("tres_tree_leaves", GAUGE, "leaves", "Leaves of the tree."),

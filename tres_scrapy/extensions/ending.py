@@ -9,15 +9,19 @@ from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
-from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.crawl import POSTPONED, Crawl
+from tres_scrapy.crawl.failure import DEAD_LINKS, ROBOTS
 from tres_scrapy.crawl.foreign import foreign_pages
+from tres_scrapy.crawl.health import Health
 from tres_scrapy.frontier.scope import refused_links
+from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
 NO_PAGE: Final = "no_page"
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
+NAMED: Final = 10  # hosts that the log names
 
 SCRIPTED: Final = "built_by_scripts"  # the count of pages that hold little without their scripts
 MANY_SCRIPTED: Final = 0.1  # share of the pages from which rendering is advised
@@ -28,8 +32,9 @@ logger = logging.getLogger(__name__)
 class Ending:
     """Closes a spider that has nothing left to fetch, and logs why."""
 
-    def __init__(self, crawl: Crawl) -> None:
+    def __init__(self, crawl: Crawl, health: Health) -> None:
         self._crawl = crawl
+        self._health = health
 
     def connect(self, crawler: Crawler) -> None:
         """Listen to the signals of a crawler."""
@@ -43,20 +48,19 @@ class Ending:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == NO_PAGE:
-            kinds = ", ".join(self._crawl.failures) or "none could be requested"
-            logger.error("No seed brought a page (%s): check the seed and the network", kinds)
-        elif reason == FRONTIER_EXHAUSTED:
-            logger.info(
-                "Ran out of links after %d pages: every URL found is fetched, out of scope, or on "
-                "a domain that has reached MAX or failed too often",
-                self._crawl.pages,
+            logger.error(
+                "No seed brought a page (%s): check the seed and the network", self._kinds()
             )
+        elif reason == FRONTIER_EXHAUSTED:
+            logger.info("Ran out of links after %d pages. %s", self._crawl.pages, self.left())
         if refused := refused_links(self._crawl.counts):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
             logger.info("Links that the scope refused, by rule: %s", rules)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning("%d of %d pages look built by scripts: try render=auto", scripted, pages)
+        if given_up := self.given_up():
+            logger.warning("Given up, to be tried once more when resumed: %s", given_up)
         if foreign := foreign_pages(self._crawl.counts):
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(
@@ -64,3 +68,30 @@ class Ending:
                 "are unreliable; train a pack with `tres train --language`",
                 *(foreign.total(), most),
             )
+
+    def left(self) -> str:
+        """Return how many links were not fetched, and by which rule."""
+        failures, refused = self._crawl.failures, self._crawl.store.refusals()
+        counts = {
+            "dead": sum(failures[kind] for kind in DEAD_LINKS),
+            "forbidden by robots.txt": failures[ROBOTS.kind],
+            "beyond max_per_domain": refused[AT_MAX],
+            "on domains given up by max_failures": refused[FAILED],
+            "on hosts given up by max_rests": refused[RESTED],
+            "that did not fit into the frontier": self._crawl.store.left_out,
+        }
+        told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        return f"Links without a page: {told}" if told else "Every link found is fetched"
+
+    def given_up(self) -> str:
+        """Return the hosts that were given up, each with its last failure."""
+        hosts, gone = self._crawl.store.hosts, self._health.given_up
+        named = [f"{hosts[host]} ({kind})" for host, kind in list(gone.items())[:NAMED]]
+        more = len(gone) - len(named)
+        return ", ".join(named) + (f" and {more:,} more" if more else "")
+
+    def _kinds(self) -> str:
+        postponed = [
+            name.removeprefix(POSTPONED) for name in self._crawl.counts if POSTPONED in name
+        ]
+        return ", ".join([*self._crawl.failures, *postponed]) or "none could be requested"

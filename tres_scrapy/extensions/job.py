@@ -117,19 +117,14 @@ class Job:
         booking: Booking,
         mark: bytes | None = None,
         item: RelevantPage | None = None,
-        *,
-        certain: bool = True,
     ) -> bool:
-        """Save the booking of a leased sample; return whether that worked.
-
-        A booking that is not `certain` is saved with the next certain one. Until then its sample
-        stays leased in JOBDIR.
-        """
-        if not certain:
-            self._journal.hold(crawl, booking)
-            return True
+        """Save the booking of a leased sample; return whether that worked."""
         text = None if item is None else json.dumps(asdict(item))
         return self._write(partial(self._journal.book, crawl, booking, mark, text))
+
+    def set_back(self, row: int) -> bool:
+        """Save that a leased sample waits among the others again; return whether that worked."""
+        return self._write(partial(self._journal.set_back, row))
 
     def seed(self, crawl: Crawl) -> bool:
         """Save seeds that were added during the crawl; return whether that worked."""

@@ -7,24 +7,28 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import torch
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.crawl import Booking, Crawl
+from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.foreign import count_foreign
-from tres_scrapy.crawl.outage import Outage
+from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit, text_of
+from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
-from tres_scrapy.extensions.ending import UNREACHABLE, Ending
+from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
@@ -38,6 +42,7 @@ from tres_scrapy.topic.judge_process import Task, Worker
 from tres_scrapy.topic.pack import Pack
 
 Listener = Callable[[Booking, Visit | None], None]
+REST: Final = RestOptions()
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +67,8 @@ class Learner:
         output: Path = Path(),
         job: Job | None = None,
         dupefilter: OwnDupeFilter | None = None,
-        max_unreachable: int = 0,
+        rest: RestOptions = REST,
+        is_offline: bool = False,
         stop: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.crawl = crawl
@@ -73,8 +79,6 @@ class Learner:
         self.listeners: list[Listener] = []
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)
-        self.outage = Outage(max_unreachable)
-        self.ending = Ending(crawl)
         self._reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
@@ -86,6 +90,9 @@ class Learner:
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.urls)
             self._seeds = {crawl.store.url(row): row for row in crawl.store.seeds().tolist()}
+        self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
+        self.ending = Ending(crawl, self.health)
+        self._is_offline = is_offline
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -118,14 +125,25 @@ class Learner:
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),
             job=job,
             dupefilter=OwnDupeFilter.from_crawler(crawler),
-            max_unreachable=config.download.max_unreachable,
+            rest=config.rest,
+            is_offline=config.web.kind is not None,
             stop=stop,
         )
         learner.ending.connect(crawler)
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
         crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge
         return learner
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
+        if not Failure.of_status(response.status).passes:
+            url = urlparse_cached(request)
+            host = self.crawl.store.host_number(url.hostname or "")
+            self.health.note_answer(host, f"{url.scheme}://{url.netloc}")
+            if host is not None and LEASE in request.meta:
+                self.crawl.bring_forward(self.health.note_page(host))
 
     def spider_opened(self) -> None:
         self._report()  # figures of a resumed crawl, which may have nothing left to fetch
@@ -181,6 +199,9 @@ class Learner:
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
+        self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
+        self.health.note_booking(visit.row)
+        self.requests.done(visit.row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         mark = visit.judged.mark
@@ -196,29 +217,46 @@ class Learner:
         outlinks: Outlinks = NO_LINKS,
         own: Mapping[str, Request] | None = None,
     ) -> None:
-        """Book a failed fetch; do nothing if the row is booked already.
-
-        When many hosts in a row cannot be reached, the network is down: the crawl stops, and a
-        resumed job tries them again.
-        """
+        """Book a failed fetch; do nothing if the row is not leased any more."""
         if not self.crawl.is_leased(row):
             return
-        host = self.crawl.store.hosts[self.crawl.store.host(row)]
         booking = self.crawl.book_failure(row, failure, outlinks)
+        self.health.note_booking(row)
+        self.requests.done(row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         if self.job is not None:
-            self.job.book(self.crawl, booking, certain=failure.reached)
+            self.job.book(self.crawl, booking)
         for listener in self.listeners:
             listener(booking, None)
-        if not failure.reached and self.outage.note(host, failure):
-            logger.error(
-                "None of the last %d hosts could be reached (%s): the crawl stops; check the "
-                "network and the proxy",
-                *(len(self.outage), self.outage),
+
+    def set_back(self, row: int, failure: Failure, now: float) -> bool:
+        """Put the host of a leased row to rest; return whether the row waits for its host.
+
+        It does not if the failure is the link's own, or if the host is given up.
+        """
+        offline = self._is_offline and failure.is_status  # these pages never answer otherwise
+        if not self.crawl.is_leased(row) or offline or self.health.blames(row, failure):
+            return False
+        host, rests = self.crawl.store.host(row), self.health.rests
+        last = self.health.set_back(row, host)
+        self.crawl.set_back(row, last=last)
+        if last and self.job is not None:
+            self.job.set_back(row)
+        rest = self.health.note_failure(host, failure, now)
+        self.crawl.counts[POSTPONED + failure.kind] += 1
+        self._report()
+        name = self.crawl.store.hosts[host]
+        if rest is None:
+            logger.warning(
+                "Gave up %s (%s): a resumed crawl tries it once more", name, failure.kind
             )
-            self.stop(UNREACHABLE)
+        elif self.health.rests > rests:
+            logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
+        return rest is not None
 
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():
             self._stats.set_value(f"tres/{name}", value)
+        self._stats.set_value("tres/rests", self.health.rests)
+        self._stats.set_value("tres/outages", self.health.outages)

@@ -11,10 +11,11 @@ from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.url.canonical import canonicalise
 
 
 class OwnRequests:
-    """Holds requests by row until their sample is fetched or dropped."""
+    """Holds requests by row until their sample is booked or dropped."""
 
     def __init__(
         self, store: SampleStore, job: Job | None, dupefilter: OwnDupeFilter | None
@@ -45,9 +46,17 @@ class OwnRequests:
         if by_url:
             self.keep({row: by_url[self._store.url(row)] for row in rows})
 
-    def take(self, row: int) -> Request:
-        """Remove and return the request of a row, or a plain one if the spider gave none."""
-        return self._requests.pop(row, None) or Request(self._store.url(row))
+    def of(self, row: int) -> Request:
+        """Return the request of a row, or a plain one if the spider gave none."""
+        request, url = self._requests.get(row), self._store.url(row)
+        if request is None:
+            return Request(url)
+        moved = canonicalise(request.url) != url  # it was redirected, then its host failed
+        return request.replace(url=url) if moved else request
+
+    def done(self, row: int) -> None:
+        """Remove the request of a row that is booked."""
+        self._requests.pop(row, None)
 
     def _forget(self, rows: Rows) -> None:
         gone = [row for row in rows.tolist() if self._requests.pop(row, None) is not None]

@@ -51,7 +51,7 @@ class Recorder:
         self._writer: Writer | None = None
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
-        self._reason = ""
+        self._reason, self._facts = "", dict[str, str]()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -112,6 +112,9 @@ class Recorder:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason
+        if (learner := self._crawler.get_extension(Learner)) is not None:
+            ending = learner.ending
+            self._facts = {"left": ending.left(), "gone": ending.given_up()}
 
     def engine_stopped(self) -> None:
         if self._loop is not None:
@@ -120,7 +123,7 @@ class Recorder:
         if writer is None:
             return
         try:
-            writer.close(time(), self._reason)
+            writer.close(time(), self._reason, **self._facts)
             if not writer.steps:
                 self.path.unlink()  # an empty file would only mislead
             elif self._config.watch.report and writer.pages:

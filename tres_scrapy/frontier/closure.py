@@ -54,6 +54,10 @@ class Closure:
         """Note that the URLs of these numbers are fetched or being fetched."""
         self._closed["closed"][numbers] = True
 
+    def reopen(self, number: int) -> None:
+        """Note that the URL of this number is to be fetched again."""
+        self._closed["closed"][number] = False
+
     def redirect(self, row: int, url: str) -> int:
         """Close the URL that a LEASED row was redirected to; return its number."""
         number = self.number_of(url)

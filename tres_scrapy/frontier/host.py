@@ -11,14 +11,23 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.ledger import DomainLedger
 
-_HOST = np.dtype([("domain", "i4"), ("pending", "i4"), ("busy", "?")])
+_HOST = np.dtype(
+    [("domain", "i4"), ("pending", "i4"), ("busy", "?"), ("known", "?"), ("given_up", "?")]
+)
 
 
 class Hosts:
-    """Hosts by number, each with its registrable domain in the ledger."""
+    """Hosts by number, each with its registrable domain in the ledger.
+
+    A host is known once it has answered. With `only_known` the others are busy.
+    """
 
     def __init__(self, ledger: DomainLedger) -> None:
         self.names: list[str] = []
+        self.gone: set[str] = set()  # the names of hosts that are given up
+        self.known = 0  # hosts
+        self.only_known = False
+        self._known_pending = 0  # samples of known hosts
         self._ledger = ledger
         self._numbers: dict[str, int] = {}
         self._columns = Table(_HOST, capacity=64)
@@ -31,6 +40,10 @@ class Hosts:
             self._columns.extend(1)
             self._columns["domain"][number] = self._ledger.id_of_host(host)
         return number
+
+    def find(self, host: str) -> int | None:
+        """Return the number of a host, None if it has none."""
+        return self._numbers.get(host)
 
     def domain_of(self, host: str) -> int:
         """Return the number of a host's domain; a new host gets no number."""
@@ -49,15 +62,41 @@ class Hosts:
         busy[list(busy_hosts)] = True
         found = busy.take(hosts)
         busy[list(busy_hosts)] = False
-        return found
+        return found | ~self._columns["known"].take(hosts) if self.only_known else found
 
     def pending(self, hosts: Sequence[int]) -> int:
         """Return how many samples of these hosts are PENDING."""
         return int(self._columns["pending"][list(hosts)].sum())
 
+    def known_pending(self, busy_hosts: Sequence[int]) -> int:
+        """Return how many samples of known hosts that are not busy are PENDING."""
+        busy = np.array(busy_hosts, dtype=np.int64)
+        return self._known_pending - self.pending(busy[self._columns["known"].take(busy)].tolist())
+
+    def is_known(self, host: int) -> bool:
+        """Return whether a host has answered."""
+        return bool(self._columns["known"][host])
+
+    def know(self, host: int) -> None:
+        """Note that a host has answered."""
+        if not self.is_known(host):
+            self._columns["known"][host] = True
+            self.known += 1
+            self._known_pending += int(self._columns["pending"][host])
+
+    def give_up(self, host: int) -> None:
+        """Note that no sample of a host is fetched any more."""
+        self._columns["given_up"][host] = True
+        self.gone.add(self.names[host])
+
+    def given_up(self, hosts: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which of hosts [n] are given up."""
+        return self._columns["given_up"].take(hosts)
+
     def wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
         """Count samples of `hosts` [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._columns["pending"], hosts, change)
+        self._known_pending += change * int(np.count_nonzero(self._columns["known"].take(hosts)))
         self._ledger.wait(self.domains(hosts), change)
 
 
@@ -65,3 +104,8 @@ def host_of(url: str) -> str:
     """Return the host of a canonical URL, ten times as fast as parsing the whole URL."""
     place = url.split("/", 3)[2]
     return place if ":" not in place else urlsplit(url).hostname or ""
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a canonical URL, such as http://a.test:8080."""
+    return "/".join(url.split("/", 3)[:3])

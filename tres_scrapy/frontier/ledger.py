@@ -105,16 +105,24 @@ class DomainLedger:
         if self._records["failures"][domain] < self.limits.failures:  # else the domain is given up
             self._records["failures"][domain] = 0
 
-    def book_failure(self, domain: int, *, blameless: bool = False) -> None:
+    def book_failure(
+        self, domain: int, *, blameless: bool = False, dead_link: bool = False
+    ) -> None:
         """Count a failed fetch; this changes features 7 and 8, but does not count towards the cap.
 
-        A `blameless` failure is not counted against a domain that has given pages.
+        A `blameless` failure is not counted against a domain that has given pages, a `dead_link`
+        against no domain.
         """
         self._records["visits"][domain] += 1
-        if not (blameless and self._records["pages"][domain]):
+        if not (dead_link or (blameless and self._records["pages"][domain])):
             failures = int(self._records["failures"][domain]) + 1
             self._records["failures"][domain] = failures
             self.domains_given_up += failures == self.limits.failures
+
+    def give_up(self, domain: int) -> None:
+        """Fetch no more of a domain."""
+        self.domains_given_up += self._records["failures"][domain] < self.limits.failures
+        self._records["failures"][domain] = self.limits.failures
 
     def restore(
         self,
@@ -122,20 +130,22 @@ class DomainLedger:
         pages: NDArray[np.bool_],
         relevant: NDArray[np.bool_],
         blameless: NDArray[np.bool_],
+        dead: NDArray[np.bool_],
     ) -> None:
         """Count past visits [n], oldest first, to `domains`.
 
-        `pages` marks visits that gave a page, `relevant` and `blameless` the kind of the result.
+        `pages` marks visits that gave a page, `relevant`, `blameless` and `dead` the kind of the
+        result.
         """
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
         np.add.at(self._records["relevant"], domains[relevant], 1)
         failures, given = [0] * len(self), [False] * len(self)
-        columns = (domains.tolist(), pages.tolist(), blameless.tolist())
-        for domain, is_page, is_blameless in zip(*columns, strict=True):
+        columns = (domains.tolist(), pages.tolist(), blameless.tolist(), dead.tolist())
+        for domain, is_page, is_blameless, is_dead in zip(*columns, strict=True):
             given[domain] |= is_page
             if not is_page:
-                failures[domain] += not (is_blameless and given[domain])
+                failures[domain] += not (is_dead or (is_blameless and given[domain]))
             elif failures[domain] < self.limits.failures:
                 failures[domain] = 0
         self._records["failures"][:] = failures
@@ -170,7 +180,7 @@ class DomainLedger:
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains have given MAX pages or are given up."""
-        return self._reaches_cap(self._records["pages"].take(domains)) | self.given_up(domains)
+        return self.at_cap(domains) | self.given_up(domains)
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up or would exceed MAX with one more fetch."""
@@ -180,6 +190,10 @@ class DomainLedger:
     def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more samples of domains may become PENDING."""
         return self.limits.pending_per_domain - self._records["pending"].take(domains)
+
+    def at_cap(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which domains have given MAX pages."""
+        return self._reaches_cap(self._records["pages"].take(domains))
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""

@@ -65,7 +65,8 @@ class FrontierQueue:
         return np.array([row for _, _, row in entries], dtype=np.int64)
 
     def _bring_back(self, busy_hosts: Sequence[int]) -> None:
-        for host in self._aside.keys() - set(busy_hosts):
+        hosts = list(self._aside)
+        for host in np.array(hosts)[~self._store.busy(hosts, busy_hosts)].tolist():
             heapq.heappush(self._heap, heapq.heappop(self._aside[host]))
             if not self._aside[host]:
                 del self._aside[host]

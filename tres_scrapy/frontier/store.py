@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from enum import IntEnum
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +26,8 @@ from tres_scrapy.links.code import Ragged, silent
 from tres_scrapy.links.name import Names
 
 NO_PARENT = -1
+# Rules by which links are not fetched, by the name of their setting
+AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
 
 _SAMPLE = np.dtype(
@@ -52,7 +57,7 @@ class State(IntEnum):
 class Standing(IntEnum):
     """Whether a PENDING sample can be fetched now."""
 
-    DEAD = 0  # its URL is closed or its domain exhausted: never fetched under this MAX
+    DEAD = 0  # its URL is closed, its domain exhausted or its host given up: not fetched
     BUSY = 1  # its host or its domain cannot take one more request now
     READY = 2
 
@@ -73,6 +78,8 @@ class SampleStore:
         self.names = Names()  # of their codes
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
+        self.given_up = array("q")  # hosts, those of earlier runs included
+        self.refused: Counter[str] = Counter()  # links found too late, by the rule that says so
         self.on_drop: Callable[[Rows], None] | None = None
         self._hosts = Hosts(ledger)
         self._paths: dict[int, Path] = {}
@@ -152,12 +159,51 @@ class SampleStore:
         closed = self.closure.closed(self._samples["url"].take(rows))
         standing = np.full(len(rows), Standing.READY, dtype=np.uint8)
         standing[waits] = Standing.BUSY
-        standing[closed | self.ledger.exhausted(domains)] = Standing.DEAD
+        given_up = self._hosts.given_up(self._samples["host"].take(rows))
+        standing[closed | self.ledger.exhausted(domains) | given_up] = Standing.DEAD
         return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
         """Return whether any host that is not busy has PENDING samples, dead or not."""
+        if self._hosts.only_known:
+            return self._hosts.known_pending(busy_hosts) > 0
         return self.pending > self._hosts.pending(busy_hosts)
+
+    def busy(self, hosts: Sequence[int], busy_hosts: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which of `hosts` take no request now, given that `busy_hosts` take none."""
+        return self._hosts.busy(np.array(hosts, dtype=np.int32), busy_hosts)
+
+    @property
+    def gone_hosts(self) -> int:
+        """The number of hosts that are given up."""
+        return len(self._hosts.gone)
+
+    @property
+    def known_hosts(self) -> int:
+        """The number of hosts that have answered."""
+        return self._hosts.known
+
+    def is_known(self, host: int) -> bool:
+        """Return whether a host has answered."""
+        return self._hosts.is_known(host)
+
+    def know(self, host: int) -> None:
+        """Note that a host has answered."""
+        self._hosts.know(host)
+
+    def only_known(self, only: bool) -> None:
+        """Set whether hosts that have never answered take no request now."""
+        self._hosts.only_known = only
+
+    def give_up(self, host: int) -> None:
+        """Fetch no more samples of a host."""
+        self._hosts.give_up(host)
+        if host not in self.given_up:
+            self.given_up.append(host)
+
+    def host_number(self, name: str) -> int | None:
+        """Return the number of a host, None if it has no sample."""
+        return self._hosts.find(name)
 
     def lease(self, row: int) -> None:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
@@ -173,6 +219,13 @@ class SampleStore:
         if path is not None:
             self._paths[row] = path
 
+    def set_back(self, row: int) -> None:
+        """Make a LEASED `row` PENDING again, at the URL that it was redirected to, if any."""
+        self._samples["state"][row] = State.PENDING
+        self.closure.reopen(self.url_id(row))
+        self.ledger.lease(self.domain(row), -1)
+        self._wait(self._samples["host"][row : row + 1])
+
     def redirect(self, row: int, url: str) -> None:
         """Change the URL of a LEASED `row`, its host and its domain; close the new URL."""
         self.ledger.lease(self.domain(row), -1)
@@ -187,6 +240,7 @@ class SampleStore:
         if self.on_drop is not None:
             closed = self.closure.closed(self._samples["url"].take(rows))
             given_up = self.ledger.given_up(self._samples["domain"].take(rows))
+            given_up |= self._hosts.given_up(self._samples["host"].take(rows))
             self.on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
@@ -267,6 +321,10 @@ class SampleStore:
         """Return the path that ends at the page of a DONE `row`, NO_PATH for NO_PARENT."""
         return feature.NO_PATH if row == NO_PARENT else self._paths[row]
 
+    def last_pages(self, count: int) -> Rows:
+        """Return the rows of the last `count` pages, oldest first."""
+        return np.array(list(islice(reversed(self._paths), count))[::-1], dtype=np.int64)
+
     def depth(self, row: int) -> int:
         """Return the number of links from the seed to `row`."""
         return self.path_to(self.parent(row)).length
@@ -282,6 +340,10 @@ class SampleStore:
     def domain_of(self, url: str) -> int:
         """Return the number of the registrable domain of any URL."""
         return self._hosts.domain_of(host_of(url))
+
+    def domain_of_host(self, host: int) -> int:
+        """Return the number of the registrable domain of a host."""
+        return int(self._hosts.domains(np.array([host]))[0])
 
     def saved(self, first: int) -> NDArray[np.void]:
         """Return the rows from `first` on as records of type SAVED."""
@@ -332,6 +394,13 @@ class SampleStore:
         self._samples["url"][rows] = urls
         self._samples["host"][rows] = hosts
         self._samples["domain"][rows] = self._hosts.domains(hosts)
+        for host in np.unique(hosts).tolist():
+            self._hosts.know(host)
+
+    def restore_given_up(self, hosts: NDArray[np.int64]) -> None:
+        """Note hosts that an earlier run gave up: in this run they may be fetched from."""
+        within(hosts, len(self.hosts))
+        self.given_up.extend(hosts.tolist())
 
     def restore_path(self, row: int, path: Path) -> None:
         """Set the path to the page of a DONE row."""
@@ -373,10 +442,27 @@ class SampleStore:
             open_ = list(self.scope.admitted(links, depth))
         room = max(0, self.ledger.limits.pending - self.pending)
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
-        alive = ~self.ledger.exhausted(domains)
-        fits = _equal_before(domains) < self.ledger.room(domains)
-        self.left_out += len(open_) - len(domains) + int(np.count_nonzero(alive & ~fits))
-        return [open_[i] for i in np.flatnonzero(alive & fits)]
+        rested = np.array([hosts[i] in self._hosts.gone for i in open_[:room]], dtype=np.bool_)
+        rules = self._rules(domains, rested)
+        self.refused.update(rules[rules != ""].tolist())
+        alive = np.flatnonzero(rules == "")
+        fits = _equal_before(domains[alive]) < self.ledger.room(domains[alive])
+        self.left_out += len(open_) - len(domains) + int(np.count_nonzero(~fits))
+        return [open_[i] for i in alive[fits]]
+
+    def refusals(self) -> Counter[str]:
+        """Return how many links are not fetched because of a rule, by the name of its setting."""
+        samples = self._samples
+        rows = np.flatnonzero(~self.closure.closed(samples["url"]))
+        rows = rows[np.unique(samples["url"][rows], return_index=True)[1]]
+        given_up = self._hosts.given_up(samples["host"].take(rows))
+        rules = self._rules(samples["domain"].take(rows), given_up)
+        return self.refused + Counter(rules[rules != ""].tolist())
+
+    def _rules(self, domains: NDArray[np.int32], rested: NDArray[np.bool_]) -> NDArray[np.str_]:
+        """Return the rule by which links are not fetched [n], "" for those that are."""
+        failed, full = self.ledger.given_up(domains), self.ledger.at_cap(domains)
+        return np.select([rested, failed, full], [RESTED, FAILED, AT_MAX], "")
 
     def _link(self, parent: int, domains: NDArray[np.int32], path: Path) -> None:
         """Note that the page of row `parent`, at the end of `path`, links to domains [n]."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tres_scrapy.crawl.crawl import LEFT_OUT, Booking, Crawl
+from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.job.job_file import JobError, open_database, reading
@@ -23,6 +23,7 @@ class Written(NamedTuple):
     urls: int
     hosts: int
     passed: int
+    given_up: int
     rules: int
     state: Mapping[str, bytes]
 
@@ -30,19 +31,13 @@ class Written(NamedTuple):
 COUNTS = "counts of the crawl"  # saved beside the state of the policy
 # URL numbers, eight bytes each; each part is named by how many came before it.
 PASSED = "URLs that redirects went through"
+GIVEN_UP = "hosts given up"  # their numbers, in the same way
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
 
 
-class _Held(NamedTuple):
-    """A row of the table step, and the next sampled link, None until it is chosen."""
-
-    step: tuple[object, ...]
-    sampled: int | None = None
-
-
-NOTHING = Written(0, 0, 0, 0, 0, {})
+NOTHING = Written(0, 0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
     "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
@@ -64,7 +59,6 @@ class Journal:
         self._exported: list[int] = []
         self._kept: dict[int, str] = {}
         self._forgotten: list[int] = []
-        self._held: list[_Held] = []
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
@@ -107,18 +101,11 @@ class Journal:
             if cursor.rowcount and not crawl.store.is_seed(decision.row):
                 # It completes the candidates of the experiences that came before.
                 cursor.execute("UPDATE step SET sampled = ? WHERE sampled IS NULL", values[:1])
-                self._held = [
-                    each if each.sampled is not None else each._replace(sampled=decision.row)
-                    for each in self._held
-                ]
         self._written = written
 
-    def hold(self, crawl: Crawl, booking: Booking) -> None:
-        """Keep a booking, to save it together with the next `book`.
-
-        Until then its sample stays leased.
-        """
-        self._held.append(_Held(_step(crawl, booking)))
+    def set_back(self, row: int) -> None:
+        """Save that a leased sample waits again, and need not come first in a resumed crawl."""
+        self._connection.execute("DELETE FROM lease WHERE row = ?", (row,))
 
     def book(
         self, crawl: Crawl, booking: Booking, mark: bytes | None = None, item: str | None = None
@@ -127,17 +114,15 @@ class Journal:
 
         `mark` is the fingerprint of its page, `item` the page's item, kept until it is exported.
         """
-        steps = [*self._held, _Held(_step(crawl, booking, mark))]
+        row = booking.experience.row
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
-            for step, sampled in steps:
-                cursor.execute(_INSERT_STEP, (*step, sampled))
-                cursor.execute("DELETE FROM lease WHERE row = ?", step[:1])
-                cursor.execute("DELETE FROM request WHERE row = ?", step[:1])
+            cursor.execute(_INSERT_STEP, (*_step(crawl, booking, mark), None))
+            cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
+            cursor.execute("DELETE FROM request WHERE row = ?", (row,))
             if item is not None:
-                cursor.execute("INSERT INTO item VALUES (?, ?)", (booking.experience.row, item))
+                cursor.execute("INSERT INTO item VALUES (?, ?)", (row, item))
         self._written = written
-        self._held.clear()
 
     def seed(self, crawl: Crawl) -> None:
         """Save seeds that were added during the crawl."""
@@ -220,6 +205,9 @@ class Journal:
         if new.passed > old.passed:
             passed = store.closure.passed[old.passed :].tobytes()
             changed.append((f"{PASSED} {old.passed}", passed))
+        if new.given_up > old.given_up:
+            given_up = store.given_up[old.given_up :].tobytes()
+            changed.append((f"{GIVEN_UP} {old.given_up}", given_up))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         return new
 
@@ -248,10 +236,12 @@ def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[st
 
 def _written(crawl: Crawl) -> Written:
     store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
-    counts = {**crawl.counts, LEFT_OUT: store.left_out}
+    refused = {REFUSED + rule: count for rule, count in store.refused.items()}
+    counts = {**crawl.counts, **refused, LEFT_OUT: store.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
     return Written(
-        *(len(store), len(store.urls), len(store.hosts), len(passed), len(policy.rules)),
+        *(len(store), len(store.urls), len(store.hosts), len(passed), len(store.given_up)),
+        len(policy.rules),
         state=state,
     )
 

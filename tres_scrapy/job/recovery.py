@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
-from tres_scrapy.crawl.failure import BLAMELESS
+from tres_scrapy.crawl.failure import BLAMELESS, DEAD_LINKS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
 from tres_scrapy.frontier.column import within
@@ -22,7 +22,7 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
-from tres_scrapy.job.journal import COUNTS, PASSED, Journal
+from tres_scrapy.job.journal import COUNTS, GIVEN_UP, PASSED, Journal
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.file import check_numbers
 from tres_scrapy.url.canonical import canonicalise
@@ -90,8 +90,8 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
-    passed = [value for name, value in state.items() if name.startswith(PASSED)]
-    crawl.store.closure.restore_passed(np.frombuffer(b"".join(passed), np.int64))
+    crawl.store.closure.restore_passed(_all_of(state, PASSED))
+    crawl.store.restore_given_up(_all_of(state, GIVEN_UP))
     crawl.store.restore_links(linked)
     del linked
     if own is not None:
@@ -147,6 +147,13 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
 
+def _all_of(state: dict[str, bytes], name: str) -> NDArray[np.int64]:
+    """Return the numbers that were saved in parts under a name."""
+    return np.frombuffer(
+        b"".join(value for key, value in state.items() if key.startswith(name)), np.int64
+    )
+
+
 def _numbers(column: Sequence[int]) -> NDArray[np.int64]:
     return np.array(column, dtype=np.int64)
 
@@ -170,7 +177,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     visits = kinds != QUERY
     domains = store.domains(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))
-    columns = (domains, pages, steps.relevant, blameless)
+    columns = (domains, pages, steps.relevant, blameless, np.isin(kinds, list(DEAD_LINKS)))
     store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)

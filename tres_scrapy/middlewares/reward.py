@@ -57,11 +57,6 @@ class RewardMiddleware:
         async for output in start:
             yield output
 
-    def process_spider_input(self, response: Response) -> None:
-        row = response.meta.get(LEASE)
-        if row is not None:
-            self._learner.outage.note_answer()
-
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:

@@ -83,7 +83,10 @@ def _ending(meta: dict[str, str]) -> str:
     if "ended" not in meta:
         return "It was still running when this was written, or it was killed."
     reason = meta.get("reason", "")
-    return ENDS.get(reason, f"It ended: {reason}." if reason else "It ended.")
+    told = ENDS.get(reason, f"It ended: {reason}." if reason else "It ended.")
+    left, gone = meta.get("left"), meta.get("gone")
+    told += f" {left}." if left else ""
+    return told + (f" Hosts given up: {gone}." if gone else "")
 
 
 def _headline(record: Record) -> dict[str, str]:

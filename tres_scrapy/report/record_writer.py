@@ -90,7 +90,7 @@ class Writer:
             "ON CONFLICT (name) DO UPDATE SET value = value || ' ' || excluded.value",
             (f"{time:.3f}",),
         )
-        connection.execute("DELETE FROM meta WHERE name IN ('ended', 'reason')")
+        connection.execute("DELETE FROM meta WHERE name IN ('ended', 'reason', 'left', 'gone')")
         connection.execute("DELETE FROM setting")
         connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
         connection.execute("COMMIT")
@@ -150,11 +150,11 @@ class Writer:
             raise
         self._waiting.clear()
 
-    def close(self, time: float, reason: str) -> None:
-        """Write the rest and why the crawl ended, and leave a single file."""
+    def close(self, time: float, reason: str, **facts: str) -> None:
+        """Write the rest, why the crawl ended and facts of that, and leave a single file."""
         try:
             self.flush(time, last=True)
-            self._write_meta(self._connection.cursor(), ended=f"{time:.3f}", reason=reason)
+            self._write_meta(self._connection.cursor(), ended=f"{time:.3f}", reason=reason, **facts)
         finally:
             try:
                 # Without its log the file can be moved. This fails while another process reads it.

@@ -1,0 +1,40 @@
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.exceptions import DownloadTimeoutError
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.test import get_crawler
+
+from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError
+from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.retry import OtherRetries
+
+URL = "http://a.test/"
+
+
+@pytest.fixture
+def retries():
+    crawler = get_crawler(Spider)
+    crawler.spider = crawler._create_spider("retrying")
+    crawler.engine = SimpleNamespace(_slot=SimpleNamespace(closing=None))
+    return OtherRetries.from_crawler(crawler)
+
+
+@pytest.mark.parametrize("ours", [{"meta": {LEASE: 1}}, {"callback": NO_CALLBACK}])
+def test_only_other_requests_are_retried(retries, ours):
+    busy = Response(URL, 503)
+    for request, again in ((Request(URL, **ours), False), (Request(URL), True)):
+        assert (retries.process_response(request, busy) is not busy) is again
+        assert bool(retries.process_exception(request, DownloadTimeoutError())) is again
+
+
+def test_ending_crawl_sends_no_sample(retries):
+    sample = Request(URL, meta={LEASE: 1})
+    retries.process_request(sample)
+    retries.crawler.engine._slot.closing = object()
+    retries.process_request(Request(URL))
+    with pytest.raises(FetchRefusedError) as caught:
+        retries.process_request(sample)
+    assert caught.value.kind == SHUTDOWN

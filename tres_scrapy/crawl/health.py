@@ -1,0 +1,209 @@
+"""The health of hosts: one that fails rests, and is given up after several rests in a row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.frontier.host import origin_of
+from tres_scrapy.frontier.store import SampleStore
+
+JITTER: Final = 0.2  # share by which a pause is longer or shorter
+PROBE: Final = 60.0  # most seconds between two probes of the network
+LAST: Final = 8  # hosts that answered last,
+ASKED: Final = 3  # of which a probe asks so many
+TOO_MANY: Final = Failure.of_status(429).kind  # an answer to us: the network is there
+
+
+@dataclass(slots=True)
+class Rest:
+    """The rest of a host, the `number`-th in a row, until a time in seconds."""
+
+    number: int
+    until: float
+    kind: str
+
+
+class Health:
+    """Decides which hosts rest, which are given up, and when the network seems gone.
+
+    Hosts are healthy, resting or away (given up). A host is known once it has answered anything but
+    a failure that passes, its robots.txt included. All times are in seconds of one clock.
+
+    If the last `unreachable` hosts have failed, or as many as are known, the network is in doubt:
+    nothing is sent but a probe, a request to a host that answered before. If the probe fails, the
+    network is gone: the rests that began since the last answer are forgotten.
+    """
+
+    def __init__(self, store: SampleStore, options: RestOptions, seed: int = 0) -> None:
+        self.options = options
+        self.given_up: dict[int, str] = {}  # the last failure by host
+        self.rests = self.outages = 0  # that began
+        self.gone_since: float | None = None  # the time since when the network is gone
+        self._store = store
+        self._random = Random(seed)
+        self._rests: dict[int, Rest] = {}  # of hosts that failed since they last answered
+        self._resting: dict[int, Rest] = {}  # those that are not over
+        self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
+        self._once = frozenset(store.given_up)  # hosts that an earlier run gave up: one more try
+        self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
+        # of the LAST hosts that answered, such as http://a.test
+        last = store.last_pages(LAST).tolist()
+        self._origins = {store.host(row): origin_of(store.url(row)) for row in last}
+        self._probes = 0  # that failed in a row
+        self._waiting: dict[int, list[int]] = {}  # rows set back since their host last answered
+        self._doubtful: set[int] = set()  # rows set back before that: their host is healthy now
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether nothing but a probe may be sent."""
+        limit = min(self.options.unreachable, self._store.known_hosts)
+        fails = 0 < limit <= len(self._silent) and bool(self._origins)
+        return self.gone_since is not None or fails
+
+    @property
+    def silent(self) -> int:
+        """The number of hosts that have failed since the last answer of any host."""
+        return len(self._silent)
+
+    def resting(self, now: float) -> list[int]:
+        """Return the hosts that rest."""
+        self._resting = {host: rest for host, rest in self._resting.items() if rest.until > now}
+        return list(self._resting)
+
+    def until(self, now: float) -> float | None:
+        """Return when the next host may be asked again, None if no host rests."""
+        return min((self._resting[host].until for host in self.resting(now)), default=None)
+
+    def note_answer(self, host: int | None, origin: str) -> None:
+        """Note that a host answered a request, such as http://a.test; it is None if not known."""
+        self._note_network()
+        if host is not None:
+            self._store.know(host)
+            self._dead.pop(self._store.domain_of_host(host), None)
+            self._origins.pop(host, None)
+            self._origins[host] = origin
+            if len(self._origins) > LAST:
+                del self._origins[next(iter(self._origins))]
+
+    def note_page(self, host: int) -> list[int]:
+        """Note that a host answered for a sample; return the rows that were set back for it.
+
+        This is to be noted when the answer arrives: when it is judged, the host may fail again.
+        """
+        self._end_rest(host)
+        rows = self._waiting.pop(host, [])
+        self._doubtful.update(rows)
+        return rows
+
+    def note_booking(self, row: int) -> None:
+        """Note that a row is booked: it will not be set back any more."""
+        self._doubtful.discard(row)
+
+    def blames(self, row: int, failure: Failure) -> bool:
+        """Return whether a failure is the link's own: it fails while its host answers others."""
+        asks = failure.retry_after is not None or failure.kind == TOO_MANY
+        return not failure.passes or (row in self._doubtful and not asks)
+
+    def set_back(self, row: int, host: int) -> bool:
+        """Note that a row waits for its host; return whether other links are to be tried first.
+
+        They are if the host never answered, or if the row failed twice and no other was tried.
+        """
+        self._doubtful.discard(row)
+        rows = self._waiting.setdefault(host, [])
+        if row not in rows:
+            rows.append(row)
+            return not self._store.is_known(host)
+        return True
+
+    def note_failure(self, host: int, failure: Failure, now: float) -> Rest | None:
+        """Put a host to rest; return the rest that begins, None if the host is given up.
+
+        While the network is gone, and for requests sent before the rest began, nothing changes.
+        """
+        rest = self._rests.get(host)
+        asked = failure.retry_after or 0.0
+        if not asked and failure.kind != TOO_MANY:
+            self._silent.setdefault(host, rest)
+        if self.gone_since is not None or host in self.given_up:
+            return rest or Rest(0, now, failure.kind)
+        if rest is not None and now < rest.until:
+            rest.until = max(rest.until, now + min(asked, self.options.longest))
+            return rest
+        number = 1 + (rest.number if rest is not None else 0)
+        if number > self._most(host):
+            self._end_rest(host)
+            self._give_up(host, failure.kind)
+            return None
+        if number == 1 and not self._store.is_known(host):
+            self._count_dead(host)
+        pause = (
+            self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
+        )
+        rest = Rest(number, now + min(max(pause, asked), self.options.longest), failure.kind)
+        self._rests[host] = self._resting[host] = rest
+        self.rests += 1
+        return rest
+
+    def origins(self) -> list[str]:
+        """Return origins to probe, others at each call; none if no host has answered."""
+        hosts = list(self._origins)[:ASKED]
+        for host in hosts:
+            self._origins[host] = self._origins.pop(host)
+        return [self._origins[host] for host in hosts]
+
+    def note_probe(self, answered: bool, now: float) -> float | None:
+        """Note the outcome of a probe; return the pause before the next, None if there is none.
+
+        There is none when the network is back, or has been gone for too long.
+        """
+        if answered:
+            self._note_network()
+            return None
+        if self.gone_since is None:
+            self.gone_since = now
+            self.outages += 1
+            self._forget_rests()
+        if now - self.gone_since >= self.options.outage:
+            return None
+        pause = min(PROBE, self.options.first * 2.0**self._probes)
+        self._probes += 1
+        return min(pause, self.gone_since + self.options.outage - now)
+
+    def _note_network(self) -> None:
+        self.gone_since, self._probes = None, 0
+        self._silent.clear()
+
+    def _most(self, host: int) -> int:
+        if host in self._once:
+            return 0
+        return self.options.most if self._store.is_known(host) else (self.options.most + 1) // 2
+
+    def _give_up(self, host: int, kind: str) -> None:
+        self.given_up[host] = kind
+        self._store.give_up(host)
+
+    def _count_dead(self, host: int) -> None:
+        """Count a host that never answered; a trap can create any number of hosts in a domain."""
+        domain = self._store.domain_of_host(host)
+        self._dead[domain] += 1
+        if self._dead[domain] >= self._store.ledger.limits.failures:
+            self._store.ledger.give_up(domain)
+
+    def _end_rest(self, host: int) -> None:
+        self._rests.pop(host, None)
+        self._resting.pop(host, None)
+
+    def _forget_rests(self) -> None:
+        """Forget the rests that began since the last answer: the network was gone."""
+        for host, before in self._silent.items():
+            self._end_rest(host)
+            if before is not None:
+                self._rests[host] = before
+            elif not self._store.is_known(host):
+                self._dead[self._store.domain_of_host(host)] -= 1
