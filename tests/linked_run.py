@@ -23,9 +23,9 @@ ITEM = '<li><a href="http://{word}{host}.test/{word}/{number}">{anchor}</a> {aro
 def crawl_of(pages=120, **links):
     """Return a crawl of TRES; `links` are options of its link model.
 
-    A site gives 20 pages at most, so that pages of engines are fetched at last.
+    A site gives 38 pages at most, so that pages of engines are fetched at last.
     """
-    store = SampleStore(DomainLedger(Cap(20, 20)))
+    store = SampleStore(DomainLedger(Cap(38, 38)))
     learning = LearningOptions(exploration_steps=10, warm_up_steps=0)
     setup = Setup(0, learning=learning, links=LinkOptions(**links))
     crawl = Crawl(store, make_policy("tres", store, setup), pages)

@@ -110,7 +110,6 @@ def test_silent_host_forbids_all(middleware, engine):
     request = Request("http://a.test/1")
     with pytest.raises(DownloadTimeoutError):
         asyncio.run(middleware.process_request(request))
-    assert request.meta["dont_retry"]
 
 
 @pytest.mark.parametrize(("answer", "again"), [(503, "AGAIN"), (200, "VALID")])

@@ -56,10 +56,10 @@ def encoding_of(body: bytes, content_type: str | None = None) -> str:
     return guess if guess is not None and guess in ENCODINGS else UTF_8
 
 
-def is_utf_8(body: bytes) -> bool:
-    """Return whether a body, which may end within a character, is UTF-8."""
+def is_utf_8(body: bytes, *, is_cut: bool = True) -> bool:
+    """Return whether a body is UTF-8; one that `is_cut` off may end within a character."""
     try:
-        getincrementaldecoder(UTF_8)().decode(body)
+        getincrementaldecoder(UTF_8)().decode(body, final=not is_cut)
     except UnicodeDecodeError:
         return False
     return True

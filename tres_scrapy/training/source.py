@@ -32,5 +32,9 @@ class Unreadable:
 
 def decode(data: bytes, content_type: str | None = None) -> str:
     """Decode by byte order mark, HTTP header or meta element, else as UTF-8, else as cp1252."""
-    encoding = declared_encoding(data, content_type) or (UTF_8 if is_utf_8(data) else "cp1252")
+    encoding = declared_encoding(data, content_type) or _guess(data)
     return decoded(data, encoding, len(data))
+
+
+def _guess(data: bytes) -> str:
+    return UTF_8 if is_utf_8(data, is_cut=len(data) >= MAX_BYTES) else "cp1252"
