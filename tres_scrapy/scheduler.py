@@ -158,7 +158,8 @@ class TreeFrontierScheduler(BaseScheduler):
             if (host := self._crawl.store.host(row)) in resting:
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
-            if host not in busy:
+            is_new = not self._crawl.store.is_known(host)
+            if host not in busy and not (is_new and self._asked_new() >= self._most_new):
                 return self._hand_out(row, request)
             self._again.append(request)
         return None

@@ -195,6 +195,18 @@ def test_waiting_links_are_rated_in_turn():
     assert learner.rate_again(0).tolist() == []
 
 
+def test_sample_that_is_drawn_twice_is_rated_once():
+    """Sampling draws with replacement."""
+    store = SampleStore(DomainLedger())
+    learner = learner_over(store)
+    add(store, NO_PARENT, 3)
+    once = learner.refresh(np.array([0, 1, 2]), 2)
+    for best in (2, 30):
+        np.testing.assert_array_equal(
+            learner.refresh(np.array([1, 1, 2, 1]), best), once[[1, 1, 2, 1]]
+        )
+
+
 def test_no_links_are_rated_again_before_the_first():
     store = SampleStore(DomainLedger())
     learner = learner_over(store)

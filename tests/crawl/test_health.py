@@ -76,6 +76,12 @@ def test_host_of_earlier_run_gets_one_try():
     assert len(health.given_up) == 1
 
 
+def test_host_that_recovered_gets_all_its_rests():
+    health, _ = health_of("http://a.test/", earlier=[0])
+    health.note_page(0)
+    assert len(rests_of(health, 0)) == 6
+
+
 def test_outage_forgets_the_rests():
     urls = [f"http://{name}.test/" for name in "abc"]
     health, _ = health_of(*urls)

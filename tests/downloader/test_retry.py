@@ -22,10 +22,13 @@ def retries():
     return OtherRetries.from_crawler(crawler)
 
 
-@pytest.mark.parametrize("ours", [{"meta": {LEASE: 1}}, {"callback": NO_CALLBACK}])
+ROBOTS = {"callback": NO_CALLBACK, "meta": {"dont_obey_robotstxt": True}}
+
+
+@pytest.mark.parametrize("ours", [{"meta": {LEASE: 1}}, ROBOTS])
 def test_only_other_requests_are_retried(retries, ours):
-    busy = Response(URL, 503)
-    for request, again in ((Request(URL, **ours), False), (Request(URL), True)):
+    busy, image = Response(URL, 503), Request(URL, callback=NO_CALLBACK)
+    for request, again in ((Request(URL, **ours), False), (Request(URL), True), (image, True)):
         assert (retries.process_response(request, busy) is not busy) is again
         assert bool(retries.process_exception(request, DownloadTimeoutError())) is again
 

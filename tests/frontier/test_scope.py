@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
@@ -103,3 +104,16 @@ def test_no_rule_needs_no_scope():
 )
 def test_directory_has_no_numbers(url, directory):
     assert directory_of(url) == directory
+
+
+def test_only_links_that_enter_count_in_their_directory():
+    """Links that do not fit into the frontier may come again, on any number of pages."""
+    store = SampleStore(
+        DomainLedger(limits=FrontierLimits(pending=1)), Scope.of(ScopeOptions(max_per_path=3))
+    )
+    add(store, NO_PARENT, SEED)
+    page = finish(store, SEED)
+    for _ in range(5):
+        add(store, page, "http://a.test/1", "http://a.test/2")
+    assert not refused_links(store.scope.taken_counts())
+    assert store.scope.refusal("http://a.test/3") is None

@@ -143,7 +143,6 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.store.drop(np.array([number]))
         row["state"] = State.DONE
         is_lost = row["url"] in self.closed or self.is_given_up(row["domain"])
-        is_lost |= row["host"] in self.gone
         assert self.lost[before:] == [number] * is_lost
 
     @precondition(lambda self: self.store.hosts)

@@ -165,14 +165,18 @@ class LinkLearner:
         return np.concatenate([codes, cues.codes]), np.concatenate([owner, owners])
 
     def _best_codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
-        """Return what `_codes` does, a sample after the other; only new samples are read."""
-        new = np.array([row for row in rows.tolist() if row not in self._best], dtype=np.int64)
+        """Return what `_codes` does, a sample after the other; only new samples are read.
+
+        A sample may come twice.
+        """
+        different = dict.fromkeys(rows.tolist())
+        new = np.array([row for row in different if row not in self._best], dtype=np.int64)
         codes, owner = self._codes(new)
         ends = np.cumsum(np.bincount(owner, minlength=len(new)))
         parts = np.split(codes[np.argsort(owner, kind="stable")], ends[:-1])
         found = self._best | dict(zip(new.tolist(), parts, strict=False))
-        self._best = {row: found[row] for row in rows.tolist()}
-        kept = list(self._best.values())
+        kept = [found[row] for row in rows.tolist()]
+        self._best = dict(zip(rows.tolist(), kept, strict=True))
         return np.concatenate(kept), np.repeat(np.arange(len(rows)), [len(each) for each in kept])
 
     def _link(self, known: NDArray[np.float32], codes: Codes) -> Links:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from time import time
 from typing import Final
@@ -52,8 +51,9 @@ def _topics() -> str:
 
 def _crawls() -> str:
     here = Path()
-    places = chain(here.glob(f"output/*{SUFFIX}"), here.glob(f"*{SUFFIX}"), here.rglob(IN_JOB))
-    found = sorted({*places}, key=lambda path: path.stat().st_mtime, reverse=True)
+    patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", IN_JOB, f"*/{IN_JOB}", f"*/*/{IN_JOB}"
+    places = {path for pattern in patterns for path in here.glob(pattern) if path.is_file()}
+    found = sorted(places, key=lambda path: path.stat().st_mtime, reverse=True)
     lines = [line for path in found[:SHOWN] if (line := _described(path))]
     if not lines:
         return "No crawl has written to this folder."

@@ -155,6 +155,7 @@ class Crawl:
             or self._next_of(self._last, busy_hosts)
         )
         if decision is not None:
+            self._chosen.pop(decision.row, None)  # the policy may choose it before its queue does
             x = self.store.features(np.array([decision.row]))[0]
             experience = Experience(decision.row, x, 0.0)
             self._leased[decision.row] = Lease(decision, experience, self.store.url(decision.row))
@@ -166,7 +167,7 @@ class Crawl:
 
         It is fetched before all other samples, or, if `last`, when no other can be fetched.
         """
-        self._chosen[row] = self._leased.pop(row).decision
+        self._chosen[row] = self._leased.pop(row).decision._replace(choice=None)  # it is large
         self.store.set_back(row)
         (self._last if last else self._first).push(np.array([row]), [0.0])
 
@@ -178,9 +179,10 @@ class Crawl:
     def redirect(self, row: int, url: str) -> bool:
         """Redirect a leased row to another URL; return False if that URL must not be fetched.
 
-        It must not if it is closed or its domain is full. The row is booked on the new domain.
+        It must not if it is closed, its domain is full or its host is given up. The row is booked
+        on the new domain.
         """
-        if self.store.is_closed(url):
+        if self.store.is_closed(url) or self.store.is_given_up(url):
             return False
         domain = self.store.domain_of(url)
         if domain != self.store.domain(row) and self.store.ledger.full(np.array([domain]))[0]:

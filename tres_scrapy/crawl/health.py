@@ -49,7 +49,7 @@ class Health:
         self._rests: dict[int, Rest] = {}  # of hosts that failed since they last answered
         self._resting: dict[int, Rest] = {}  # those that are not over
         self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
-        self._once = frozenset(store.given_up)  # hosts that an earlier run gave up: one more try
+        self._once = set(store.given_up)  # hosts that an earlier run gave up: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
         # of the LAST hosts that answered, such as http://a.test
         last = store.last_pages(LAST).tolist()
@@ -96,6 +96,7 @@ class Health:
         This is to be noted when the answer arrives: when it is judged, the host may fail again.
         """
         self._end_rest(host)
+        self._once.discard(host)
         rows = self._waiting.pop(host, [])
         self._doubtful.update(rows)
         return rows
@@ -107,7 +108,8 @@ class Health:
     def blames(self, row: int, failure: Failure) -> bool:
         """Return whether a failure is the link's own: it fails while its host answers others."""
         asks = failure.retry_after is not None or failure.kind == TOO_MANY
-        return not failure.passes or (row in self._doubtful and not asks)
+        alone = row in self._doubtful and not asks and not self.in_doubt
+        return not failure.passes or alone
 
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.

@@ -40,7 +40,9 @@ class OtherRetries(RetryMiddleware):
 
 
 def _is_ours(request: Request) -> bool:
-    return LEASE in request.meta or request.callback is NO_CALLBACK
+    # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
+    own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)
+    return LEASE in request.meta or own
 
 
 def leave_retries(settings: BaseSettings) -> None:

@@ -129,6 +129,8 @@ class Control:
             raise ControlError(
                 f"{name} has reached MAX or fails too often: no more of its pages are fetched"
             )
+        if crawl.store.is_given_up(url):
+            raise ControlError(f"{host} is given up: it failed too often")
         request = Request(url)
         self._engine.crawl(request)
         if SAMPLE not in request.meta:

@@ -67,6 +67,10 @@ class FrontierQueue:
     def _bring_back(self, busy_hosts: Sequence[int]) -> None:
         hosts = list(self._aside)
         for host in np.array(hosts)[~self._store.busy(hosts, busy_hosts)].tolist():
-            heapq.heappush(self._heap, heapq.heappop(self._aside[host]))
-            if not self._aside[host]:
+            aside = self._aside[host]
+            while aside and self._store.state(aside[0][2]) != State.PENDING:
+                heapq.heappop(aside)  # chosen in another way meanwhile
+            if aside:
+                heapq.heappush(self._heap, heapq.heappop(aside))
+            if not aside:
                 del self._aside[host]

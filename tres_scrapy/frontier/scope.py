@@ -43,8 +43,10 @@ class Scope:
         """Yield the keys of the links that may enter; each is (key, URL, whether it is known).
 
         `depth` is the number of links from the seed. Known URLs have entered before, so they do not
-        count towards their directory.
+        count towards their directory. The others count for the rest of `links`; call `enter` for
+        those that do enter.
         """
+        entered: list[str] = []
         for key, url, known in links:
             refusal = self.refusal(url, depth, known=known)
             if refusal is not None:
@@ -52,12 +54,21 @@ class Scope:
                 continue
             if not known:
                 self.enter([url])
+                entered.append(url)
             yield key
+        self._leave(entered)
 
     def enter(self, urls: Sequence[str]) -> None:
         """Count URLs that are in the frontier, by directory."""
         if self._options.max_per_path is not None:
             self._directories.update(map(directory_of, urls))
+
+    def _leave(self, urls: Sequence[str]) -> None:
+        if self._options.max_per_path is not None:
+            self._directories.subtract(map(directory_of, urls))
+            for directory in map(directory_of, urls):
+                if not self._directories[directory]:
+                    del self._directories[directory]
 
     def refusal(self, url: str, depth: int = 0, *, known: bool = False) -> Refusal | None:
         """Return the first rule that refuses a URL, None if it may be fetched."""

@@ -110,6 +110,9 @@ class SampleStore:
         path = feature.SEED_PATH if is_answer else self.path_to(parent)
         names = [host_of(url) for url in urls]
         kept = self._admitted(urls, names, None if parent == NO_PARENT else path.length)
+        if self.scope is not None and parent != NO_PARENT:
+            new = dict.fromkeys(urls[i] for i in kept if not self.closure.knows(urls[i]))
+            self.scope.enter(list(new))
         where = self._samples.extend(len(kept))
         static = self._samples["static"][where]
         static[:, feature.STATE] = path.features
@@ -240,7 +243,6 @@ class SampleStore:
         if self.on_drop is not None:
             closed = self.closure.closed(self._samples["url"].take(rows))
             given_up = self.ledger.given_up(self._samples["domain"].take(rows))
-            given_up |= self._hosts.given_up(self._samples["host"].take(rows))
             self.on_drop(rows[closed | given_up])
 
     def readmit(self, domains: NDArray[np.bool_], own: Container[int] | None = None) -> Rows:
@@ -271,6 +273,10 @@ class SampleStore:
             return False
         known = self.closure.knows(url)
         return self.scope.refusal(url, self.depth(row), known=known) is not None
+
+    def is_given_up(self, url: str) -> bool:
+        """Return whether the host of `url` is given up."""
+        return host_of(url) in self._hosts.gone
 
     def parents(self, rows: Rows) -> NDArray[np.int32]:
         """Return the rows of the pages that link to rows, NO_PARENT for seeds."""

@@ -53,7 +53,7 @@ def encoding_of(body: bytes, content_type: str | None = None) -> str:
         return UTF_8
     best = from_bytes(body[:SAMPLE]).best()
     guess = resolve_encoding(best.encoding) if best is not None else None
-    return guess if guess is not None and guess in ENCODINGS else UTF_8
+    return guess if guess is not None and guess in ENCODINGS else "cp1252"
 
 
 def is_utf_8(body: bytes, *, is_cut: bool = True) -> bool:

@@ -130,9 +130,9 @@ class Worker:
         return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
+        self._page = None
         pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
         self._input.flush()
-        self._page = None
         while True:
             answer: list[Judged] | str | int | None = pickle.load(self._output)  # noqa: S301 - ours
             if isinstance(answer, list | str):
