@@ -115,6 +115,7 @@ def test_silent_host_forbids_all(middleware, engine):
 @pytest.mark.parametrize(("answer", "again"), [(503, "AGAIN"), (200, "VALID")])
 def test_rules_are_asked_for_again(middleware, engine, monkeypatch, answer, again):
     monkeypatch.setattr(robots_txt, again, 0.0)
+    middleware._again = robots_txt.AGAIN
     engine.answer = answer
     outcome(middleware, "http://a.test/x")
     engine.answer = 200

@@ -349,6 +349,19 @@ def test_resumable_policies_are_known(policy):
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])
 
 
+def test_crawl_of_one_page_is_resumed(tmp_path):
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, crawl)
+    crawl.add_seeds(Outlinks(["http://h1.test/1"], [""], np.zeros((1, 3), dtype=np.float32)))
+    web = Web(crawl, journal)
+    web.lease()
+    web.book()
+    journal.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    assert state_of(resumed) == state_of(crawl)
+
+
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("changed", [False, True])
 def test_seeds_keep_their_reward(tmp_path, trusted, changed):

@@ -145,8 +145,8 @@ def test_refusal_is_logged_to_file(scrapy, tmp_path):
 def test_healthy_crawl_logs_no_error(crawl, pages):
     pages.add("http://a.test/", FOOD.format("leek") + link("/down"))
     pages.add("http://a.test/down", status=503)
-    process, _ = crawl("-a", "seed=http://a.test/", "-s", "RETRY_TIMES=1", pages=pages)
-    assert process.stats["retry/max_reached"] == 1
+    process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
+    assert process.stats["tres/hosts_given_up"] == 1
     assert "log_count/ERROR" not in process.stats
     assert "Enabled extensions" not in process.stderr
     assert "Spider opened" in process.stderr.splitlines()[0]

@@ -20,6 +20,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler
 
+from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing, replace_middleware
 from tres_scrapy.page.robots_rule import MAX_LENGTH, own_rules, product_token
@@ -29,7 +30,7 @@ ROOM: Final = 8 * 1024 * 1024
 SMALLEST: Final = 1024  # bytes that any host's rules count as at least
 LONG: Final = 16 * 1024  # bytes; longer rules are parsed in a thread
 VALID: Final = 24 * 3600.0  # seconds after which rules are fetched again
-AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again
+AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again, at most
 OK: Final = 200
 BUSY: Final = 429
 ROBOTS_TXT: Final = "tres_robots"  # key of Request.meta: the request is for a robots.txt
@@ -61,6 +62,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         settings = crawler.settings
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
         self._token = product_token(agent)
+        # a host that has rested is asked again, instead of failing by its last error
+        self._again = min(AGAIN, Config.of(settings).rest.first / 2)
         self._rules: dict[str, Rules] = {}  # by origin, least recently used first
         self._asked: dict[str, asyncio.Future[Rules]] = {}
 
@@ -121,12 +124,12 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             return await self._read(response, request)
         except IgnoreRequest as error:
             if isinstance(error, HttpError) or failure_of(error).kind == TOO_LARGE:
-                return Rules(monotonic() + AGAIN, error=error)
+                return Rules(monotonic() + self._again, error=error)
             return Rules(monotonic() + VALID)  # too many redirects: RFC 9309 (2.3.1.2)
         except Exception as error:
             self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
             logger.info("Could not fetch %s, so nothing of it is fetched: %s", wanted.url, error)
-            return Rules(monotonic() + AGAIN, error=error)
+            return Rules(monotonic() + self._again, error=error)
 
     async def _read(self, response: Response, request: Request) -> Rules:
         self._stats.inc_value("robotstxt/response_count")

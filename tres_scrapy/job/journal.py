@@ -152,8 +152,11 @@ class Journal:
         self._exported.append(row)
 
     def skip(self, crawl: Crawl) -> None:
-        """Treat the present state of a crawl as saved."""
-        self._written = _written(crawl)
+        """Treat the present lists of a crawl as saved.
+
+        The state is saved with the next booking: that of a new crawl never was.
+        """
+        self._written = _written(crawl)._replace(state={})
 
     def close(self, *, write: bool = True) -> None:
         """Save the last exports and close the file."""
