@@ -36,7 +36,6 @@ POSTPONED = {
     "DownloadTimeoutError": ["slow-drip"],
     "http_500": ["failing-robots"],
 }
-WITHOUT_RULES = ("failing-robots", "resetting-robots")  # nothing of them is fetched
 
 
 @dataclass
@@ -96,14 +95,14 @@ def test_hostile_crawl_ends_cleanly(whole):
     assert "Traceback" not in whole.log
 
 
-@pytest.mark.parametrize("name", [name for name in TRAPS if name not in WITHOUT_RULES])
+@pytest.mark.parametrize("name", TRAPS)
 def test_honest_page_is_harvested(whole, name):
     assert TRAPS[name].dish in whole.harvested("test")
 
 
 def test_traps_take_little_memory(whole, honest):
     assert honest.status == 0, honest.log
-    assert len(honest.items) == len(TRAPS) + 1 - len(WITHOUT_RULES)
+    assert len(honest.items) == len(TRAPS) + 1
     assert whole.memory - honest.memory < MEMORY
 
 
@@ -114,12 +113,7 @@ def test_failures_are_counted_by_kind(whole, kind, traps):
 
 @pytest.mark.parametrize(("kind", "traps"), POSTPONED.items())
 def test_failing_hosts_rest(whole, kind, traps):
-    assert whole.stat(f"tres/postponed/{kind}") >= 2 * len(traps), traps
-
-
-@pytest.mark.parametrize("name", WITHOUT_RULES)
-def test_without_rules_nothing_is_fetched(whole, name):
-    assert whole.pages(f"{name}.test") == []
+    assert whole.stat(f"tres/postponed/{kind}") >= len(traps), traps
 
 
 @pytest.mark.parametrize("name", ["calendar", "session", "capped", "many-links"])
