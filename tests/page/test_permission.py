@@ -47,3 +47,9 @@ def test_a_setting_ignores_all_of_it():
     html = f"<meta name=robots content=none>{LINKS}"
     page = read_page(html, URL, ReadingLimits(obey=False), robots=["none"])
     assert (targets(page), page.may_be_kept) == (["1", "2", "3"], True)
+
+
+def test_pages_may_use_the_name_of_the_user_agent():
+    meta, headers = [("my-bot", "nofollow")], ["my-bot: noindex"]
+    assert permission_of(meta, headers, "my-bot") == Permission(keep=False, follow=False)
+    assert permission_of(meta, headers) == Permission()

@@ -23,6 +23,8 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import ABSENT, Ragged
+from tres_scrapy.page.permission import US
+from tres_scrapy.page.robots_rule import product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.canonical import canonicalise
@@ -35,8 +37,11 @@ class RewardMiddleware:
     batch. Otherwise the requests that its callback yields do.
     """
 
-    def __init__(self, learner: Learner, spider: Spider, *, renders: bool = False) -> None:
+    def __init__(
+        self, learner: Learner, spider: Spider, *, renders: bool = False, name: str = US
+    ) -> None:
         self._learner = learner
+        self._name = name  # by which pages may address us
         self._renders = renders
         self._turn = asyncio.Lock()
         self._follows_all = bool(getattr(spider, "follow_every_link", False))
@@ -46,8 +51,10 @@ class RewardMiddleware:
         learner = crawler.get_extension(Learner)
         if learner is None or crawler.spider is None:
             raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
-        renders = Config.of(crawler.settings).render.mode != NEVER
-        return cls(learner, crawler.spider, renders=renders)
+        settings = crawler.settings
+        renders = Config.of(settings).render.mode != NEVER
+        agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
+        return cls(learner, crawler.spider, renders=renders, name=product_token(agent))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Export again the items that an interrupted crawl may not have exported."""
@@ -90,7 +97,7 @@ class RewardMiddleware:
         if not isinstance(response, HtmlResponse):
             return NOT_HTML
         robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        source = Source(response.body, response.url, response.encoding, robots)
+        source = Source(response.body, response.url, response.encoding, robots, self._name)
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1

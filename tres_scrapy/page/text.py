@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.permission import Permission, permission_of
+from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import canonicalise
 
@@ -107,16 +107,17 @@ def read_page(
     language: bool = True,
     least_words: int = MIN_TEXT_WORDS,
     robots: Sequence[str] = (),
+    crawler: str = US,
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, read the words around each link too, and the tags from the root to it; with
     `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
     if the text without it has `least_words` words or fewer. `robots` are the values of the header
-    X-Robots-Tag.
+    X-Robots-Tag, `crawler` is the name by which a page may address us.
     """
     tree = parse(html[: limits.html])
-    permission = _permission(tree, robots) if limits.obey else Permission()
+    permission = _permission(tree, robots, crawler) if limits.obey else Permission()
     wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
     known: dict[str, str | None] = {}  # canonical URLs by what the page writes
@@ -158,9 +159,10 @@ def parse(html: str) -> LexborHTMLParser:
     return LexborHTMLParser(html.encode("utf-8", "replace"))
 
 
-def _permission(tree: LexborHTMLParser, robots: Sequence[str]) -> Permission:
+def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
     meta = (node.attributes for node in tree.css("meta[name][content]"))
-    return permission_of(((each["name"] or "", each["content"] or "") for each in meta), robots)
+    said = ((each["name"] or "", each["content"] or "") for each in meta)
+    return permission_of(said, robots, crawler)
 
 
 def _drop(tree: LexborHTMLParser, selector: str, only: Container[int] | None = None) -> None:

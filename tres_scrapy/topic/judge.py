@@ -16,6 +16,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import UTF_8, decoded
+from tres_scrapy.page.permission import US
 from tres_scrapy.page.shell import needs_scripts
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
@@ -25,12 +26,16 @@ _BATCH = 8  # most pages in one call of the model
 
 
 class Source(NamedTuple):
-    """A page as it was fetched; `robots` are the values of its header X-Robots-Tag."""
+    """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
+
+    `crawler` is the name by which the page may address us.
+    """
 
     body: bytes
     url: str
     encoding: str = UTF_8
     robots: tuple[str, ...] = ()
+    crawler: str = US
 
 
 class Judged(NamedTuple):
@@ -70,7 +75,11 @@ def judge_pages(
         begin(number)
         html = decoded(source.body, source.encoding, limits.html)
         page = read_page(
-            *(html, source.url, limits), contexts=contexts, places=cues, robots=source.robots
+            *(html, source.url, limits),
+            contexts=contexts,
+            places=cues,
+            robots=source.robots,
+            crawler=source.crawler,
         )
         pages.append(page)
         scripted.append(needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
