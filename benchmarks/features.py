@@ -78,7 +78,7 @@ def rows_of(topic: str, seed: int, cap: str, pages: int) -> Iterator[Sequence[st
     waiting = waiting[store.standing(waiting) == Standing.READY]
     rows = random.choice(waiting, min(MOST, len(waiting)), replace=False)
     labels = np.array(world.web.labels([store.url(row) for row in rows.tolist()]), dtype=np.bool_)
-    x, new = store.features(rows), store.never_visited(rows)
+    x, new = store.features(rows), store.ledger.never_visited(store.domains(rows))
     paper = x.copy()
     paper[new, RATIO] = 0.5
     half = (random.random(len(store.ledger)) < 0.5)[store.domains(rows)]  # by domains

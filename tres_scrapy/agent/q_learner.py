@@ -51,7 +51,6 @@ class QLearner:
         self._features = features
         self._ucb = 0.0 if prior else self.options.ucb
         self._agent = DoubleDQN(setup.agent, setup.seed, self._reward_expected if prior else None)
-        self._random = random
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
         self._found: set[int] = set()  # domains that gave a reward

@@ -160,9 +160,9 @@ class Health:
         return [self._origins[host] for host in hosts]
 
     def note_probe(self, answered: bool, now: float) -> float | None:
-        """Note the outcome of a probe; return the pause before the next, None if there is none.
+        """Note the outcome of a probe; return the pause before the next one.
 
-        There is none when the network is back, or has been gone for too long.
+        Return None if no other is needed: the network is back, or has been gone for too long.
         """
         if answered:
             self._note_network()

@@ -150,10 +150,6 @@ class SampleStore:
         """Return the numbers of the hosts of rows as [n]."""
         return self._samples["host"].take(rows)
 
-    def never_visited(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return which of `rows` are on domains without a fetch, finished or running."""
-        return self.ledger.never_visited(self._samples["domain"].take(rows))
-
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of `rows`, given that `busy_hosts` take no request now."""
         domains = self._samples["domain"].take(rows)
