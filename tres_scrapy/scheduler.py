@@ -8,17 +8,20 @@ from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
+from tres_scrapy.crawl.patience import LONGEST
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
@@ -27,6 +30,8 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
+
+PATIENT: Final = 0.2  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +64,8 @@ class TreeFrontierScheduler(BaseScheduler):
         self._health = learner.health
         share = self._health.options.new_hosts
         self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
+        self._patience = self._crawl.patience
+        self._patience.hurry = _hurry_of(settings)
         self._probe = Probe(crawler, self._health, learner.stop)
 
     @classmethod
@@ -112,6 +119,7 @@ class TreeFrontierScheduler(BaseScheduler):
             return request
         decision = None
         if self._crawl.leased < self._concurrency:
+            self._note_patience(busy)
             self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
             decision = self._learner.next(busy)
         if decision is None:
@@ -192,6 +200,14 @@ class TreeFrontierScheduler(BaseScheduler):
         full = {host for host in hosts if transfers[self._slot_key(host)] >= self._transfers(host)}
         busy = full | self._resting.keys()
         return list(busy.union(failing, *map(self._sharing, busy)))
+
+    def _note_patience(self, busy: list[int]) -> None:
+        """Tell the crawl which of the busy hosts are soon free, and how many slots are."""
+        now = monotonic()
+        long = {host for host, until in self._resting.items() if until > now + LONGEST}
+        soon = set(busy).difference(long, self._health.resting(now))
+        free = 1 - self._crawl.leased / self._concurrency
+        self._patience.note(now, list(soon), free)
 
     def _sharing(self, host: int) -> list[int]:
         """Return the hosts that share the downloader slot of a host."""
@@ -279,3 +295,12 @@ class TreeFrontierScheduler(BaseScheduler):
             level, "Could not fetch %s: %s", self._crawl.store.url(row), failure.getErrorMessage()
         )
         return None
+
+
+def _hurry_of(settings: BaseSettings) -> float:
+    """Return how little the crawl waits for better links: not at all without a page budget."""
+    config = Config.of(settings)
+    if config.learning.hurry is not None:
+        return config.learning.hurry
+    has_pages = config.pages is not None and not settings.getfloat("CLOSESPIDER_TIMEOUT")
+    return PATIENT if has_pages else 1.0

@@ -14,7 +14,7 @@ from playwright.async_api import async_playwright
 
 from tres_scrapy.downloader.browser import context_options, find_browser, launch_options
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
-from tres_scrapy.downloader.tab import FetchedPage, Patience, RenderError, Tab
+from tres_scrapy.downloader.tab import FetchedPage, RenderError, Tab, TabLimits
 from tres_scrapy.page.shell import Content, content_of
 
 try:
@@ -65,16 +65,16 @@ class Chromium:
         await self.driver.stop()
         await self.gate.stop()
 
-    def render(self, html, *headers, meanwhile=None, url=URL, **patience):
-        return self.run(self._render(html, headers, meanwhile, url, patience))
+    def render(self, html, *headers, meanwhile=None, url=URL, **limits):
+        return self.run(self._render(html, headers, meanwhile, url, limits))
 
-    async def _render(self, html, headers, meanwhile, url, patience):
+    async def _render(self, html, headers, meanwhile, url, limits):
         context = await self.browser.new_context(**context_options(self.port, "tres", "en"))
         page = await context.new_page()
         # generous limits for a busy machine, for messages to and from the browser
-        patience = {"timeout": 60.0, "idle": 5.0, "answer": 60.0, "reading": 120.0} | patience
+        limits = {"timeout": 60.0, "idle": 5.0, "answer": 60.0, "reading": 120.0} | limits
         try:
-            tab = Tab(page, FetchedPage(url, list(headers), html), Patience(**patience))
+            tab = Tab(page, FetchedPage(url, list(headers), html), TabLimits(**limits))
             if meanwhile is None:
                 return await tab.render()
             return (await asyncio.gather(tab.render(), meanwhile(page)))[0]

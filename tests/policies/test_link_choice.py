@@ -7,6 +7,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import LINK
@@ -186,6 +187,24 @@ def test_busy_links_wait():
         if decision is not None:
             store.lease(decision.row)
     assert chosen == [None, 1, None, 0]
+
+
+def test_patient_crawl_waits_for_the_host_of_a_better_link():
+    chosen = {}
+    for hurry in (0.0, 1.0):
+        store = SampleStore(DomainLedger())
+        patience = Patience(hurry)
+        policy = make_policy("tres", store, Setup(patience=patience))
+        actions = np.array([[0, 0, 1], [0, 0, 0]], dtype=np.float32)  # of the anchor text
+        rows = store.add(NO_PARENT, Outlinks(["http://a.test/", "http://b.test/"], "  ", actions))
+        policy.readmit(rows)
+        patience.note(0.0, [0], free=1.0)
+        decision = policy.select([0])
+        chosen[hurry] = decision and decision.row
+        assert patience.waiting == (decision is None)
+        assert store.pending == 2
+        assert policy.select().row == 0
+    assert chosen == {0.0: None, 1.0: 1}
 
 
 def test_readmitted_link_is_chosen_again():

@@ -218,9 +218,9 @@ def test_novelty_is_tried_until_known(ucb, tried):
     learner._agent.q_values = lambda x: np.array([0.9, 0.6], dtype=np.float32)
     for _ in range(100):
         learner.remember(Experience(0, usual, 1.0), rows[:0])
-    assert learner.best(rows).best == tried
+    assert np.argmax(learner.rate(rows).bounds) == tried
     for _ in range(100):
         learner.remember(Experience(1, unusual, 0.0), rows[:0])
-    valued = learner.best(rows)
-    assert valued.best == 0
+    valued = learner.rate(rows)
+    assert np.argmax(valued.bounds) == 0
     assert valued.q_values.tolist() == pytest.approx([0.9, 0.6]), "Q is told as it is"

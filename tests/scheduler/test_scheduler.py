@@ -157,6 +157,26 @@ def test_first_free_host_wakes_engine(clock):
     assert len([call for call in clock.calls[1:] if not call.cancelled]) == 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "patient"),
+    [
+        ({"TRES_PAGES": 9}, True),
+        ({}, False),
+        ({"TRES_PAGES": 9, "CLOSESPIDER_TIMEOUT": 60}, False),
+        ({"TRES_HURRY": 0.0, "CLOSESPIDER_TIMEOUT": 60}, True),
+    ],
+)
+def test_crawl_with_page_budget_waits_for_hosts_that_are_soon_free(clock, settings, patient):
+    urls = [f"http://{name}.test/{page}" for name in "ab" for page in (1, 2)]
+    slots = {"a.test": slot(delay=1.0), "b.test": slot(delay=60.0)}
+    scheduler, crawl = scheduler_of(*urls, slots=slots, **settings)
+    for _ in slots:
+        scheduler.next_request()
+    scheduler.next_request()
+    names = [crawl.store.hosts[host] for host in crawl.patience.hosts]
+    assert names == (["a.test"] if patient else [])
+
+
 def test_concurrency_bounds_open_samples(clock):
     urls = [f"http://{i}.test/" for i in range(5)]
     scheduler, crawl = scheduler_of(*urls, CONCURRENT_REQUESTS=3)

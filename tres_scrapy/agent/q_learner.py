@@ -20,9 +20,8 @@ from tres_scrapy.frontier.store import SampleStore
 
 
 class Valued(NamedTuple):
-    """The position of the best sample, and Q [n] and its upper bound [n] of all samples."""
+    """Q [n] of samples, and its upper confidence bounds [n]."""
 
-    best: int
     q_values: NDArray[np.float32]
     bounds: NDArray[np.float32]
 
@@ -70,13 +69,13 @@ class QLearner:
         """Return Q of any x [n, 9] as [n], without counting an evaluation."""
         return self._agent.q_values(x)
 
-    def best(
+    def rate(
         self,
         rows: Rows,
         x: NDArray[np.float32] | None = None,
         bonus: NDArray[np.float32] | float = 0.0,
     ) -> Valued:
-        """Compute Q of samples and choose the one with the highest upper confidence bound.
+        """Compute Q of samples to choose the one with the highest upper confidence bound.
 
         `x` [n, 9] is their x(s, a), if the caller has it.
         """
@@ -85,7 +84,7 @@ class QLearner:
         bounds = q_values + bonus
         if self._ucb:
             bounds = bounds + self._ucb * self._confidence.width(x)
-        return Valued(int(np.argmax(bounds)), q_values, bounds)
+        return Valued(q_values, bounds)
 
     def remember(self, experience: Experience, outlinks: Rows) -> None:
         """Add an experience and its page's outlinks to the replay.

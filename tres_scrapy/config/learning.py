@@ -96,6 +96,12 @@ class LearningOptions:
         "what the first relevant page of a domain earns beside its relevance: 0 for harvest alone, "
         "1 for many domains; the paper has 0",
     )
+    hurry: float | None = setting(
+        number(0, 1),
+        None,
+        "wait a moment, within bounds, for the host of a link that is worth this much more; 1: "
+        "never wait; unset: 0.2 with `pages`, 1 without or with CLOSESPIDER_TIMEOUT",
+    )
     ucb: float = setting(
         number(0, 100),
         1.0,

@@ -11,6 +11,7 @@ import numpy as np
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.frontier.feature import SEED_PATH
@@ -70,11 +71,13 @@ class Crawl:
         limit: int | None = None,
         *,
         trusted_seeds: bool = False,
+        patience: Patience | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
         self.limit = limit
         self.trusted_seeds = trusted_seeds
+        self.patience = patience or Patience()
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -149,11 +152,9 @@ class Crawl:
             return None
         if not self.store.may_be_ready(busy_hosts):
             return None
-        decision = (
-            self._next_of(self._first, busy_hosts)
-            or self.policy.select(busy_hosts)
-            or self._next_of(self._last, busy_hosts)
-        )
+        decision = self._next_of(self._first, busy_hosts) or self.policy.select(busy_hosts)
+        if decision is None and not self.patience.waiting:
+            decision = self._next_of(self._last, busy_hosts)
         if decision is not None:
             self._chosen.pop(decision.row, None)  # the policy may choose it before its queue does
             x = self.store.features(np.array([decision.row]))[0]

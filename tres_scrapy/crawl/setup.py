@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.webs.graph import Graph
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -23,7 +24,7 @@ class Setup:
     `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
     the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
     {query} in it. `labels` returns the true label of each URL. `graph` holds the
-    pages of an offline web and the links between them.
+    pages of an offline web and the links between them. `patience` is shared with the scheduler.
     """
 
     seed: int = 0
@@ -36,3 +37,4 @@ class Setup:
     search: str | None = None
     labels: Labels | None = None
     graph: Graph | None = None
+    patience: Patience = field(default_factory=Patience)

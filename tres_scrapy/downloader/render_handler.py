@@ -24,7 +24,7 @@ from tres_scrapy.downloader.handler import BoundedHandler
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import RECEIVED, RENDERED
 from tres_scrapy.downloader.rotation import Rotation
-from tres_scrapy.downloader.tab import FetchedPage, Patience, Rendered, RenderError, Tab
+from tres_scrapy.downloader.tab import FetchedPage, Rendered, RenderError, Tab, TabLimits
 
 STARTING: Final = 60.0  # seconds for the browser to start
 OPENING: Final = 30.0  # seconds for a tab: one opened while the browser ends never appears
@@ -66,7 +66,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         self._language: str = settings.getdict("DEFAULT_REQUEST_HEADERS").get("Accept-Language", "")
         self._closed = False
         self._archives = rendering.config.output.warc != "none"
-        self._patience = Patience(
+        self._limits = TabLimits(
             render.timeout,
             render.idle,
             min(settings.getint("DOWNLOAD_MAXSIZE") or LONGEST, LONGEST),
@@ -171,7 +171,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         try:
             async with asyncio.timeout(OPENING):
                 page = await self._create_page(Request(document.url, meta=meta), None)
-            return await Tab(page, document, self._patience).render()
+            return await Tab(page, document, self._limits).render()
         except TimeoutError:
             raise RenderError("render_timeout", "Rendering timed out") from None
         finally:

@@ -69,7 +69,7 @@ class RenderError(Exception):
 
 
 @dataclass(frozen=True)
-class Patience:
+class TabLimits:
     """Limits for rendering a page, times in seconds."""
 
     timeout: float = 30.0
@@ -103,10 +103,10 @@ class Tab:
     Frames stay empty.
     """
 
-    def __init__(self, page: Page, document: FetchedPage, patience: Patience) -> None:
+    def __init__(self, page: Page, document: FetchedPage, limits: TabLimits) -> None:
         self._page = page
         self._document = document
-        self._patience = patience
+        self._limits = limits
         self._session: CDPSession | None = None
         self._frame = ""
         self._asked: list[str] = []  # URLs that the page itself navigated to
@@ -117,9 +117,9 @@ class Tab:
     async def render(self) -> Rendered:
         """Return the page; raise RenderError if it crashes, does not answer or is too large."""
         self._page.on("crash", lambda _: self._crash())
-        patience = self._patience
+        limits = self._limits
         try:
-            async with asyncio.timeout(patience.timeout + 2 * patience.answer + patience.reading):
+            async with asyncio.timeout(limits.timeout + 2 * limits.answer + limits.reading):
                 await self._prepare()
                 await self._settle()
                 if self._ends.done() and self._ends.result():
@@ -139,7 +139,7 @@ class Tab:
         tree = await self._session.send("Page.getFrameTree")
         self._frame = tree["frameTree"]["frame"]["id"]
         self._session.on("Fetch.requestPaused", self._start_answer)
-        kinds = ("Document", *self._patience.blocked)
+        kinds = ("Document", *self._limits.blocked)
         await self._session.send("Page.enable")
         await self._session.send("Page.addScriptToEvaluateOnNewDocument", {"source": WITHOUT})
         patterns = [{"resourceType": kind} for kind in kinds]
@@ -150,7 +150,7 @@ class Tab:
         loading = asyncio.create_task(self._load())
         try:
             waiting: set[asyncio.Future[Any]] = {loading, self._ends}
-            limit = self._patience.timeout
+            limit = self._limits.timeout
             await asyncio.wait(waiting, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if self._ends.done():
                 self._ends.result()  # raises if the page has crashed
@@ -162,9 +162,9 @@ class Tab:
 
     async def _load(self) -> None:
         await self._page.goto(self._document.url, wait_until="load", timeout=0)
-        if self._patience.idle:
+        if self._limits.idle:
             with suppress(BrowserTimeoutError):
-                limit = 1000 * self._patience.idle
+                limit = 1000 * self._limits.idle
                 await self._page.wait_for_load_state("networkidle", timeout=limit)
 
     async def _stop_scripts(self) -> None:
@@ -174,10 +174,10 @@ class Tab:
 
     async def _read(self) -> Rendered:
         world = await self._send("Page.createIsolatedWorld", frameId=self._frame)
-        arguments = f"{self._patience.longest}, {json.dumps(self._asked[0])}"
+        arguments = f"{self._limits.longest}, {json.dumps(self._asked[0])}"
         answer = await self._send(
             "Runtime.evaluate",
-            self._patience.reading,
+            self._limits.reading,
             expression=f"({READ})({arguments})",
             contextId=world["executionContextId"],
             returnByValue=True,
@@ -186,7 +186,7 @@ class Tab:
             raise RenderError("render_error", "Rendering failed: the page cannot be read")
         html = answer["result"].get("value")
         if html is None:
-            longest = self._patience.longest
+            longest = self._limits.longest
             raise RenderError("render_too_large", f"Rendering gave more than {longest} characters")
         return Rendered(html)
 
@@ -194,7 +194,7 @@ class Tab:
         self, method: str, limit: float | None = None, **parameters: Any
     ) -> dict[str, Any]:
         assert self._session is not None  # `_prepare` comes first
-        async with asyncio.timeout(self._patience.answer if limit is None else limit):
+        async with asyncio.timeout(self._limits.answer if limit is None else limit):
             answer: dict[str, Any] = await self._session.send(method, parameters)
         return answer
 

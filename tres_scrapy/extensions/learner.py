@@ -260,3 +260,4 @@ class Learner:
             self._stats.set_value(f"tres/{name}", value)
         self._stats.set_value("tres/rests", self.health.rests)
         self._stats.set_value("tres/outages", self.health.outages)
+        self._stats.set_value("tres/seconds_waited", round(self.crawl.patience.waited, 1))

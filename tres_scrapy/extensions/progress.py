@@ -114,4 +114,5 @@ def described(crawl: Crawl, pace: Pace) -> list[str]:
         f"domains {figures['relevant_domains']:,}",
         f"{pace.recent:.1f} pages/s",
         f"frontier {figures['frontier_size']:,}{leaves}",
+        "waits for better hosts" if crawl.patience.waiting else "",
     ]

@@ -55,6 +55,14 @@ class Shortlist:
         ready: Rows = self._rows[standing == Standing.READY]
         return ready
 
+    def soon(self, hosts: Sequence[int], most: int) -> Rows:
+        """Return the best samples of the list on these hosts, for when the hosts are free."""
+        rows: Rows = self._rows[np.isin(self._store.host_numbers(self._rows), hosts)]
+        rows = rows[self._store.standing(rows) == Standing.READY]
+        if len(rows) > most:
+            rows = rows[np.argpartition(-self._store.rated(rows), most)[:most]]
+        return rows
+
     def _alive(self, rows: Rows) -> Rows:
         """Return those of rows that may be fetched, now or later."""
         rows = rows[self._store.waits(rows)]

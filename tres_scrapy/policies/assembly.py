@@ -9,6 +9,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
@@ -73,6 +74,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             similarity=_similarity(config, pack),
             labels=_labels(web) if needs == "labels" else None,
             graph=_graph(web, config.reading) if needs == "graph" else None,
+            patience=Patience(),
         )
         ledger = DomainLedger(
             config.max_per_domain,
@@ -84,7 +86,11 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
         policy = make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
-    return Crawl(store, policy, config.pages, trusted_seeds=config.trusted_seeds)
+    return Crawl(
+        *(store, policy, config.pages),
+        trusted_seeds=config.trusted_seeds,
+        patience=setup.patience,
+    )
 
 
 def _similarity(config: Config, pack: Pack) -> Similarity | None:

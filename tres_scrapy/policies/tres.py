@@ -42,6 +42,7 @@ class TresPolicy:
         )
         self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
         self._best = Shortlist(store, SHORTLIST)
+        self._patience = setup.patience
         self._yield = 0.5  # relevant share of the last fetches, later ones weighing more
 
     @property
@@ -113,7 +114,8 @@ class TresPolicy:
         if exploring:
             best = int(self._random.integers(len(drawn.rows)))
         else:
-            best, q_values, bounds = self._learner.best(drawn.rows)
+            q_values, bounds = self._learner.rate(drawn.rows)
+            best = int(np.argmax(bounds))
             q_value = float(q_values[best])
         leaf, row = drawn.take(best, self.tree.pool)
         self._learner.note_choice(row)
@@ -130,12 +132,18 @@ class TresPolicy:
         listed = self._best.ready(busy_hosts)
         alone = np.flatnonzero(~self._best.has(drawn.rows))
         rows = np.concatenate([drawn.rows[alone], listed])
-        if not len(rows):
+        if not (count := len(rows)):
             return None
+        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP)])
         x = self.view(links.refresh(rows, TOP))
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield)
-        best, q_values, bounds = self._learner.best(rows, x, bonus)
+        q_values, bounds = self._learner.rate(rows, x, bonus)
+        later = float(bounds[count:].max(initial=-np.inf))
+        rows, x, q_values, bounds = rows[:count], x[:count], q_values[:count], bounds[:count]
+        best = int(np.argmax(bounds))
+        if self._patience.waits(float(bounds[best]), later):
+            return None
         row = int(rows[best])
         self._learner.note_choice(row)
         leaves = np.concatenate([drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])])

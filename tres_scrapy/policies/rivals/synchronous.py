@@ -91,7 +91,8 @@ class SynchronousPolicy(WholeFrontierPolicy):
         ready = np.flatnonzero(standing == Standing.READY)
         if not len(ready):
             return None
-        best, q_values, _ = self.learner.best(rows[ready])
+        q_values, bounds = self.learner.rate(rows[ready])
+        best = int(np.argmax(bounds))
         self.pool.remove(self.leaf, int(ready[best]))
         return Decision(int(rows[ready[best]]), None, float(q_values[best]))
 

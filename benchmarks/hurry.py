@@ -1,0 +1,131 @@
+"""Compare how a crawl chooses with 16 requests at a time and delays, for several `hurry`.
+
+    python benchmarks/hurry.py [--topics food sports hardware] [--webs 61 62] [--pages 1500]
+        [--hurry 1 .5 0] [--max none 10] [--delay 1] [--latency .5] [-s TRES_NAME=VALUE]
+
+A crawl of a synthetic web is simulated, with a clock of its own: each answer takes `latency`
+seconds, the next request to a host is sent `delay` seconds after the last, and the crawler itself
+takes no time. "alone" has one request at a time and no delay: each choice knows all outcomes. "at
+once" has 16 and no delay. Prints the means over webs, with the standard errors of the differences
+to "alone".
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import os
+from statistics import mean, stdev
+from typing import NamedTuple
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
+
+from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.config.config import Config
+
+
+class Pace(NamedTuple):
+    """How many requests are made at a time, and how fast."""
+
+    name: str
+    slots: int
+    delay: float  # seconds between two requests to a host
+    latency: float  # seconds until an answer
+    hurry: float = 1.0
+
+
+class TimedSimulation(Simulation):
+    """A crawl with several requests at a time, on a clock of its own."""
+
+    def __init__(self, world: World, config: Config, pace: Pace) -> None:
+        super().__init__(world, config)
+        self.now = 0.0
+        self.idle = 0.0  # seconds of slots, while the crawl could have sent a request or not
+        self._pace = pace
+        self._free: dict[int, float] = {}  # by host, when it takes the next request
+        self._coming: list[tuple[float, int]] = []  # answers: time, row
+        self.crawl.patience.hurry = pace.hurry
+
+    def crawl_all(self) -> None:
+        """Crawl until the last page or the last link."""
+        self._add_seeds()
+        while True:
+            while len(self._coming) < self._pace.slots and self._send():
+                pass
+            times = [time for time, _ in self._coming[:1]]
+            if len(self._coming) < self._pace.slots and self.crawl.store.pending:
+                times += [time for time in self._free.values() if time > self.now]
+            if not times or (self.crawl.finished and not self._coming):
+                return
+            self.idle += (min(times) - self.now) * (self._pace.slots - len(self._coming))
+            self.now = min(times)
+            while self._coming and self._coming[0][0] <= self.now:
+                self._fetch(heapq.heappop(self._coming)[1])
+
+    def _send(self) -> bool:
+        busy = [host for host, time in self._free.items() if time > self.now]
+        self._free = {host: self._free[host] for host in busy}
+        self.crawl.patience.note(self.now, busy, 1 - len(self._coming) / self._pace.slots)
+        decision = self.crawl.next(busy)
+        if decision is None:
+            return False
+        host = self.crawl.store.host(decision.row)
+        if self._pace.delay:
+            self._free[host] = self.now + max(self._pace.delay, self._pace.latency)
+        heapq.heappush(self._coming, (self.now + self._pace.latency, decision.row))
+        return True
+
+
+def main() -> None:
+    """Crawl and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--topics", nargs="+", default=["food", "sports", "hardware"])
+    parser.add_argument("--webs", type=int, nargs="+", default=[61, 62])
+    parser.add_argument("--max", nargs="+", default=["none", "10"])
+    parser.add_argument("--pages", type=int, default=1500)
+    parser.add_argument("--hurry", type=float, nargs="*", default=[1, 0.5, 0])
+    parser.add_argument("--delay", type=float, default=1)
+    parser.add_argument("--latency", type=float, default=0.5)
+    parser.add_argument("-s", dest="settings", action="append", default=[])
+    options = parser.parse_args()
+    delays = options.delay, options.latency
+    paces = [Pace("alone", 1, 0, 0), Pace("at once", 16, 0, options.latency)]
+    paces += [Pace(f"hurry={hurry:g}", 16, *delays, hurry) for hurry in options.hurry]
+    found: dict[tuple[str, str], list[tuple[float, int, float, float]]] = {}
+    for topic in options.topics:
+        for web in options.webs:
+            world: World | None = None
+            for cap in options.max:
+                for pace in paces:
+                    settings = {
+                        "TRES_WEB": "synthetic",
+                        "TRES_TOPIC": topic,
+                        "TRES_WEB_SEED": web,
+                        "TRES_RANDOM_SEED": web,
+                        "TRES_MAX_PER_DOMAIN": cap,
+                        "TRES_PAGES": options.pages,
+                    } | dict(each.split("=") for each in options.settings)
+                    config = Config.from_settings(settings)
+                    world = world or World(config, user_agent="tres")
+                    crawl = TimedSimulation(world, config, pace)
+                    crawl.crawl_all()
+                    count = crawl.count
+                    harvest = 100 * count.relevant / count.pages
+                    waited = crawl.crawl.patience.waited
+                    row = harvest, len(count.domains), crawl.now, waited
+                    found.setdefault((cap, pace.name), []).append(row)
+                    told = f"{harvest:.1f} %, {row[1]} domains, {row[2]:.0f} s, waited {waited:.0f}"
+                    print(f"{topic} {web} MAX {cap} {pace.name}: {told} s", flush=True)
+    print("\n| MAX | | harvest rate, % | to alone | domains | seconds | waited |")
+    print("|---|---|---|---|---|---|---|")
+    for (cap, name), rows in found.items():
+        harvest, domains, seconds, waited = map(mean, zip(*rows, strict=True))
+        alone = [each[0] for each in found[cap, "alone"]]
+        more = [row[0] - one for row, one in zip(rows, alone, strict=True)]
+        error = stdev(more) / len(more) ** 0.5 if more[1:] else 0.0
+        cells = f"{harvest:.1f} | {mean(more):+.1f} ± {error:.1f} | {domains:.0f} | {seconds:.0f}"
+        print(f"| {cap} | {name} | {cells} | {waited / max(seconds, 1):.2f} |")
+
+
+if __name__ == "__main__":
+    main()
