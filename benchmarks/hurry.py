@@ -1,13 +1,14 @@
 """Compare how a crawl chooses with 16 requests at a time and delays, for several `hurry`.
 
     python benchmarks/hurry.py [--topics food sports hardware] [--webs 61 62] [--pages 1500]
-        [--hurry 1 .5 0] [--max none 10] [--delay 1] [--latency .5] [-s TRES_NAME=VALUE]
+        [--hurry 1 .6 0] [--max none 10] [--delay 1] [--latency .5] [--starts URL...]
+        [-s TRES_NAME=VALUE] [--output FILE]
 
-A crawl of a synthetic web is simulated, with a clock of its own: each answer takes `latency`
+A crawl of an offline web is simulated, with a clock of its own: each answer takes `latency`
 seconds, the next request to a host is sent `delay` seconds after the last, and the crawler itself
 takes no time. "alone" has one request at a time and no delay: each choice knows all outcomes. "at
-once" has 16 and no delay. Prints the means over webs, with the standard errors of the differences
-to "alone".
+once" has 16 and no delay. Prints the means over webs and starts, with the standard errors of the
+differences to `hurry=1`. A recorded web is set with -s (TRES_WEB, TRES_WEB_DATA, TRES_WEB_LABELS).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 import argparse
 import heapq
 import os
+from itertools import product
+from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
@@ -40,7 +43,6 @@ class TimedSimulation(Simulation):
     def __init__(self, world: World, config: Config, pace: Pace) -> None:
         super().__init__(world, config)
         self.now = 0.0
-        self.idle = 0.0  # seconds of slots, while the crawl could have sent a request or not
         self._pace = pace
         self._free: dict[int, float] = {}  # by host, when it takes the next request
         self._coming: list[tuple[float, int]] = []  # answers: time, row
@@ -57,7 +59,6 @@ class TimedSimulation(Simulation):
                 times += [time for time in self._free.values() if time > self.now]
             if not times or (self.crawl.finished and not self._coming):
                 return
-            self.idle += (min(times) - self.now) * (self._pace.slots - len(self._coming))
             self.now = min(times)
             while self._coming and self._coming[0][0] <= self.now:
                 self._fetch(heapq.heappop(self._coming)[1])
@@ -83,9 +84,11 @@ def main() -> None:
     parser.add_argument("--webs", type=int, nargs="+", default=[61, 62])
     parser.add_argument("--max", nargs="+", default=["none", "10"])
     parser.add_argument("--pages", type=int, default=1500)
-    parser.add_argument("--hurry", type=float, nargs="*", default=[1, 0.5, 0])
+    parser.add_argument("--hurry", type=float, nargs="*", default=[1, 0.6, 0])
     parser.add_argument("--delay", type=float, default=1)
     parser.add_argument("--latency", type=float, default=0.5)
+    parser.add_argument("--starts", nargs="+", default=[""])
+    parser.add_argument("--output", type=Path, help="write the table there as well")
     parser.add_argument("-s", dest="settings", action="append", default=[])
     options = parser.parse_args()
     delays = options.delay, options.latency
@@ -95,36 +98,53 @@ def main() -> None:
     for topic in options.topics:
         for web in options.webs:
             world: World | None = None
-            for cap in options.max:
-                for pace in paces:
-                    settings = {
-                        "TRES_WEB": "synthetic",
-                        "TRES_TOPIC": topic,
-                        "TRES_WEB_SEED": web,
-                        "TRES_RANDOM_SEED": web,
-                        "TRES_MAX_PER_DOMAIN": cap,
-                        "TRES_PAGES": options.pages,
-                    } | dict(each.split("=") for each in options.settings)
-                    config = Config.from_settings(settings)
-                    world = world or World(config, user_agent="tres")
-                    crawl = TimedSimulation(world, config, pace)
-                    crawl.crawl_all()
-                    count = crawl.count
-                    harvest = 100 * count.relevant / count.pages
-                    waited = crawl.crawl.patience.waited
-                    row = harvest, len(count.domains), crawl.now, waited
-                    found.setdefault((cap, pace.name), []).append(row)
-                    told = f"{harvest:.1f} %, {row[1]} domains, {row[2]:.0f} s, waited {waited:.0f}"
-                    print(f"{topic} {web} MAX {cap} {pace.name}: {told} s", flush=True)
-    print("\n| MAX | | harvest rate, % | to alone | domains | seconds | waited |")
-    print("|---|---|---|---|---|---|---|")
+            for start, cap, pace in product(options.starts, options.max, paces):
+                settings = {
+                    "TRES_WEB": "synthetic",
+                    "TRES_TOPIC": topic,
+                    "TRES_WEB_SEED": web,
+                    "TRES_RANDOM_SEED": web,
+                    "TRES_SEED": start,
+                    "TRES_MAX_PER_DOMAIN": cap,
+                    "TRES_PAGES": options.pages,
+                } | dict(each.split("=", 1) for each in options.settings)
+                config = Config.from_settings(settings)
+                world = world or World(config, user_agent="tres")
+                row = crawled(world, config, pace)
+                found.setdefault((cap, pace.name), []).append(row)
+                told = f"{row[0]:.1f} %, {row[1]} domains, {row[2]:.0f} s, waited {row[3]:.0f} s"
+                print(f"{topic} {web} {start} MAX {cap} {pace.name}: {told}", flush=True)
+    lines = table(found, f"hurry={options.hurry[0]:g}")
+    print("\n".join(["", *lines]))
+    if options.output is not None:
+        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def crawled(world: World, config: Config, pace: Pace) -> tuple[float, int, float, float]:
+    """Return harvest rate in %, relevant domains, seconds, and seconds waited."""
+    crawl = TimedSimulation(world, config, pace)
+    crawl.crawl_all()
+    count = crawl.count
+    harvest = 100 * count.relevant / count.pages
+    return harvest, len(count.domains), crawl.now, crawl.crawl.patience.waited
+
+
+def table(
+    found: dict[tuple[str, str], list[tuple[float, int, float, float]]], base: str
+) -> list[str]:
+    """Return a table of means, with differences to the crawls named `base`."""
+    lines = [
+        f"| MAX | | harvest rate, % | to {base} | domains | seconds | waited |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for (cap, name), rows in found.items():
         harvest, domains, seconds, waited = map(mean, zip(*rows, strict=True))
-        alone = [each[0] for each in found[cap, "alone"]]
-        more = [row[0] - one for row, one in zip(rows, alone, strict=True)]
+        bases = [each[0] for each in found[cap, base]]
+        more = [row[0] - one for row, one in zip(rows, bases, strict=True)]
         error = stdev(more) / len(more) ** 0.5 if more[1:] else 0.0
         cells = f"{harvest:.1f} | {mean(more):+.1f} ± {error:.1f} | {domains:.0f} | {seconds:.0f}"
-        print(f"| {cap} | {name} | {cells} | {waited / max(seconds, 1):.2f} |")
+        lines.append(f"| {cap} | {name} | {cells} | {waited / max(seconds, 1):.2f} |")
+    return lines
 
 
 if __name__ == "__main__":

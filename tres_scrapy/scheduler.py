@@ -31,7 +31,7 @@ from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 
-PATIENT: Final = 0.2  # `hurry` of a crawl with a page budget
+PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
 
 logger = logging.getLogger(__name__)
 
@@ -204,10 +204,16 @@ class TreeFrontierScheduler(BaseScheduler):
     def _note_patience(self, busy: list[int]) -> None:
         """Tell the crawl which of the busy hosts are soon free, and how many slots are."""
         now = monotonic()
-        long = {host for host, until in self._resting.items() if until > now + LONGEST}
-        soon = set(busy).difference(long, self._health.resting(now))
-        free = 1 - self._crawl.leased / self._concurrency
-        self._patience.note(now, list(soon), free)
+        hosts = set(busy).difference(self._health.resting(now))
+        soon = [host for host in hosts if self._is_soon_free(host, now)]
+        self._patience.note(now, soon, 1 - self._crawl.leased / self._concurrency)
+
+    def _is_soon_free(self, host: int, now: float) -> bool:
+        """Return whether a busy host rests for a moment only, or was sent its request just now."""
+        if host in self._resting:
+            return self._resting[host] <= now + LONGEST
+        slot = self._slot(host)
+        return slot is None or slot.lastseen > now - LONGEST
 
     def _sharing(self, host: int) -> list[int]:
         """Return the hosts that share the downloader slot of a host."""

@@ -2,15 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl.patience import CREDIT, MOST_IDLE, Patience
+from tres_scrapy.crawl.patience import CREDIT, WORTH, Patience
 
 
 def test_patience_waits_for_a_link_that_is_worth_more():
-    patience = Patience(0.2)
+    patience = Patience(0.0)
     patience.note(0.0, [7], free=1.0)
     assert patience.hosts == [7]
-    assert patience.waits(0.5, 0.8)
-    assert not patience.waits(0.5, 0.6)
+    assert patience.waits(0.5, 0.6 + WORTH)
+    assert not patience.waits(0.5, 0.4 + WORTH)
 
 
 def test_hurry_of_one_looks_at_no_busy_host():
@@ -19,25 +19,28 @@ def test_hurry_of_one_looks_at_no_busy_host():
     assert not patience.hosts
 
 
-@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1)), max_size=100))
-def test_idle_time_is_bounded(steps):
-    patience, now, last = Patience(0.0), 0.0, 0.0
+@given(
+    st.floats(0, 1), st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1)), min_size=1, max_size=100)
+)
+def test_idle_time_is_bounded(hurry, steps):
+    patience, now = Patience(hurry), 0.0
     for passed, free in steps:
-        now, last = now + passed, passed
+        now += passed
         patience.note(now, [7], free)
         if patience.hosts:
             patience.waits(0.0, 1.0)
-    assert patience.waited <= CREDIT + MOST_IDLE * now + max((p for p, _ in steps), default=last)
+    longest = max(passed for passed, _ in steps)
+    assert patience.waited <= (1 - hurry) * (CREDIT + now) + longest + 1e-6
 
 
 def test_credit_comes_back_with_time():
-    patience = Patience(0.0)
+    patience = Patience(0.5)
     patience.note(0.0, [7], free=1.0)
     patience.waits(0.0, 1.0)
     patience.note(2 * CREDIT, [7], free=1.0)
     assert patience.waited == 2 * CREDIT
     assert not patience.hosts
-    patience.note(2 * CREDIT + 1.3 * CREDIT / MOST_IDLE, [7], free=1.0)
+    patience.note(5 * CREDIT, [7], free=1.0)
     assert patience.hosts
 
 

@@ -99,8 +99,8 @@ class LearningOptions:
     hurry: float | None = setting(
         number(0, 1),
         None,
-        "wait a moment, within bounds, for the host of a link that is worth this much more; 1: "
-        "never wait; unset: 0.2 with `pages`, 1 without or with CLOSESPIDER_TIMEOUT",
+        "share of the request slots that stays busy when the hosts of better links rest: 1 never "
+        "waits, 0 waits each time; unset: 0.6 with `pages`, 1 without or with CLOSESPIDER_TIMEOUT",
     )
     ucb: float = setting(
         number(0, 100),
