@@ -11,4 +11,6 @@ def test_idle_connections_keep_no_browser_out():
     transports = [StringTransport() for _ in range(CONNECTIONS + 2)]
     for transport in transports:
         server.buildProtocol(None).makeConnection(transport)
-    assert [transport.disconnecting for transport in transports] == [True] * 2 + [False] * CONNECTIONS
+    assert [transport.disconnecting for transport in transports] == [True] * 2 + [
+        False
+    ] * CONNECTIONS
