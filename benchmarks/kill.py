@@ -96,6 +96,7 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     arguments = [part for each in settings for part in ("-s", f"TRES_{each}")]
     if options.own:
         arguments = ["recipes", "-a", f"start={web.seeds[0]}", *arguments]
+        arguments += ["-s", "DOWNLOAD_FAIL_ON_DATALOSS=0"]  # as for the spider `tres`
     else:
         arguments = [
             "tres",

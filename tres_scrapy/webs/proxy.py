@@ -183,6 +183,7 @@ async def _send(
         size = math.ceil(len(body) / DROPS)
         for place in range(0, len(body), max(1, size)):
             writer.write(body[place : place + size])
+            await writer.drain()  # raises if the client has gone
             await asyncio.sleep(fault.seconds / DROPS)
     else:
         writer.write(start + body)
