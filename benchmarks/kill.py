@@ -1,10 +1,13 @@
 """Kill a crawl again and again, and count what was lost.
 
     python benchmarks/kill.py [--pages 5000] [--kills 50] [--max 10] [--seed 1] [--output FILE]
+        [--faults SCHEDULE] [--own]
 
-Another process serves a synthetic web and keeps the log. One crawl runs to its end; a second one,
-in a JOBDIR, is killed with SIGKILL at random instants and restarted each time. Then the log, the
-JOBDIR and the items are compared. The exit status is 1 if anything was lost.
+Another process serves a synthetic web and keeps the log; with `--faults`, it also injects faults,
+as in `tres web --faults`. One crawl runs to its end; a second one, in a JOBDIR, is killed with
+SIGKILL at random instants and restarted each time. Then the log, the JOBDIR, the items and a feed
+of Scrapy's are compared. With `--own` the spider of another project crawls, tests/example_project;
+its items are in the feed alone. The exit status is 1 if anything was lost.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ from tres_scrapy.webs.count import PAGES
 from tres_scrapy.webs.synthetic import SyntheticWeb
 
 PROJECT = Path(__file__).parents[1]
+KITCHEN = PROJECT / "tests" / "example_project"
 TOPIC = "food"
+PATIENT = ("REST=0.5", "MAX_REST=5", "MAX_RESTS=50")  # no host is given up for a fault
 
 
 @dataclass
@@ -59,6 +64,7 @@ class Findings:
     links_discovered: int
     samples_recovered: int
     seconds_to_recover: float
+    feed_items_twice: int  # allowed: after a kill a feed may repeat an item
     losses: dict[str, int]
 
 
@@ -69,6 +75,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--max", type=int, default=10, help="most pages per domain")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the web and the kills")
+    parser.add_argument("--faults", default="", help="a schedule, or `default`")
+    parser.add_argument("--own", action="store_true", help="crawl by a spider of another project")
     parser.add_argument("--output", type=Path, help="also write the findings to this file")
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
@@ -83,14 +91,36 @@ def main() -> int:
 def examine(options: argparse.Namespace, directory: Path) -> Findings:
     """Run one crawl without and one with kills; compare log, JOBDIR and items of the second."""
     web = SyntheticWeb(TOPIC, seed=options.seed)
-    seed, pages, most = ",".join(web.seeds), options.pages, options.max
-    arguments = ["-a", f"pages={pages}", "-a", f"max_per_domain={most}", "-a", f"seed={seed}"]
-    whole, log, items = (directory / f"{name}.jsonl" for name in ("whole", "killed", "items"))
+    pages, most = options.pages, options.max
+    settings = [*PATIENT, f"PAGES={pages}", f"MAX_PER_DOMAIN={most}"]
+    arguments = [part for each in settings for part in ("-s", f"TRES_{each}")]
+    if options.own:
+        arguments = ["recipes", "-a", f"start={web.seeds[0]}", *arguments]
+        arguments += ["-s", "DOWNLOAD_FAIL_ON_DATALOSS=0"]  # as for the spider `tres`
+    else:
+        arguments = [
+            "tres",
+            "-a",
+            f"topic={TOPIC}",
+            "-a",
+            f"seed={','.join(web.seeds)}",
+            *arguments,
+        ]
+    whole, log, items, feed = (
+        directory / f"{name}.jsonl" for name in ("whole", "killed", "items", "feed")
+    )
     job = directory / "job"
-    with served(options.seed, whole) as port:
-        finish(crawl(port, [*arguments, "-a", f"output={directory / 'others.jsonl'}"]))
-    with served(options.seed, log) as port:
-        arguments += ["-a", f"output={items}", "-s", f"JOBDIR={job}"]
+    with served(options, whole) as port:
+        finish(crawl(port, [*arguments, "-s", f"TRES_OUTPUT={directory / 'others.jsonl'}"]))
+    with served(options, log) as port:
+        arguments += [
+            "-s",
+            f"TRES_OUTPUT={items}",
+            "-s",
+            f"JOBDIR={job}",
+            "-o",
+            f"{feed}:jsonlines",
+        ]
         whens = random.Random(options.seed).choices(range(pages), k=options.kills)
         under_way: Counter[str] = Counter()
         for number, when in enumerate(sorted(whens), start=1):
@@ -102,7 +132,8 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     recovered = recovered_crawl(job, most)
     seconds = time.perf_counter() - start
     urls = Counter(str(line["url"]) for line in pages_of(log))
-    links = links_of(web, urls)
+    links = set() if options.own else links_of(web, urls)  # the own spider chooses among them
+    exported = urls_in(feed)
     return Findings(
         kills=options.kills,
         pages=len(urls),
@@ -112,11 +143,13 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         links_discovered=len(links),
         samples_recovered=len(recovered.store),
         seconds_to_recover=round(seconds, 2),
+        feed_items_twice=exported.total() - len(exported),
         losses={
             "fetched twice without a kill": sum(n - 1 > under_way[url] for url, n in urls.items()),
             "discovered and lost": lost(recovered.store, web, links, booked_pages(job), most),
             "domains over MAX": sum(n > most for n in Counter(map(domain, urls)).values()),
-            **item_losses(job, items),
+            **({} if options.own else item_losses(job, items)),
+            "feed items missing": len(expected(job, options.own, web) - exported.keys()),
         },
     )
 
@@ -154,11 +187,7 @@ def booked_pages(job: Path) -> list[str]:
 
 def item_losses(job: Path, items: Path) -> dict[str, int]:
     """Compare the JSON lines file with the relevant pages in the JOBDIR."""
-    exported = Counter(str(json.loads(line)["final_url"]) for line in items.open(encoding="utf-8"))
-    with closing(sqlite3.connect(job / NAME)) as connection:
-        urls = urls_of(connection)
-        found = connection.execute("SELECT url FROM step WHERE kind = 'page' AND relevant")
-        relevant = {urls[number] for (number,) in found}
+    exported, relevant = urls_in(items), relevant_pages(job)
     return {
         "items missing": len(relevant - exported.keys()),
         "items of no relevant page": len(exported.keys() - relevant),
@@ -166,11 +195,30 @@ def item_losses(job: Path, items: Path) -> dict[str, int]:
     }
 
 
+def urls_in(items: Path) -> Counter[str]:
+    """Return how often each page stands in a file of items."""
+    rows = map(json.loads, items.open(encoding="utf-8"))
+    return Counter(str(row.get("final_url", row["url"])) for row in rows)
+
+
+def relevant_pages(job: Path) -> set[str]:
+    """Return the URLs of the relevant pages in a JOBDIR."""
+    with closing(sqlite3.connect(job / NAME)) as connection:
+        urls = urls_of(connection)
+        found = connection.execute("SELECT url FROM step WHERE kind = 'page' AND relevant")
+        return {urls[number] for (number,) in found}
+
+
+def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
+    """Return the URLs of the pages that the feed must have: the own spider yields all but seeds."""
+    return {*booked_pages(job)} - {*web.seeds} if own else relevant_pages(job)
+
+
 @contextmanager
-def served(seed: int, log: Path) -> Iterator[int]:
+def served(options: argparse.Namespace, log: Path) -> Iterator[int]:
     """Serve a synthetic web on a port."""
     command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", TOPIC]
-    command += ["--seed", str(seed), "--log", str(log)]
+    command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
     assert server.stdout is not None
@@ -180,11 +228,19 @@ def served(seed: int, log: Path) -> Iterator[int]:
 
 def crawl(port: int, arguments: list[str]) -> subprocess.Popen[str]:
     """Start a crawl through the web's proxy."""
-    command = [sys.executable, "-m", "scrapy", "crawl", "tres", "-a", f"topic={TOPIC}", *arguments]
+    command = [sys.executable, "-m", "scrapy", "crawl", *arguments]
     command += ["-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"]
-    environment = {**os.environ, "http_proxy": f"http://127.0.0.1:{port}"}
+    environment = {
+        **os.environ,
+        "http_proxy": f"http://127.0.0.1:{port}",
+        "PYTHONPATH": str(PROJECT),
+    }
     return subprocess.Popen(  # noqa: S603 - our own command
-        command, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True
+        [*command, "-s", "LOG_LEVEL=WARNING"],
+        cwd=KITCHEN if "recipes" in arguments else PROJECT,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

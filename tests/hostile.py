@@ -269,6 +269,13 @@ def endless_robots(path: str) -> Bytes:
     yield from endlessly(b"Disallow: /x\n" * 5_000)
 
 
+@trap(DISH, "/private")
+def announced_robots(path: str) -> Bytes:
+    yield head(Content_Type="text/plain", Content_Length=GIGABYTE)
+    yield b"User-agent: *\nDisallow: /private\n"
+    yield from endlessly(b"# nothing\n" * 5_000)
+
+
 @trap(DISH)
 def crowded_robots(path: str) -> Bytes:
     agents = "".join(f"User-agent: a{i}\n" for i in range(3_000))

@@ -127,6 +127,10 @@ def test_nothing_is_fetched_without_rules(whole, name):
     assert whole.pages(f"{name}.test") == []
 
 
+def test_first_rules_of_a_long_file_are_obeyed(whole):
+    assert whole.pages("announced-robots.test") == ["/dish"]
+
+
 def test_dead_links_end_no_domain(whole):
     assert len(whole.pages("dead-links.test")) == 1 + 80
     assert whole.stat("tres/domains_given_up") == 0

@@ -22,6 +22,7 @@ from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
+from tres_scrapy.export.feed_flush import FeedFlush
 from tres_scrapy.export.json_lines import JsonLinesPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.newness import NewnessPipeline
@@ -51,6 +52,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
     "EXTENSIONS": {
         SteadyClock: 90,
         OfflineWeb: 100,
+        FeedFlush: 105,  # after Scrapy's FeedExporter, before the job of the learner
         Learner: 110,
         Progress: 120,
         SharedAddresses: 125,

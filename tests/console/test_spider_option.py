@@ -32,6 +32,8 @@ def test_help_hides_research(capsys):
         arguments("crawl", "--help")
     shown = capsys.readouterr().out
     assert "--max-per-domain" in shown
+    assert "--breadth" in shown
+    assert ".md" not in shown
     assert "--gamma" not in shown
 
 
@@ -39,12 +41,19 @@ def test_options_become_spider_arguments():
     urls = ("http://a.test/", "http://b.test/")
     given = ("--pages", "5", *urls, "--csv", "--no-report", "-s", "RETRY_TIMES=0", "--jobdir", "j")
     assert arguments("crawl", "food", *given) == [
-        *("crawl", "tres", "-a", "pages=5", "-a", "csv=1", "-a", "report=0"),
+        *("crawl", "tres", "-s", "STATS_DUMP=0"),
+        *("-a", "pages=5", "-a", "csv=1", "-a", "report=0"),
         *("-a", "topic=food", "-a", f"seed={','.join(urls)}"),
         *("-s", "RETRY_TIMES=0", "-s", "JOBDIR=j"),
     ]
-    words = ["crawl", "refresh", "-a", "budget=9", "-a", "collection=a.jsonl"]
-    assert arguments("refresh", "a.jsonl", "--budget", "9") == words
+    words = ["-a", "budget=9", "-a", "collection=a.jsonl"]
+    quiet = ["crawl", "refresh", "-s", "STATS_DUMP=0"]
+    assert arguments("refresh", "a.jsonl", "--budget", "9") == [*quiet, *words]
+
+
+@pytest.mark.parametrize("given", [("--logfile", "f"), ("-L", "INFO"), ("-s", "STATS_DUMP=1")])
+def test_stats_are_shown_when_asked_for(given):
+    assert "STATS_DUMP=0" not in arguments("crawl", "food", *given)
 
 
 @pytest.mark.parametrize(

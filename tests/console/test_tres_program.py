@@ -34,9 +34,16 @@ def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
         pages=pages,
     )
     assert crawled.returncode == 0, crawled.stderr
+    assert "Dumping Scrapy stats" not in crawled.stderr
     assert len((tmp_path / "food.jsonl").read_text().splitlines()) == 2
     assert "Highest Q" in tres("explain", "food.jsonl", "http://a.test/2").stdout
     assert tres("report", "food.jsonl", "-o", "r.html").stdout == "r.html\n"
+    (tmp_path / "output").mkdir()
+    (tmp_path / "food.run").rename(tmp_path / "output" / "food.run")
+    latest = tres("explain", "http://a.test/2")
+    assert "Highest Q" in latest.stdout
+    assert latest.stderr == "The latest crawl: output/food.run\n"
+    (tmp_path / "output" / "food.run").rename(tmp_path / "food.run")
     seen = tres().stdout
     assert "Topics: food, hardware, sports\n" in seen
     assert re.search(r"ended +food.run: 2 of 2 pages, 2 relevant \(page_limit\)", seen)
@@ -45,11 +52,20 @@ def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("crawl", "fod", "http://a.test/"), "tres crawl: unknown topic 'fod': the packs in"),
+        (
+            ("crawl", "fod", "http://a.test/"),
+            "tres crawl: unknown topic 'fod'; did you mean food? The packs in",
+        ),
         (("crawl", "food"), "tres crawl: no seed: add --seed URL to start there"),
         (("train", "tea"), "tres train: the following arguments are required: --keywords"),
         (("train", "tea", "--keyword", "k"), "tres train: the following arguments are required"),
-        (("explain", "a"), "tres explain: takes a RUN and a URL, not ['a']; see"),
+        (("explain", "a"), "tres explain: takes a RUN and a URL, or a URL, not ['a']; see"),
+        (
+            ("explain", "http://a.test/"),
+            "tres explain: no crawl has left a record in output/",
+        ),
+        (("report",), "tres report: no crawl has left a record in output/: give the record"),
+        (("classify", "food", "nowhere.html"), "tres classify: nowhere.html: no such file"),
         (("classify", "fod", "a"), "tres classify: unknown topic 'fod'"),
         (("crawll",), "tres: unknown command 'crawll'; did you mean crawl?"),
     ],

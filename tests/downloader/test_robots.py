@@ -9,7 +9,8 @@ from scrapy.utils.test import get_crawler
 
 from tres_scrapy.downloader import robots as robots_txt
 from tres_scrapy.downloader.refusal import FetchRefusedError, failure_of
-from tres_scrapy.downloader.robots import MAX_LENGTH, ROBOTS_TXT, RobotsMiddleware
+from tres_scrapy.downloader.request import ROBOTS_TXT
+from tres_scrapy.downloader.robots import MAX_LENGTH, RobotsMiddleware
 
 CLOSED = b"User-agent: *\nDisallow: /closed\n"
 

@@ -163,6 +163,12 @@ def test_app_builds_its_text_and_links(chromium):
     assert {"http://app.test/app.js", "http://app.test/api"} <= set(chromium.asked)
 
 
+@pytest.mark.parametrize("link", ["", '<link rel="icon" href="/icon.png">'])
+def test_no_icon_is_fetched(chromium, link):
+    chromium.render(f"<title>soup</title>{link}<img src='/dish.png'><p>leek")
+    assert chromium.asked == []
+
+
 def test_late_content_is_waited_for(chromium):
     script = """
       setTimeout(() => document.body.append("late"), 300);

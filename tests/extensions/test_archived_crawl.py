@@ -23,6 +23,19 @@ def die(self, booking, visit):
 Archive.booked = die
 runpy.run_module("scrapy", run_name="__main__")
 """
+KILLED_BEFORE_VERDICT = """
+import os, runpy
+from tres_scrapy.export.archive import Archive
+add = Archive.add
+async def die(self, row, exchange):
+    await add(self, row, exchange)
+    if exchange.url == "http://a.test/b":
+        self.writer._tasks.put(None)
+        self.writer._thread.join()
+        os.kill(os.getpid(), 9)
+Archive.add = die
+runpy.run_module("scrapy", run_name="__main__")
+"""
 
 
 @pytest.fixture
@@ -121,6 +134,21 @@ def test_killed_archive_is_resumed(run, tmp_path, soups):
     assert Counter(kind for kind, *_ in records)["warcinfo"] == 2
     notes = [url for kind, url, *_ in records if kind == "metadata"]
     assert len(notes) == len(set(notes)) == 6, "nothing is missing or twice"
+
+
+def test_second_fetch_is_marked(run, tmp_path):
+    job = ("-s", f"JOBDIR={tmp_path / 'job'}", "-a", "warc=all")
+    process, _ = run(*job, program=("-c", KILLED_BEFORE_VERDICT))
+    assert process.returncode == -9
+    process, _ = run(*job)
+    assert process.returncode == 0, process.stderr
+    records = archived(tmp_path / "pages.warc.gz")
+    answers = Counter(url for kind, url, *_ in records if kind == "response")
+    marked = {
+        url for kind, url, said, _ in records if kind == "metadata" and said.get("again") == "true"
+    }
+    assert marked == {"http://a.test/b"}
+    assert {url for url, n in answers.items() if n > 1 and "robots" not in url} == marked
 
 
 def test_recorded_crawl_repeats_every_url(crawl, tmp_path):

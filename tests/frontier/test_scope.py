@@ -76,10 +76,21 @@ def test_directory_takes_few_urls():
 
 
 def test_resumed_directory_is_full():
-    store = store_of(max_per_path=1)
-    records = np.zeros(0, dtype=store.saved(0).dtype)
-    store.restore(["a.test"], ["http://a.test/d/1"], [], store.cues.since(0), records)
-    assert store.scope.refusal("http://a.test/d/2").rule == "max_per_path"
+    first = store_of(max_per_path=2)
+    add(first, NO_PARENT, SEED, "http://a.test/d/0")  # seeds do not count
+    add(first, finish(first, SEED), "http://a.test/d/1", "http://a.test/d/0")
+    for urls, rule in (("http://a.test/d/2", None), ("http://a.test/d/3", "max_per_path")):
+        store = store_of(max_per_path=2)
+        parts = store_parts(first)
+        store.restore(*parts)
+        refusal = store.scope.refusal(urls)
+        assert (refusal and refusal.rule) == rule
+        add(first, finish(first, "http://a.test/d/1"), "http://a.test/d/2")
+
+
+def store_parts(store):
+    """Return what a journal saves of a store."""
+    return store.hosts, store.urls, list(store.anchors), store.cues.since(0), store.saved(0)
 
 
 def test_redirect_is_refused_except_of_seeds():

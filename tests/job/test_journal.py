@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import replace
+from random import Random
 from shutil import copytree
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sealed import seal
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.config.cap import Cap
@@ -26,6 +28,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job import recovery
+from tres_scrapy.job.checksum import TABLES
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
@@ -102,7 +105,7 @@ class Web:
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
             booking = self.crawl.book_page(row, reward, links)
-            note = str(number).encode(), str(row)
+            note = str(number).encode(), [str(row), None, "another"]
         self.journal.book(self.crawl, booking, *note)
         self.state = self.crawl.policy.state()
 
@@ -274,10 +277,11 @@ def test_items_stay_until_they_are_exported(tmp_path):
     kept = items(journal)
     assert len(kept) > 1
     first = min(kept)
-    journal.export(first)
+    assert {place for _, place in kept} == {0, 2}
+    journal.export(*first)
     journal.close()
     journal = Journal.open(tmp_path, {"topic": "food"})
-    assert items(journal) == {row: item for row, item in kept.items() if row != first}
+    assert items(journal) == {key: item for key, item in kept.items() if key != first}
     journal.close()
 
 
@@ -399,9 +403,58 @@ def damage(whole_job, tmp_path):
         copytree(whole_job, tmp_path, dirs_exist_ok=True)
         with sqlite3.connect(tmp_path / NAME) as connection:
             connection.execute(statement)
+            seal(connection)
         connection.close()
 
     return run
+
+
+def test_flipped_bit_is_noticed(whole_job, tmp_path):
+    """Each bit is tried that holds something: a change of a free place changes nothing."""
+    good, rows = (whole_job / NAME).read_bytes(), dump_of(whole_job)
+    random, noticed = Random(1), 0
+    for _ in range(300):
+        bit = random.randrange(8 * len(good))
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        (tmp_path / NAME).write_bytes(bad)
+        try:
+            Journal.open(tmp_path, {}).close()
+        except JobError:
+            noticed += 1
+        else:
+            assert dump_of(tmp_path) == rows
+    assert noticed > 100
+
+
+def test_lost_row_is_noticed(whole_job, tmp_path):
+    copytree(whole_job, tmp_path, dirs_exist_ok=True)
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        connection.execute("DELETE FROM step WHERE number = (SELECT max(number) FROM step)")
+    connection.close()
+    said = r"damaged \(its checksum is wrong\): restore a copy of it, or give another directory"
+    with pytest.raises(JobError, match=said):
+        Journal.open(tmp_path, {})
+
+
+def test_failed_transaction_leaves_checksum_right(tmp_path):
+    journal, crawl = a_job(tmp_path, steps=4)
+    web = Web(crawl, journal)
+    web.lease()
+    journal.connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(sqlite3.Error):
+        web.book()
+    journal.connection.execute("PRAGMA query_only = OFF")
+    journal.note("name", "value")
+    journal.close()
+    Journal.open(tmp_path, {}).close()
+
+
+def dump_of(directory):
+    with sqlite3.connect(directory / NAME) as connection:
+        found = [connection.execute(f"SELECT * FROM {name}").fetchall() for name in TABLES]  # noqa: S608
+    connection.close()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -473,7 +526,7 @@ def test_damage_is_told_in_one_line(tmp_path, damage, statement):
     with pytest.raises(JobError, match="damaged") as error:
         recover(journal, new_crawl())
     assert str(error.value).isprintable()
-    assert len(str(error.value)) < 300
+    assert len(str(error.value)) < 350
     journal.close()
 
 
@@ -491,7 +544,7 @@ def test_foreign_job_is_one_line(tmp_path, damage, statement):
     with pytest.raises(JobError) as error:
         Journal.open(tmp_path, {"topic": "food"})
     assert str(error.value).isprintable()
-    assert len(str(error.value)) < 300 + len(str(tmp_path))
+    assert len(str(error.value)) < 350 + len(str(tmp_path))
 
 
 def test_number_for_fingerprint_is_damage(tmp_path, damage):
@@ -618,7 +671,7 @@ def test_damaged_max_is_one_line(tmp_path, text):
     journal = Journal.open(tmp_path, {}, now())
     journal.note("max_per_domain", text)
     journal.close()
-    with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged: "):
+    with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged \("):
         job_of(tmp_path, Cap(2, 2))
 
 

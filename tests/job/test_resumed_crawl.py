@@ -8,6 +8,7 @@ from shutil import copytree
 
 import pytest
 from conftest import PROJECT, served
+from sealed import seal
 from soup import FOOD
 
 from tres_scrapy.job.job_file import NAME
@@ -160,7 +161,9 @@ def test_written_item_is_not_repeated(crawl, tmp_path):
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:  # as if it were not exported
         line = (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()[1]
         (row,) = connection.execute("SELECT row FROM step WHERE number = 2").fetchone()
-        connection.execute("INSERT INTO item VALUES (?, ?)", (row, line))
+        text = json.dumps(["tres_scrapy.items:RelevantPage", json.loads(line)])
+        connection.execute("INSERT INTO item VALUES (?, 0, ?)", (row, text))
+        seal(connection)
     connection.close()
     process = crawl("-a", "pages=4")
     assert process.returncode == 0, process.stderr
@@ -220,9 +223,9 @@ def test_unresumable_policy_says_so(crawl, tmp_path):
     "statement",
     [
         "UPDATE step SET mark = x'00'",
-        "INSERT INTO item VALUES (1, '{\"url\": 1}')",
-        "INSERT INTO item VALUES (1, '[')",
-        'INSERT INTO item VALUES (1, \'{"url": "\\ud800"}\')',
+        "INSERT INTO item VALUES (1, 0, '{\"url\": 1}')",
+        "INSERT INTO item VALUES (1, 0, '[')",
+        'INSERT INTO item VALUES (1, 0, \'["builtins:dict", {"url": "\\ud800"}]\')',
         "INSERT INTO request VALUES (1, '{}')",
         "UPDATE step SET host = 77",
     ],
@@ -231,6 +234,7 @@ def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
     copytree(two_pages, tmp_path / "job")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:
         connection.execute(statement)
+        seal(connection)
     connection.close()
     process = crawl("-s", "LOG_ENABLED=False")
     assert process.returncode == 1

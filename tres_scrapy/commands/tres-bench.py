@@ -21,6 +21,7 @@ from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, RunFailure, work
+from tres_scrapy.commands.calling import called
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
@@ -148,7 +149,7 @@ class Command(ScrapyCommand):
             said = (
                 f"interrupted, {done} of {len(runs)} runs are done; repeat the command to continue"
             )
-            print(f"scrapy tres-bench: {said}", file=sys.stderr)
+            print(f"{called('bench')}: {said}", file=sys.stderr)
             self.exitcode = INTERRUPTED
 
 
@@ -255,7 +256,7 @@ def _check(conditions: Conditions, runs: Sequence[Run]) -> None:
             if (status := web.answer(url).status) >= 400:
                 raise ValueError(f"--starts {url!r} is not on this web: it answers {status}")
     for note in notes:
-        print(f"scrapy tres-bench: {note}", file=sys.stderr)
+        print(f"{called('bench')}: {note}", file=sys.stderr)
 
 
 def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
@@ -268,14 +269,14 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
     results, faults = read_results(directory)
     conditions.note(output, runs, is_new=not results)
     for fault in faults:
-        print(f"scrapy tres-bench: {fault}; the run will be repeated", file=sys.stderr)
+        print(f"{called('bench')}: {fault}; the run will be repeated", file=sys.stderr)
     done = {result.run: result.code for result in results}
     left = [run for run in runs if run not in done]
     if len(left) < len(runs):
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
     if other := sum(done.get(run) not in {code_version(), None} for run in runs):
         said = f"{other} of them by other code; delete their files in {directory} to repeat them"
-        print(f"scrapy tres-bench: {said}", file=sys.stderr)
+        print(f"{called('bench')}: {said}", file=sys.stderr)
     try:
         failures = _work(left, jobs, conditions, directory) if left else 0
     finally:

@@ -17,6 +17,7 @@ import torch
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import called
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.page.file import reason
@@ -40,6 +41,10 @@ BATCH: Final = 64  # documents in one call of the model, printed together
 MANY: Final = 20  # above this number of documents, each is printed in one line
 NAMED_FAULTS: Final = 20
 INTERRUPTED: Final = 130
+WAITING: Final = (
+    "Waiting for a page or a text on standard input: paste it, then press Ctrl-D. To judge "
+    "something else, press Ctrl-C and name URLs or files"
+)
 EXAMPLES: Final = """\
 Examples:
   scrapy tres-classify food https://example.org/soup page.html
@@ -92,6 +97,8 @@ class Command(ScrapyCommand):
         if opts.words < 0:
             raise UsageError(f"--words {opts.words} must be 0 or more")
         topic, *sources = args
+        if "-" in (sources or ["-"]) and sys.stdin.isatty():
+            print(WAITING, file=sys.stderr)
         assert self.settings is not None
         try:
             classification = Classification.of(topic, self.settings, opts)
@@ -168,7 +175,7 @@ class Classification:
     def _say(self, fault: Unreadable) -> None:
         self._totals.unreadable += 1
         if self._totals.unreadable <= NAMED_FAULTS:
-            print(f"scrapy tres-classify: {fault}", file=sys.stderr)
+            print(f"{called('classify')}: {fault}", file=sys.stderr)
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
@@ -180,8 +187,6 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreada
     urls = []
     for source in sources:
         if source == "-":
-            if sys.stdin.isatty():
-                print("reading standard input; press Ctrl-D to end it", file=sys.stderr)
             yield from read_pages(sys.stdin.buffer.read())
         elif not source.lower().startswith(("http://", "https://")):
             try:

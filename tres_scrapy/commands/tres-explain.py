@@ -16,7 +16,7 @@ from scrapy.exceptions import UsageError
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_path import find_record
+from tres_scrapy.report.record_path import find_record, latest_record
 from tres_scrapy.url.canonical import canonicalise
 
 
@@ -26,7 +26,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "RUN URL [--json]"
+        return "[RUN] URL [--json]"
 
     def short_desc(self) -> str:
         return "Explain why a crawl fetched a page"
@@ -36,7 +36,7 @@ class Command(ScrapyCommand):
             "Explain why the crawl RUN fetched URL: the path from the seed, the rule of its leaf "
             "in the tree, what its link says, its features, its Q value, and the links it was "
             "preferred to. RUN is the record of the crawl (food-TIME.run), its JOBDIR or its JSON "
-            "lines file."
+            "lines file; without it, the latest record in output/."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -45,13 +45,16 @@ class Command(ScrapyCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if len(args) != 2:
-            raise UsageError(f"tres-explain takes a RUN and a URL, not {args!r}")
+        if len(args) not in (1, 2) or not args[-1].lower().startswith(("http://", "https://")):
+            raise UsageError(f"tres-explain takes a RUN and a URL, or a URL, not {args!r}")
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
-        run, url = args
+        *run, url = args
         try:
-            with Record(find_record(Path(run))) as record, record.moment():
+            path = find_record(Path(run[0])) if run else latest_record()
+            if not run:
+                print(f"The latest crawl: {path}", file=sys.stderr)
+            with Record(path) as record, record.moment():
                 explanation = FetchExplanation(record, canonicalise(url) or url)
         except (LookupError, RecordError) as error:
             sys.exit(f"scrapy tres-explain: {error}")

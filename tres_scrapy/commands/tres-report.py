@@ -15,7 +15,7 @@ from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_path import find_record
+from tres_scrapy.report.record_path import find_record, latest_record
 
 
 class Command(ScrapyCommand):
@@ -24,7 +24,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "RUN [-o FILE]"
+        return "[RUN] [-o FILE]"
 
     def short_desc(self) -> str:
         return "Write the report of a crawl as one HTML file"
@@ -32,8 +32,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return fill(
             "Write the report of a crawl as one HTML file, which needs no network. RUN is the "
-            "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file. The crawl may "
-            "still be running. The report is written beside the record unless -o names a file."
+            "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file; without it, "
+            "the latest record in output/. The crawl may still be running. The report is written "
+            "beside the record unless -o names a file."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -43,11 +44,13 @@ class Command(ScrapyCommand):
         parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=name)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if len(args) != 1:
-            raise UsageError(f"tres-report takes one RUN, not {args!r}")
+        if len(args) > 1:
+            raise UsageError(f"tres-report takes one RUN or none, not {args!r}")
         try:
             require("dashboard", "the report")
-            path = find_record(Path(args[0]))
+            path = find_record(Path(args[0])) if args else latest_record()
+            if not args:
+                print(f"The latest crawl: {path}", file=sys.stderr)
             page: Path = opts.output or path.with_suffix(SUFFIX)
             with Record(path) as record:
                 write_report(record, page)

@@ -13,7 +13,8 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.page.text import read_page
 from tres_scrapy.webs.changing import DAY, ChangingWeb
-from tres_scrapy.webs.server import DATA, KINDS, LABELS, open_web, serve
+from tres_scrapy.webs.fault import FaultSchedule
+from tres_scrapy.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
 from tres_scrapy.webs.web import Web
 
 
@@ -26,7 +27,7 @@ class Command(ScrapyCommand):
     def syntax(self) -> str:
         return (
             f"<{'|'.join(KINDS)}> [--port N] [--topic TOPIC] [--seed N] [--data FILE] "
-            "[--labels FILE] [--log FILE]"
+            "[--labels FILE] [--log FILE] [--faults SCHEDULE]"
         )
 
     def short_desc(self) -> str:
@@ -42,6 +43,7 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--seed", type=int, default=0, help="seed of the synthetic web (default: 0)"
         )
+        parser.add_argument("--faults", metavar="SCHEDULE", default="", help=FAULTS)
         parser.add_argument("--data", type=Path, help=DATA)
         parser.add_argument("--labels", type=Path, help=LABELS)
         parser.add_argument(
@@ -68,7 +70,11 @@ class Command(ScrapyCommand):
             )
             if opts.collection is not None:
                 sys.exit(_write_collection(web, opts.collection))
-            count = serve(web, opts.port, opts.log, lambda port: _explain(web, opts.topic, port))
+            faults = FaultSchedule.parse(opts.faults, opts.seed) if opts.faults else None
+            count = serve(
+                *(web, opts.port, opts.log),
+                *(lambda port: _explain(web, opts.topic, port), faults),
+            )
         except (OSError, ValueError, OverflowError) as error:
             sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
         print(json.dumps(count.summary(), indent=2))

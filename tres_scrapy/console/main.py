@@ -14,6 +14,7 @@ from scrapy.cmdline import execute
 from scrapy.exceptions import UsageError
 from scrapy.utils.project import ENVVAR, get_project_settings
 
+from tres_scrapy.commands import calling
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.console.overview import COMMANDS, overview
 from tres_scrapy.console.spider_option import SPIDERS, LineParser, refuse_unknown
@@ -59,6 +60,7 @@ def _run(name: str = "", *given: str) -> None:
 
 def _run_command(name: str, given: Sequence[str]) -> None:
     """Run a command of `scrapy` that does not crawl, as Scrapy would, and end the program."""
+    calling.PREFIX = "tres "
     command = import_module(f"tres_scrapy.commands.tres-{name}").Command()
     parser = LineParser(
         prog=f"tres {name}",

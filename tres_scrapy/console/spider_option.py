@@ -15,6 +15,7 @@ from tres_scrapy.surface.settings import SurfaceOptions
 
 MORE: Final = "--help-all"
 SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB)  # only in --help-all
+OFTEN: Final = {"breadth"}  # of them, what many want
 CRAWL_EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network
@@ -39,10 +40,13 @@ SCRAPYS: Final = (  # names, metavar and meaning of options that are passed on
     (("-s", "--set"), "NAME=VALUE", "set a setting of Scrapy"),
     (("-a",), "NAME=VALUE", "set an argument as in `scrapy crawl`"),
     (("-O", "--overwrite-output"), "FILE", "write the items to a feed of Scrapy too"),
-    (("-L", "--loglevel"), "LEVEL", "log level; INFO shows also what Scrapy has loaded"),
+    (("-L", "--loglevel"), "LEVEL", "log level; INFO shows also what Scrapy has loaded, its stats"),
     (("--logfile",), "FILE", "file of the log instead of the terminal"),
     (("--pidfile",), "FILE", "file for the number of the process"),
 )
+
+
+STATS: Final = "STATS_DUMP"
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,9 @@ class SpiderCommand:
             if place in chosen:
                 parser.error(f"{value!r} and {option_of(place)}: give only one of them")
             chosen[place] = value
-        words = ["crawl", self.spider]
+        words = ["crawl", self.spider, "-s", f"{STATS}=0"]  # a later -s wins
+        if _shows_stats(options.passed):
+            words = words[:2]
         for argument, value in chosen.items():
             known[argument].read(value)  # at once, before anything slow is loaded
             words += ["-a", f"{argument}={value}"]
@@ -100,8 +106,8 @@ class SpiderCommand:
         titles = {group: in_words_of_tres(group.value).strip("`") for group in Group}
         groups = {group: parser.add_argument_group(title) for group, title in titles.items()}
         for each in self.settings():
-            hidden = each.group in SELDOM and not everything
-            _add(groups[each.group], each, hidden=hidden)
+            seldom = each.group in SELDOM and each.argument not in OFTEN
+            _add(groups[each.group], each, hidden=seldom and not everything)
         scrapys = parser.add_argument_group("Scrapy's own")
         for names, metavar, meaning in SCRAPYS:
             scrapys.add_argument(
@@ -178,6 +184,13 @@ class _Pass(argparse.Action):
     ) -> None:
         words = ["-s", f"JOBDIR={values}"] if option == "--jobdir" else [option, values]
         namespace.passed = [*namespace.passed, *words]
+
+
+def _shows_stats(passed: Sequence[str]) -> bool:
+    """Return whether Scrapy's stats end the log: in a file, with a log level, or if asked for."""
+    return bool({"--logfile", "--loglevel", "-L"}.intersection(passed)) or any(
+        each.startswith((f"{STATS}=", "LOG_FILE=")) for each in passed
+    )
 
 
 def _add(group: Any, each: Setting, *, hidden: bool) -> None:

@@ -20,6 +20,7 @@ def in_words_of_tres(text: str) -> str:
     text = re.sub(r"scrapy crawl (?:tres\b)?", _crawl, text)
     text = re.sub(r"\btres-[a-z]+ takes", "takes", text)
     text = re.sub(r"TRES_\w+ \(-a (\w+)=\)", lambda found: option_of(found[1]), text)
+    text = re.sub(r" \(see [\w-]+\.md\)", "", text)  # who has the program need not have docs/
     return re.sub(r"-a (\w+)=(\S*)", _argument, text)
 
 

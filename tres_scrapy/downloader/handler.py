@@ -14,6 +14,8 @@ from twisted.internet.interfaces import IAddress
 from twisted.web._newclient import Request
 from twisted.web.iweb import IResponse
 
+from tres_scrapy.downloader.request import ROBOTS_TXT
+
 MAX_HEADER_LENGTH: Final = 256 * 1024  # bytes of all header lines, the limit of browsers
 
 
@@ -45,7 +47,8 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
     """Scrapy's own handler, with a BoundedParser in its connection pool.
 
     Scrapy would collect headers without limit until the timeout. It also counts a host's delay
-    from when a request leaves the queue, but sends the request later, after other work.
+    from when a request leaves the queue, but sends the request later, after other work. It refuses
+    a robots.txt by its Content-Length.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -56,4 +59,11 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
         slots = self._crawler.engine.downloader.slots
         if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
             slot.lastseen = monotonic()
-        return await super().download_request(request)
+        if ROBOTS_TXT not in request.meta:
+            return await super().download_request(request)
+        # RobotsMiddleware stops reading it; a Content-Length above the limit would end it unread
+        try:
+            request.meta["download_maxsize"] = 0
+            return await super().download_request(request)
+        finally:
+            del request.meta["download_maxsize"]  # it also limits the body once unpacked

@@ -17,6 +17,8 @@ from tres_scrapy.url.userinfo import CREDENTIALS
 SAMPLE, LEASE, VISIT = "tres_sample", "tres_lease", "tres_visit"
 RENDERED = "rendered"  # in Response.flags: the page's scripts have run in a browser
 RECEIVED = "tres_received"  # key of Request.meta: the response before rendering, for the archive
+# Key of Request.meta: the bytes received of a robots.txt.
+ROBOTS_TXT = "tres_robots"
 ASIDE = "tres_aside"  # key of Request.meta: not a sample of the frontier, for example a query
 
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")

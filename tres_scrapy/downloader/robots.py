@@ -23,6 +23,7 @@ from scrapy.utils.misc import build_from_crawler
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing, replace_middleware
+from tres_scrapy.downloader.request import ROBOTS_TXT
 from tres_scrapy.page.robots_rule import MAX_LENGTH, own_rules, product_token
 
 # Bytes of all rules in memory; parsed rules take up to 75 times as much as their text.
@@ -33,7 +34,6 @@ VALID: Final = 24 * 3600.0  # seconds after which rules are fetched again
 AGAIN: Final = 10.0  # seconds after which rules that could not be had are asked for again, at most
 OK: Final = 200
 BUSY: Final = 429
-ROBOTS_TXT: Final = "tres_robots"  # key of Request.meta: the request is for a robots.txt
 
 logger = logging.getLogger(__name__)
 

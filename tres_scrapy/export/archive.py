@@ -35,6 +35,8 @@ FIELDS: Final = {  # of metadata records, and their meaning
     "depth": "links from the seed",
     "via": "the page with the link",
     "failure": "why the fetch failed: robots, http_404, soft_404, DownloadTimeoutError, ...",
+    "again": "`true` if the crawl was killed while it fetched this page before: then earlier "
+    "responses of this URL, if any, have no verdict",
 }
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ class Archive:
             raise ConfigError(f"TRES_WARC_FILE {str(path)!r} cannot be written: {error}") from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
         self._crawl = learner.crawl
+        self._again = learner.job.interrupted if learner.job is not None else frozenset()
         learner.listeners.append(self.booked)
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
@@ -90,6 +93,8 @@ class Archive:
             return
         url = booking.lease.url if exchange is None else exchange.url
         fields = {"failure": booking.kind} if visit is None else _verdict(visit)
+        if booking.experience.row in self._again:
+            fields["again"] = "true"
         if exchange is not None and not self._everything:
             self._put(exchange)
         note = Note(url, fields, None if exchange is None else exchange.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,8 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.file_name import beside
+from tres_scrapy.export.unwritable import end_crawl
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.page.file import printable, whole_file
@@ -69,9 +72,17 @@ class CsvPipeline:
     Runs before the JSON lines: if a kill leaves only the row, the item is exported again.
     """
 
-    def __init__(self, path: Path, pages_of: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        pages_of: Callable[[str], int],
+        job: Job | None = None,
+        stop: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         self.path, self.domains_path = beside(path, PAGES), beside(path, DOMAINS)
         self._pages_of = pages_of
+        self._job = job
+        self._stop = stop
         self._file: TextIO | None = None
         self._urls: set[str] = set()
         self._domains: dict[str, DomainRow] = {}
@@ -83,7 +94,8 @@ class CsvPipeline:
             raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
-        pipeline = cls(learner.output, learner.crawl.store.ledger.pages_of)
+        pages_of = learner.crawl.store.ledger.pages_of
+        pipeline = cls(learner.output, pages_of, learner.job, learner.stop)
         pipeline.open()
         return pipeline
 
@@ -101,20 +113,35 @@ class CsvPipeline:
             raise ConfigError(f"TRES_CSV: {self.path} cannot be written: {error}") from None
 
     def close_spider(self) -> None:
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             self._file.close()
             self._write_domains()
-            logger.info("Wrote the tables %s and %s", self.path, self.domains_path.name)
+        except OSError as error:
+            self._fail(error)
+            return
+        logger.info("Wrote the tables %s and %s", self.path, self.domains_path.name)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
             row = row_of(item)
-            self._file.write(_line(row.values()))
-            self._file.flush()
-            self._note(row)
-            if monotonic() > self._due:
-                self._write_domains()
+            try:
+                self._file.write(_line(row.values()))
+                self._file.flush()
+                self._note(row)
+                if monotonic() > self._due:
+                    self._write_domains()
+            except OSError as error:
+                self._fail(error)
         return item
+
+    def _fail(self, error: OSError) -> None:
+        assert self._file is not None
+        with suppress(OSError):  # close() tries to write the rest again
+            self._file.close()
+        self._file = None
+        end_crawl(self.path, error, self._job, self._stop)
 
     def _resume(self) -> None:
         """Read the rows of an interrupted crawl; drop an incomplete last line."""

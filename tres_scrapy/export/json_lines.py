@@ -8,13 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Self, TextIO
+from typing import Any, Self, TextIO
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
@@ -22,8 +23,6 @@ from tres_scrapy.page.file import drop_torn_line
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
-
-OUTPUT_FAILED: Final = "output_failed"
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +44,7 @@ class JsonLinesPipeline:
         self._stop = stop
         self._file: TextIO | None = None
         self._written = 0
+        self._held: set[str] = set()  # URLs of items to export again that the file holds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -69,18 +69,15 @@ class JsonLinesPipeline:
             drop_torn_line(self.path)
             self._file = self.path.open("a", encoding="utf-8")
             if self._job is not None and self._job.unexported:
-                self._find_exported(self._job)
+                self._find_held(self._job)
         except OSError as error:
             raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
 
-    def _find_exported(self, job: Job) -> None:
-        """Report to the job the items that a killed crawl had already written."""
-        rows = {item.url: row for row, item in job.unexported.items()}
+    def _find_held(self, job: Job) -> None:
+        """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
+        urls = {item.url for item in job.unexported if isinstance(item, RelevantPage)}
         with self.path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                row = rows.get(_url_of(line))
-                if row is not None:
-                    job.exported(row)
+            self._held = {url for line in lines if (url := _url_of(line)) in urls}
 
     def close_spider(self) -> None:
         if self._file is None:
@@ -94,7 +91,11 @@ class JsonLinesPipeline:
             self.path.unlink()  # an empty file would only mislead
 
     def process_item(self, item: Any) -> Any:
-        if isinstance(item, RelevantPage) and self._file is not None:
+        if not isinstance(item, RelevantPage) or self._file is None:
+            return item
+        if item.url in self._held:
+            self._held.remove(item.url)
+        else:
             try:
                 self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
                 self._file.flush()
@@ -104,15 +105,11 @@ class JsonLinesPipeline:
         return item
 
     def _fail(self, error: OSError) -> None:
-        """Stop the crawl; a resumed job exports the missing items."""
         assert self._file is not None
         with suppress(OSError):  # close() tries to write the rest again
             self._file.close()
         self._file = None
-        if self._job is not None:
-            self._job.hold_items()
-        logger.error("%s cannot be written (%s): the crawl stops", self.path, error)
-        self._stop(OUTPUT_FAILED)
+        end_crawl(self.path, error, self._job, self._stop)
 
 
 def _refuse_other_topic(path: Path, topic: str) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -25,10 +24,10 @@ from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, load_request
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
+from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
@@ -55,8 +54,15 @@ class Job:
         self._asked = str(cap)  # MAX in the settings
         self.started = journal.started
         with reading():
-            # Items that may not have been exported, by row: they are exported again.
-            self.unexported = {row: item_of(text) for row, text in items(journal).items()}
+            kept = [(key, load_item(text)) for key, text in items(journal).items()]
+            self.interrupted = interrupted(journal)  # rows that are fetched again
+        # Items that may not have been exported: they are exported again.
+        self.unexported = [item for _, item in kept]
+        # By row, the items that are in the pipelines, with their keys in the journal, if any. Under
+        # None those without a response: they are exported again.
+        self._leaving: dict[int | None, list[tuple[tuple[int, int] | None, Any]]] = {}
+        self._leaving[None] = [*kept]
+        self._unkept: set[type] = set()  # classes of items that the log has named
         self._journal = journal
         self._spider = spider
         self._keeps_requests = not getattr(spider, "follow_every_link", False)
@@ -74,8 +80,9 @@ class Job:
         assert crawler.spider is not None
         journal = Journal.open(Path(crawler.settings["JOBDIR"]), identity_of(config), now())
         job = cls(journal, crawler.spider, stop, config.max_per_domain)
-        for signal in (signals.item_scraped, signals.item_dropped, signals.item_error):
+        for signal in (signals.item_scraped, signals.item_dropped):
             crawler.signals.connect(job.item_left, signal=signal)
+        crawler.signals.connect(job.item_failed, signal=signals.item_error)
         crawler.signals.connect(job.engine_stopped, signal=signals.engine_stopped)
         return job
 
@@ -116,11 +123,16 @@ class Job:
         crawl: Crawl,
         booking: Booking,
         mark: bytes | None = None,
-        item: RelevantPage | None = None,
+        items: Sequence[Any] = (),
     ) -> bool:
-        """Save the booking of a leased sample; return whether that worked."""
-        text = None if item is None else json.dumps(asdict(item))
-        return self._write(partial(self._journal.book, crawl, booking, mark, text))
+        """Save the booking of a leased sample with its items; return whether that worked."""
+        row, texts = booking.experience.row, list(map(self._text, items))
+        if items:
+            self._leaving[row] = [
+                (None if text is None else (row, place), item)
+                for place, (text, item) in enumerate(zip(texts, items, strict=True))
+            ]
+        return self._write(partial(self._journal.book, crawl, booking, mark, texts))
 
     def set_back(self, row: int) -> bool:
         """Save that a leased sample waits among the others again; return whether that worked."""
@@ -151,31 +163,50 @@ class Job:
             self._journal.forget(rows)
 
     def item_left(self, item: Any, response: Response | None) -> None:
-        """Record that an item left the pipelines: exported, dropped or failed."""
-        if self._holds_items:
-            return
-        if response is not None:
-            row = getattr(response, "meta", {}).get(LEASE)
-        else:  # exported again, after a resume
-            url = getattr(item, "url", None)
-            row = next((row for row, kept in self.unexported.items() if kept.url == url), None)
-        if row is not None:
-            self.exported(row)
+        """Record that an item was exported or dropped."""
+        key = self._taken(item, response)
+        if key is not None and not self._holds_items:
+            self._journal.export(*key)
+
+    def item_failed(self, item: Any, response: Response | None) -> None:
+        """Leave an item whose pipeline failed in the journal: a resumed crawl exports it again."""
+        self._taken(item, response)
 
     def hold_items(self) -> None:
         """Record no more exports: the output file cannot be written."""
         self._holds_items = True
-
-    def exported(self, row: int) -> None:
-        """Record that the item of a row need not be exported again."""
-        self.unexported.pop(row, None)
-        self._journal.export(row)
 
     def engine_stopped(self) -> None:
         try:
             self._journal.close(write=not self.failed)
         except sqlite3.Error as error:
             logger.error("JOBDIR cannot be written: %s", error)
+
+    def _taken(self, item: Any, response: Response | None) -> tuple[int, int] | None:
+        """Remove an item from those in the pipelines; return its key in the journal, if any.
+
+        A pipeline may have replaced it: then take the first item of its page.
+        """
+        row = None if response is None else getattr(response, "meta", {}).get(LEASE)
+        leaving = self._leaving.get(row, [])
+        place = next((i for i, (_, each) in enumerate(leaving) if each is item), 0)
+        key = leaving.pop(place)[0] if leaving else None
+        if not leaving:
+            self._leaving.pop(row, None)
+        return key
+
+    def _text(self, item: Any) -> str | None:
+        """Return an item as JSON, or None if JSON cannot store it."""
+        try:
+            return dump_item(item)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            if type(item) not in self._unkept:
+                self._unkept.add(type(item))
+                logger.warning(
+                    "Items of the class %s cannot be saved in JOBDIR, a kill may lose some: %s",
+                    *(type(item).__name__, error),
+                )
+            return None
 
     def _recover_cap(self, crawl: Crawl) -> None:
         """Restore a MAX changed during the crawl, unless the setting has changed since."""
@@ -204,13 +235,6 @@ class Job:
             )
             self._stop(JOB_FAILED)
         return not self.failed
-
-
-def item_of(text: str) -> RelevantPage:
-    """Return an item from the text saved in a job; raise ValueError if it cannot be exported."""
-    fields = json.loads(text)
-    json.dumps(fields, ensure_ascii=False).encode()
-    return RelevantPage(**fields)
 
 
 def now() -> str:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import torch
 from scrapy import Request, signals
@@ -33,7 +33,6 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.items import RelevantPage
 from tres_scrapy.policies.assembly import make_crawl, require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
@@ -186,9 +185,9 @@ class Learner:
         visit: Visit,
         outlinks: Outlinks,
         own: Mapping[str, Request] | None = None,
-        item: RelevantPage | None = None,
+        items: Sequence[Any] = (),
     ) -> bool:
-        """Book a page with the outlinks to follow and its item, and learn from it.
+        """Book a page with the outlinks to follow and its items, and learn from it.
 
         `own` are the spider's own requests for the outlinks, by URL. Return False if the booking
         could not be saved in JOBDIR: then discard the page's items and requests.
@@ -205,7 +204,7 @@ class Learner:
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         mark = visit.judged.mark
-        booked = self.job is None or self.job.book(self.crawl, booking, mark, item)
+        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
         for listener in self.listeners if booked else ():
             listener(booking, visit)
         return booked
@@ -216,8 +215,9 @@ class Learner:
         failure: Failure,
         outlinks: Outlinks = NO_LINKS,
         own: Mapping[str, Request] | None = None,
+        items: Sequence[Any] = (),
     ) -> None:
-        """Book a failed fetch; do nothing if the row is not leased any more."""
+        """Book a failed fetch with the items of its answer, if it is still leased."""
         if not self.crawl.is_leased(row):
             return
         booking = self.crawl.book_failure(row, failure, outlinks)
@@ -226,7 +226,7 @@ class Learner:
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
         if self.job is not None:
-            self.job.book(self.crawl, booking)
+            self.job.book(self.crawl, booking, items=items)
         for listener in self.listeners:
             listener(booking, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from time import monotonic
 from typing import Final, Self
 
@@ -90,7 +91,7 @@ class Progress:
             100 * crawl.harvest_rate,
             figures["relevant_domains"],
             figures["frontier_size"],
-            f" in {figures['leaves']} leaves ({figures['phase']})" if "leaves" in figures else "",
+            f"{_leaves(figures)} ({figures['phase']})" if "leaves" in figures else "",
             self._pace.overall if closing else self._pace.recent,
             "" if left is None else f", {left:.0f} s left",
         )
@@ -106,13 +107,18 @@ def described(crawl: Crawl, pace: Pace) -> list[str]:
     """Return the progress of a crawl as short texts, the most important first."""
     figures, left = crawl.figures(), pace.left(crawl.limit)
     of_limit = "" if crawl.limit is None else f"/{crawl.limit:,}"
-    leaves = f" in {figures['leaves']:,} leaves" if "leaves" in figures else ""
     return [
         f"{crawl.pages:,}{of_limit} pages",
         "" if left is None else f"{tqdm.format_interval(left)} left",
         f"harvest {100 * crawl.harvest_rate:.1f} %",
         f"domains {figures['relevant_domains']:,}",
         f"{pace.recent:.1f} pages/s",
-        f"frontier {figures['frontier_size']:,}{leaves}",
+        f"frontier {figures['frontier_size']:,}{_leaves(figures)}",
         "waits for better hosts" if crawl.patience.waiting else "",
     ]
+
+
+def _leaves(figures: Mapping[str, float | str]) -> str:
+    if "leaves" not in figures:
+        return ""
+    return " in 1 leaf" if figures["leaves"] == 1 else f" in {figures['leaves']:,} leaves"

@@ -370,11 +370,13 @@ class SampleStore:
         for host in hosts:
             self._hosts.number_of(host)
         self.closure.restore(urls)
-        if self.scope is not None:
-            self.scope.enter(urls)
         self.anchors.extend(anchors)
         self.cues.extend(cues)
         within(records["url"], len(urls))
+        if self.scope is not None:  # seeds and targets of redirects do not count
+            numbers, firsts = np.unique(records["url"], return_index=True)
+            linked = numbers[records["parent"][firsts] != NO_PARENT]
+            self.scope.enter([urls[number] for number in linked.tolist()])
         within(records["host"], len(self.hosts))
         rows = np.arange(len(records))
         if not ((records["parent"] >= NO_PARENT) & (records["parent"] < rows)).all():

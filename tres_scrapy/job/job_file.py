@@ -21,7 +21,7 @@ FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=2,
+    version=3,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
@@ -42,10 +42,17 @@ CREATE TABLE rule (
     threshold REAL NOT NULL, reduction REAL NOT NULL
 );
 CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE item (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE item (
+    row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
+);
 CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE checksum (number INTEGER PRIMARY KEY, value INTEGER NOT NULL);
 """,
 )
+
+
+_DAMAGED = "the crawl in JOBDIR is damaged"
+_ADVICE = "restore a copy of it, or give another directory; the pages in the output file are whole"
 
 
 class JobError(RuntimeError):
@@ -58,9 +65,9 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise JobError(f"the crawl in JOBDIR is damaged: {reason(error)}") from None
+        raise JobError(f"{_DAMAGED} ({reason(error)}): {_ADVICE}") from None
     except (ArithmeticError, MemoryError, RecursionError) as error:
-        raise JobError(f"the crawl in JOBDIR is damaged: {type(error).__name__}") from None
+        raise JobError(f"{_DAMAGED} ({type(error).__name__}): {_ADVICE}") from None
 
 
 def open_database(directory: Path) -> sqlite3.Connection:
@@ -88,7 +95,8 @@ def open_database(directory: Path) -> sqlite3.Connection:
 
 
 _HINTS = {
+    FileFault.DAMAGED: f": {_ADVICE}",
     FileFault.FOREIGN: ": give another directory",
-    FileFault.OLDER: ": give another directory",
+    FileFault.OLDER: ": give another directory, or resume it with that version",
     FileFault.TABLES: ": give another directory",
 }

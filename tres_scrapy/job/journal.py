@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.job.checksum import RowChecksum
 from tres_scrapy.job.job_file import JobError, open_database, reading
 
 
@@ -49,14 +50,15 @@ class Journal:
     """Saves a running crawl, with one transaction for each lease and each booking.
 
     A lease is saved before its request is sent: after a kill the same URL is fetched again, and
-    no domain exceeds MAX pages. A booking is saved together with its item, which is deleted from
-    the journal when it is exported.
+    no domain exceeds MAX pages. A booking is saved together with its items, which are deleted from
+    the journal when they are exported.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._checksum = RowChecksum(connection)
         self._written = NOTHING
-        self._exported: list[int] = []
+        self._exported: list[tuple[int, int]] = []
         self._kept: dict[int, str] = {}
         self._forgotten: list[int] = []
 
@@ -69,13 +71,16 @@ class Journal:
         connection = open_database(directory)
         try:
             with reading():
+                journal = cls(connection)
+                journal._checksum.check()
                 _check(connection, directory, identity)
-                values = {**identity, _STARTED: now}
-                connection.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
+                with journal._transaction() as cursor:
+                    values = {**identity, _STARTED: now}
+                    cursor.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
         except JobError:
             connection.close()
             raise
-        return cls(connection)
+        return journal
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -105,14 +110,20 @@ class Journal:
 
     def set_back(self, row: int) -> None:
         """Save that a leased sample waits again, and need not come first in a resumed crawl."""
-        self._connection.execute("DELETE FROM lease WHERE row = ?", (row,))
+        with self._transaction() as cursor:
+            cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
 
     def book(
-        self, crawl: Crawl, booking: Booking, mark: bytes | None = None, item: str | None = None
+        self,
+        crawl: Crawl,
+        booking: Booking,
+        mark: bytes | None = None,
+        items: Sequence[str | None] = (),
     ) -> None:
         """Save the booking of a leased sample and what the crawl learned from it.
 
-        `mark` is the fingerprint of its page, `item` the page's item, kept until it is exported.
+        `mark` is the fingerprint of its page, `items` the page's items, kept until they are
+        exported; None leaves one out.
         """
         row = booking.experience.row
         with self._transaction() as cursor:
@@ -120,8 +131,8 @@ class Journal:
             cursor.execute(_INSERT_STEP, (*_step(crawl, booking, mark), None))
             cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
             cursor.execute("DELETE FROM request WHERE row = ?", (row,))
-            if item is not None:
-                cursor.execute("INSERT INTO item VALUES (?, ?)", (row, item))
+            kept = [(row, place, text) for place, text in enumerate(items) if text is not None]
+            cursor.executemany("INSERT INTO item VALUES (?, ?, ?)", kept)
         self._written = written
 
     def seed(self, crawl: Crawl) -> None:
@@ -132,7 +143,8 @@ class Journal:
 
     def note(self, name: str, value: str) -> None:
         """Save a value under a name."""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        with self._transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     def noted(self, name: str) -> str | None:
         """Return the value saved under a name, or None."""
@@ -147,9 +159,9 @@ class Journal:
         """Remove the spider's own requests of rows with the next transaction."""
         self._forgotten += rows
 
-    def export(self, row: int) -> None:
-        """Keep that the item of a row is exported, to save it in the next transaction."""
-        self._exported.append(row)
+    def export(self, row: int, place: int) -> None:
+        """Keep that an item of a row is exported, to save it in the next transaction."""
+        self._exported.append((row, place))
 
     def skip(self, crawl: Crawl) -> None:
         """Treat the present lists of a crawl as saved.
@@ -174,13 +186,17 @@ class Journal:
         try:
             yield cursor
             cursor.executemany("INSERT OR REPLACE INTO request VALUES (?, ?)", self._kept.items())
-            for table, rows in (("item", self._exported), ("request", self._forgotten)):
-                cursor.executemany(f"DELETE FROM {table} WHERE row = ?", [(row,) for row in rows])  # noqa: S608 - our own names
+            cursor.executemany("DELETE FROM item WHERE row = ? AND place = ?", self._exported)
+            forgotten = [(row,) for row in self._forgotten]
+            cursor.executemany("DELETE FROM request WHERE row = ?", forgotten)
+            self._checksum.save()
             cursor.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 cursor.execute("ROLLBACK")
+            self._checksum.undo()
             raise
+        self._checksum.keep()
         self._exported.clear()
         self._kept.clear()
         self._forgotten.clear()

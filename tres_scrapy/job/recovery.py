@@ -53,9 +53,15 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     journal.skip(crawl)
 
 
-def items(journal: Journal) -> dict[int, str]:
-    """Return the items that may not have been exported, by row."""
-    return dict(journal.connection.execute("SELECT row, value FROM item ORDER BY row"))
+def items(journal: Journal) -> dict[tuple[int, int], str]:
+    """Return the items that may not have been exported, by row and place on their page."""
+    found = journal.connection.execute("SELECT row, place, value FROM item ORDER BY row, place")
+    return {(row, place): text for row, place, text in found}
+
+
+def interrupted(journal: Journal) -> frozenset[int]:
+    """Return the rows that were leased when the crawl ended."""
+    return frozenset(row for (row,) in journal.connection.execute("SELECT row FROM lease"))
 
 
 def requests(journal: Journal) -> dict[int, str]:

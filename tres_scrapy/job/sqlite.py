@@ -11,7 +11,12 @@ from typing import Final
 from tres_scrapy.page.file import reason
 
 _ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
-_BUSY: Final = {"SQLITE_BUSY", "SQLITE_LOCKED"}
+_FAULTS: Final = {  # by SQLite's name of the error
+    "SQLITE_BUSY": "BUSY",
+    "SQLITE_LOCKED": "BUSY",
+    "SQLITE_CORRUPT": "DAMAGED",
+    "SQLITE_NOTADB": "DAMAGED",
+}
 
 
 class FileFault(Enum):
@@ -25,6 +30,7 @@ class FileFault(Enum):
     NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
     TABLES = "{path} has tables that TRES did not create"
     BUSY = "another process is using {path}"
+    DAMAGED = "{path} is damaged: {detail}"
     UNUSABLE = "{path} cannot be opened: {detail}"
 
 
@@ -68,9 +74,10 @@ class Schema:
             except BaseException:
                 connection.close()
                 raise
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             name = getattr(error, "sqlite_errorname", "")
-            fault = FileFault.BUSY if name in _BUSY else FileFault.UNUSABLE
+            is_text = isinstance(error, UnicodeDecodeError)
+            fault = FileFault["DAMAGED" if is_text else _FAULTS.get(name, "UNUSABLE")]
             hint = ": check the permissions of its folder" if name == "SQLITE_CANTOPEN" else ""
             raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
         return connection

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from twisted.internet.interfaces import IReactorFromThreads
-from twisted.protocols.policies import ThrottlingFactory
+from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
@@ -166,11 +166,20 @@ class LivePage(Resource):
         return NOT_DONE_YET
 
 
-def site(page: LivePage) -> ThrottlingFactory:
+class NewestConnections(WrappingFactory):
+    """Keeps the newest connections: idle ones cannot keep a browser out."""
+
+    def registerProtocol(self, p: ProtocolWrapper) -> None:  # noqa: D102, N802 - Twisted's
+        super().registerProtocol(p)  # type: ignore[no-untyped-call]
+        for oldest in list(self.protocols)[:-CONNECTIONS]:
+            oldest.transport.abortConnection()
+
+
+def site(page: LivePage) -> NewestConnections:
     """Return the server: without a log, with few connections, without tracebacks in answers."""
     site = Site(page, requestFactory=BoundedRequest)
     site.displayTracebacks = False
-    return ThrottlingFactory(site, maxConnectionCount=CONNECTIONS)
+    return NewestConnections(site)  # type: ignore[no-untyped-call]
 
 
 def _finish(request: HttpRequest, done: Future[bytes | None], kind: str) -> None:

@@ -21,7 +21,6 @@ from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
 from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
-from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import ABSENT, Ragged
 from tres_scrapy.page.permission import US
 from tres_scrapy.page.robots_rule import product_token
@@ -59,7 +58,7 @@ class RewardMiddleware:
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Export again the items that an interrupted crawl may not have exported."""
         if self._learner.job is not None:
-            for item in list(self._learner.job.unexported.values()):
+            for item in self._learner.job.unexported:
                 yield item
         async for output in start:
             yield output
@@ -104,16 +103,15 @@ class RewardMiddleware:
         return visit
 
     def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
-        """Book the page with its outlinks and its item; return the outputs to pass on.
+        """Book the page with its outlinks and its items; return the outputs to pass on.
 
         The outlinks are the links of the page or the spider's own requests.
         """
-        item = next((output for output in outputs if isinstance(output, RelevantPage)), None)
+        items = [each for each in outputs if not (each is None or isinstance(each, Request))]
         outlinks = NO_LINKS
         links: dict[str, Request] = {}
         if not self._follows_all:
             requests = [output for output in outputs if isinstance(output, Request)]
-            items = [output for output in outputs if not isinstance(output, Request)]
             links, others = self._parted(requests)
             outlinks = Outlinks(list(links), *self._described(visit, list(links)))
             outputs = [*items, *links.values(), *others]
@@ -122,9 +120,9 @@ class RewardMiddleware:
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
             outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
-            self._learner.book_failure(row, visit, outlinks, links)
+            self._learner.book_failure(row, visit, outlinks, links, items)
             return outputs
-        return outputs if self._learner.book_page(visit, outlinks, links, item) else []
+        return outputs if self._learner.book_page(visit, outlinks, links, items) else []
 
     def _described(
         self, visit: Visit | Failure, urls: list[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -36,9 +36,11 @@ def require_pack(config: Config) -> Path:
     if topic is None:
         raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
     if topic not in found:
+        known = topics(config.models)
+        hint = suggestion(topic.lower(), known)
         raise ConfigError(
-            f"unknown topic {topic!r}: the packs in {place} are "
-            f"{', '.join(topics(config.models))}; train one with `scrapy tres-train`"
+            f"unknown topic {topic!r}{f'{hint} The' if hint else ': the'} packs in {place} are "
+            f"{', '.join(known)}; train one with `scrapy tres-train`"
         )
     name = f"{topic}-{classifier}" if classifier else topic
     if name not in found:

@@ -44,6 +44,17 @@ def find_record(place: Path) -> Path:
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
+def latest_record(directory: Path = Path("output")) -> Path:
+    """Return the record in a directory that was written last; raise RecordError if none is."""
+    found = [path for path in directory.glob(f"*{SUFFIX}") if path.is_file()]
+    if not found:
+        raise RecordError(
+            f"no crawl has left a record in {directory}/: give the record, the JOBDIR or the JSON "
+            "lines file of a crawl"
+        )
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
 def _output(path: Path) -> str:
     try:
         with Record(path) as record:

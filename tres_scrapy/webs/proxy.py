@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import socket
+import struct
 from collections.abc import Mapping
 from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
 from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.fault import BUSY, DRIP, ERROR, LENGTH, OUTAGE, RESET, Fault, Faults
 from tres_scrapy.webs.local_server import LocalServer
 from tres_scrapy.webs.tls import context
 from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
@@ -16,14 +20,22 @@ from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
 LONGEST_HEAD = 65_536  # bytes of a request's head
 PHRASED = frozenset(HTTPStatus)
 BODILESS = {204, 304}
+DROPS = 20  # pieces of a body that drips
+MISSING = 1_000  # bytes that a wrong Content-Length promises
+STATUSES = {BUSY: 429, ERROR: 503}
 HOW = "send a whole URL, as to a proxy: http_proxy=http://127.0.0.1:PORT"
 
 
 class Proxy:
-    """Serves a web on one event loop; a slow host delays its own connection only."""
+    """Serves a web on one event loop; a slow host delays its own connection only.
 
-    def __init__(self, web: Web, count: Count) -> None:
+    Requests that meet one of the `faults` are not answered, and not counted as fetches, unless the
+    answer only drips or has a wrong length.
+    """
+
+    def __init__(self, web: Web, count: Count, faults: Faults | None = None) -> None:
         self.web, self.count = web, count
+        self._faults = faults
         self.live = web if isinstance(web, LiveWeb) else None
         self._server = LocalServer(self._serve, LONGEST_HEAD)
 
@@ -95,6 +107,11 @@ class Proxy:
         form: str | None = None,
     ) -> bool:
         host, now = urlsplit(url).netloc.lower(), time()
+        fault = None if self._faults is None else self._faults.meet(url, now)
+        if fault is not None:
+            self.count.by_kind[f"fault: {fault.kind}"] += 1
+            if fault.kind not in {DRIP, LENGTH}:
+                return await _fail(writer, fault, stay)
         self.count.begin(host, now)
         try:
             if form is not None and isinstance(self.web, FormWeb):
@@ -106,7 +123,7 @@ class Proxy:
             self.count.add(url, answer, now)
             if answer.delay:
                 await asyncio.sleep(answer.delay)
-            return await _send(writer, answer, stay, empty=method == "HEAD")
+            return await _send(writer, answer, stay, empty=method == "HEAD", fault=fault)
         finally:
             self.count.end(host)
 
@@ -130,16 +147,45 @@ def _refusal(status: int, reason: str) -> Answer:
     return Answer(status, f"{reason}\n".encode(), TEXT, "error")
 
 
+async def _fail(writer: asyncio.StreamWriter, fault: Fault, stay: bool) -> bool:
+    """Do not answer, or answer that the host cannot."""
+    if fault.kind in STATUSES:
+        wish = (("Retry-After", str(math.ceil(fault.seconds))),) if fault.kind == BUSY else ()
+        status = STATUSES[fault.kind]
+        return await _send(writer, Answer(status, b"", (*TEXT, *wish), fault.kind), stay)
+    assert fault.kind in {OUTAGE, RESET}
+    if fault.kind == RESET:
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    return False
+
+
 async def _send(
-    writer: asyncio.StreamWriter, answer: Answer, stay: bool, *, empty: bool = False
+    writer: asyncio.StreamWriter,
+    answer: Answer,
+    stay: bool,
+    *,
+    empty: bool = False,
+    fault: Fault | None = None,
 ) -> bool:
+    kind = None if fault is None else fault.kind
+    stay = stay and kind != LENGTH
     phrase = HTTPStatus(answer.status).phrase if answer.status in PHRASED else ""
     empty = empty or answer.status in BODILESS
     head = [f"HTTP/1.1 {answer.status} {phrase}"]
     head += [f"{name}: {value}" for name, value in answer.headers]
-    head.append(f"Content-Length: {len(answer.body)}")
+    head.append(f"Content-Length: {len(answer.body) + MISSING * (kind == LENGTH)}")
     head.append(f"Connection: {'keep-alive' if stay else 'close'}")
     start = "\r\n".join([*head, "", ""]).encode("latin-1", "replace")
-    writer.write(start + (b"" if empty else answer.body))
+    body = b"" if empty else answer.body
+    if fault is not None and kind == DRIP:
+        writer.write(start)
+        size = math.ceil(len(body) / DROPS)
+        for place in range(0, len(body), max(1, size)):
+            writer.write(body[place : place + size])
+            await writer.drain()  # raises if the client has gone
+            await asyncio.sleep(fault.seconds / DROPS)
+    else:
+        writer.write(start + body)
     await writer.drain()
     return stay

@@ -21,6 +21,7 @@ from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.corpus import CorpusWeb
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.deep import DeepWeb
+from tres_scrapy.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults, FaultSchedule
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.recorded import RecordedWeb
 from tres_scrapy.webs.synthetic import SyntheticWeb
@@ -28,6 +29,11 @@ from tres_scrapy.webs.web import Web
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
+FAULTS = (
+    f"faults to inject, by the random seed: {RULE}, or `default` for {DEFAULT}. SHARE of the hosts "
+    f"at a time: {'; '.join(f'{kind}: {said}' for kind, said in OF_HOSTS.items())}. SHARE of the "
+    f"requests: {'; '.join(f'{kind}: {said}' for kind, said in OF_REQUESTS.items())}"
+)
 LABELS = "recorded web: a file of relevant URLs, or of JSON lines with url and relevant"
 
 
@@ -60,14 +66,20 @@ def open_web(
     return CorpusWeb(data, topic) if kind == "corpus" else RecordedWeb(data, labels)
 
 
-def serve(web: Web, port: int, log: Path | None, ready: Callable[[int], None]) -> Count:
+def serve(
+    web: Web,
+    port: int,
+    log: Path | None,
+    ready: Callable[[int], None],
+    faults: Faults | None = None,
+) -> Count:
     """Serve a web until SIGINT, SIGTERM or the end of a piped standard input; return the count.
 
     Call `ready` with the port. Raise OSError if the port is taken or the log cannot be written.
     """
     with open(log, "w", buffering=1, encoding="utf-8") if log else nullcontext() as lines:
         count = Count(lines)
-        asyncio.run(_serve(Proxy(web, count), port, ready))
+        asyncio.run(_serve(Proxy(web, count, faults), port, ready))
     return count
 
 
@@ -108,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--day", type=float, default=DAY, help="seconds in a day (changing)")
     parser.add_argument("--tick", type=float, default=0.0, help="clock seconds per request")
     parser.add_argument("--epoch", type=float, help="Unix time of its start; default: now")
+    parser.add_argument("--faults", default="", help=FAULTS)
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
     parser.add_argument("--log", type=Path, help="one JSON line per fetch")
     return parser
@@ -129,7 +142,8 @@ def main() -> None:
             epoch=options.epoch,
             tick=options.tick,
         )
-        count = serve(web, options.port, options.log, announce)
+        faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
+        count = serve(web, options.port, options.log, announce, faults)
     except (OSError, ValueError, OverflowError) as error:
         sys.exit(f"cannot serve the {options.web} web on port {options.port}: {error}")
     print(json.dumps(count.summary()), flush=True)

@@ -1,0 +1,37 @@
+"""Items as JSON, so that JOBDIR keeps them until they are exported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from operator import attrgetter
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import Item
+
+
+def dump_item(item: Any) -> str:
+    """Return an item as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
+    kind = type(item)
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    text = json.dumps([name, ItemAdapter(item).asdict()])
+    if load_item(text) != item:
+        raise ValueError("it holds values that JSON cannot store")
+    return text
+
+
+def load_item(text: str) -> Any:
+    """Return the item that `dump_item` wrote, without importing the module that the text names.
+
+    Raise ValueError or LookupError if the text is not such an item or cannot be exported.
+    """
+    name, fields = json.loads(text)
+    json.dumps(fields, ensure_ascii=False).encode()  # raises UnicodeEncodeError: not exportable
+    module, _, path = str(name).partition(":")
+    if module not in sys.modules:
+        raise ValueError(f"the spider does not import {module!r}, the module of an item")
+    kind = attrgetter(path)(sys.modules[module])
+    if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):
+        raise ValueError(f"{str(name)!r} is not a class of items")
+    return kind(fields) if issubclass(kind, dict | Item) else kind(**fields)
