@@ -33,6 +33,7 @@ ITEM = {  # what the fields of an item hold
     "status": "HTTP status",
     "why": "why it was chosen, and what spoke for its link",
     "rendered": "whether a browser ran the scripts of the page",
+    "content_type": "`text/html` or `application/pdf`, by the content",
     "domain": "registrable domain of `final_url`",
     "new": "whether neither URL is in the files of `TRES_KNOWN`",
     "new_domain": "whether its domain is not in these files",

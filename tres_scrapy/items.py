@@ -16,7 +16,7 @@ class RelevantPage:
     that says why `url` was chosen, "" in items of jobs begun before this field existed. `domain` is
     the registrable domain of `final_url`. `new` is whether neither URL is in the files of
     TRES_KNOWN, `new_domain` whether the domain is not. `rendered` is whether a browser ran the
-    page's scripts.
+    page's scripts. `content_type` is text/html or application/pdf, as the content says.
     """
 
     url: str
@@ -37,6 +37,7 @@ class RelevantPage:
     new: bool = True
     new_domain: bool = True
     rendered: bool = False
+    content_type: str = "text/html"
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import PROJECT, running
+from fpdf import FPDF
 from soup import FOOD, FRENCH, OTHER, lines_of, link
 
 from tres_scrapy.report.crawl_report import render
@@ -218,6 +219,26 @@ def test_failures_are_no_pages(crawl, pages):
     ):
         assert process.stats[f"tres/failures/{name}"] == 1
     assert process.stats["tres/postponed/http_503"] >= 1
+
+
+@pytest.mark.parametrize(("documents", "kind"), [("1", "bad_document"), ("0", "not_html")])
+def test_documents_are_pages(crawl, pages, documents, kind):
+    paper = FPDF()
+    paper.add_page()
+    paper.set_font("helvetica")
+    paper.cell(0, 8, "Boil onions, butter and garlic for the pea soup recipe", link="/next")
+    pages.add("http://a.test/", FOOD.format("leek") + link("/paper", "/broken"))
+    pages.answers["http://a.test/paper"] = (200, {"Content-Type": "x/y"}, bytes(paper.output()))
+    pages.add("http://a.test/broken", "%PDF-1.4", Content_Type="application/pdf")
+    pages.add("http://a.test/next", FOOD.format("bean"))
+    process, items = crawl(
+        *("-a", "seed=http://a.test/", "-a", f"documents={documents}"), pages=pages
+    )
+    assert process.returncode == 0, process.stderr
+    read = {item["url"]: item["content_type"] for item in items}
+    assert ("http://a.test/next" in read) is (documents == "1")
+    assert read.get("http://a.test/paper") == ("application/pdf" if documents == "1" else None)
+    assert process.stats[f"tres/failures/{kind}"] == (1 if documents == "1" else 2)
 
 
 def test_copies_are_harvested_once(crawl, pages):

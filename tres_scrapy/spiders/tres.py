@@ -67,4 +67,5 @@ class TresSpider(Spider):
             why=learner.why(visit.decision),
             domain=domain_of(response.url, private=learner.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
+            content_type=visit.judged.page.content_type,
         )

@@ -25,6 +25,7 @@ import torch
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
+from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
@@ -127,6 +128,8 @@ class Worker:
         self._process.wait()
 
     def _cut(self, source: Source) -> Source:
+        if is_pdf(source.body):  # what ends early cannot be read
+            return source
         return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
