@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache
+from typing import Any, Final
+
+CHOSEN: Final[dict[str, Any]] = {  # fields that an item has if `TRES_FIELDS` names them
+    "html": str,
+    "markdown": str,
+    "date": str,
+    "headings": list[str],
+}
 
 
 @dataclass(slots=True)
@@ -38,6 +47,14 @@ class RelevantPage:
     new_domain: bool = True
     rendered: bool = False
     content_type: str = "text/html"
+
+
+@cache
+def item_class(chosen: tuple[str, ...]) -> type[RelevantPage]:
+    """Return RelevantPage with those of CHOSEN that `chosen` names."""
+    kinds = [(name, kind, field(default_factory=kind)) for name, kind in CHOSEN.items()]
+    fields = [each for each in kinds if each[0] in chosen]
+    return make_dataclass("RelevantPage", fields, bases=(RelevantPage,), slots=True)
 
 
 @dataclass(slots=True)

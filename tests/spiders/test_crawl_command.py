@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from conftest import PROJECT, running
 from fpdf import FPDF
+from pyarrow import parquet
 from soup import FOOD, FRENCH, OTHER, lines_of, link
 
 from tres_scrapy.report.crawl_report import render
@@ -261,9 +262,24 @@ def test_jsonl_stands_beside_scrapys_own_feeds(crawl, tmp_path, pages):
     assert len(items) == 2
 
 
+def test_chosen_fields_reach_every_output(crawl, tmp_path, pages):
+    pages.add("http://a.test/", "<h1>Soups</h1>" + FOOD.format("leek"))
+    feed = tmp_path / "feed.parquet"
+    process, items = crawl(
+        *("-a", "seed=http://a.test/", "-a", "fields=headings,date,markdown", "-O", str(feed)),
+        pages=pages,
+    )
+    assert process.returncode == 0, process.stderr
+    assert items[0]["headings"][0] == "Soups"
+    assert "leek" in items[0]["markdown"]
+    assert "html" not in items[0]
+    assert parquet.read_table(feed).to_pylist() == items
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["-a", "fields=htm"], "TRES_FIELDS (-a fields=) 'htm': must be none, or some of"),
         (["-a", "topic=fod"], "unknown topic 'fod'"),
         (["-a", "topic=../food"], "TRES_TOPIC (-a topic=) '../food': must be letters"),
         (["-a", "seed=ftp://me:pw@a.test/"], "TRES_SEED (-a seed=) 'ftp://a.test/': must"),

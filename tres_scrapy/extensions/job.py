@@ -25,7 +25,7 @@ from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, load_request
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.items import CHOSEN, RelevantPage, item_class
 from tres_scrapy.job.job_file import reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover, requests
@@ -210,7 +210,7 @@ def item_of(text: str) -> RelevantPage:
     """Return an item from the text saved in a job; raise ValueError if it cannot be exported."""
     fields = json.loads(text)
     json.dumps(fields, ensure_ascii=False).encode()
-    return RelevantPage(**fields)
+    return item_class(tuple(name for name in CHOSEN if name in fields))(**fields)
 
 
 def now() -> str:

@@ -6,14 +6,16 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
+from tres_scrapy.page.content import content_of_html, content_of_pdf
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import UTF_8, decoded
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
@@ -46,6 +48,7 @@ class Judged(NamedTuple):
     `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
     scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
+    `content` holds further fields of a page that may be relevant.
     """
 
     page: Page
@@ -56,10 +59,12 @@ class Judged(NamedTuple):
     names: Sequence[Name] = ()
     needs_scripts: bool = False
     is_broken: bool = False
+    content: tuple[tuple[str, Any], ...] = ()
 
 
 class _Read(NamedTuple):
     page: Page
+    content: Callable[[Sequence[str]], dict[str, Any]]  # from the names of fields
     needs_scripts: bool = False
     is_broken: bool = False
 
@@ -73,11 +78,13 @@ def judge_pages(
     words: Wordbook | None = None,
     begin: Callable[[int | None], None] = lambda number: None,
     pdfs: PdfReader = PDFS,
+    content: Sequence[str] = (),
 ) -> list[Judged]:
     """Read pages and judge them in one batch; `pdfs` reads those that are PDFs.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
-    `begin` receives the number of each page before it is read, and None after the last.
+    `begin` receives the number of each page before it is read, and None after the last. `content`
+    names further fields to read of relevant pages.
     """
     pages = []
     for number, source in enumerate(sources):
@@ -90,10 +97,20 @@ def judge_pages(
     judgements = pack.judge([each.page for each in pages])
     return [
         _judged(pack, each.page, judgement, words)._replace(
-            needs_scripts=each.needs_scripts, is_broken=each.is_broken
+            needs_scripts=each.needs_scripts,
+            is_broken=each.is_broken,
+            content=_content(pack, judgement, each, content),
         )
         for each, judgement in zip(pages, judgements, strict=True)
     ]
+
+
+def _content(
+    pack: Pack, judgement: Judgement, read: _Read, names: Sequence[str]
+) -> tuple[tuple[str, Any], ...]:
+    if not names or judgement.probability < pack.threshold:
+        return ()
+    return tuple(read.content(names).items())
 
 
 def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool) -> _Read:
@@ -105,16 +122,22 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
         robots=source.robots,
         crawler=source.crawler,
     )
-    return _Read(page, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
+    content = partial(content_of_html, html=html, url=source.url)
+    return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
+
+
+def _broken(source: Source) -> _Read:
+    return _Read(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
 
 
 def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Read:
     try:
         said = pdfs(source.body)
     except DocumentError:
-        return _Read(Page(source.url, "", "", ()), is_broken=True)
+        return _broken(source)
     about = (said, source.url, limits)
-    return _Read(read_document(*about, robots=source.robots, crawler=source.crawler))
+    page = read_document(*about, robots=source.robots, crawler=source.crawler)
+    return _Read(page, partial(content_of_pdf, said=said))
 
 
 def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:

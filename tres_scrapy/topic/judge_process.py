@@ -52,7 +52,8 @@ class PageError(RuntimeError):
 class Task:
     """The arguments of the process: pack directory, reading limits, threads of the model.
 
-    `contexts` and `cues` are whether the words around links and all that links say are read.
+    `contexts` and `cues` are whether the words around links and all that links say are read,
+    `content` names the further fields of relevant pages.
     """
 
     pack: Path
@@ -60,6 +61,7 @@ class Task:
     contexts: bool = False
     threads: int = 1
     cues: bool = False
+    content: tuple[str, ...] = ()
 
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
@@ -72,7 +74,12 @@ class Task:
         pack = Pack.load(self.pack)
         words = Wordbook() if self.cues else None
         return partial(
-            judge_pages, pack, self.limits, contexts=self.contexts, words=words, begin=begin
+            judge_pages,
+            *(pack, self.limits),
+            contexts=self.contexts,
+            words=words,
+            begin=begin,
+            content=self.content,
         )
 
 
