@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 from tres_scrapy.export.archive import FIELDS
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
 from tres_scrapy.export.metric import ALL
 from tres_scrapy.frontier.feature import TABLE, Feature
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.items import CHOSEN, RelevantPage
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.recording import KINDS
 from tres_scrapy.webs.web import Answer
@@ -33,9 +34,17 @@ ITEM = {  # what the fields of an item hold
     "status": "HTTP status",
     "why": "why it was chosen, and what spoke for its link",
     "rendered": "whether a browser ran the scripts of the page",
+    "content_type": "`text/html` or `application/pdf`, by the content",
     "domain": "registrable domain of `final_url`",
     "new": "whether neither URL is in the files of `TRES_KNOWN`",
     "new_domain": "whether its domain is not in these files",
+}
+CHOSEN_ITEM = {  # what the fields hold that `fields` names
+    "html": "the page as it was read; empty for a PDF",
+    "markdown": "main text in Markdown, by trafilatura; of a PDF its pages as paragraphs; empty if "
+    "nothing was found",
+    "date": "when the page was published, `2026-05-31`, as it says; empty if unknown",
+    "headings": "the texts of its headings, the first 200",
 }
 LOG = {  # what a line of the log of an offline web holds
     "time": "seconds since 1970",
@@ -53,9 +62,11 @@ def page() -> str:
     template = Path(__file__).with_name("formats.txt").read_text(encoding="utf-8")
     item = [spec.name for spec in fields(RelevantPage)]
     types = {spec.name: str(spec.type) for spec in fields(RelevantPage)}
+    kinds = {name: str(kind) if get_args(kind) else kind.__name__ for name, kind in CHOSEN.items()}
     metrics = {metric.name: f"{metric.kind}: {metric.meaning}" for metric in ALL}
     tables = {
         "ITEM": _table({name: f"{types[name]}: {ITEM[name]}" for name in item}),
+        "CHOSEN": _table({name: f"{kinds[name]}: {CHOSEN_ITEM[name]}" for name in CHOSEN}),
         "PAGES": _table(COLUMNS),
         "DOMAINS": _table(DOMAIN_COLUMNS),
         "VERDICT": _table(FIELDS),

@@ -26,6 +26,7 @@ from tres_scrapy.export.feed_flush import FeedFlush
 from tres_scrapy.export.json_lines import JsonLinesPipeline
 from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.newness import NewnessPipeline
+from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
 from tres_scrapy.extensions.clock import SteadyClock
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.learner import Learner
@@ -88,6 +89,9 @@ class TresAddon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         config = Config.of(settings)
+        check_parquet(settings)
+        exporters = settings.getdict("FEED_EXPORTERS")
+        settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")
         _set_scheduler(settings)
         for name, components in COMPONENTS.items():
             for component, order in components.items():

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache
+from typing import Any, Final
+
+CHOSEN: Final[dict[str, Any]] = {  # fields that an item has if `TRES_FIELDS` names them
+    "html": str,
+    "markdown": str,
+    "date": str,
+    "headings": list[str],
+}
 
 
 @dataclass(slots=True)
@@ -16,7 +26,7 @@ class RelevantPage:
     that says why `url` was chosen, "" in items of jobs begun before this field existed. `domain` is
     the registrable domain of `final_url`. `new` is whether neither URL is in the files of
     TRES_KNOWN, `new_domain` whether the domain is not. `rendered` is whether a browser ran the
-    page's scripts.
+    page's scripts. `content_type` is text/html or application/pdf, as the content says.
     """
 
     url: str
@@ -37,6 +47,21 @@ class RelevantPage:
     new: bool = True
     new_domain: bool = True
     rendered: bool = False
+    content_type: str = "text/html"
+
+
+def item_class(names: Container[str]) -> type[RelevantPage]:
+    """Return RelevantPage with those of CHOSEN that are among `names`."""
+    chosen = tuple(name for name in CHOSEN if name in names)
+    return _item_class(chosen) if chosen else RelevantPage
+
+
+@cache
+def _item_class(chosen: tuple[str, ...]) -> type[RelevantPage]:
+    fields = [(name, CHOSEN[name], field(default_factory=CHOSEN[name])) for name in chosen]
+    kind = make_dataclass(RelevantPage.__name__, fields, bases=(RelevantPage,), slots=True)
+    kind.__module__ = __name__  # JOBDIR keeps the name
+    return kind
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ SPIDER_MODULES = [
 ]
 COMMANDS_MODULE = "tres_scrapy.commands"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
+FEED_EXPORTERS = {"parquet": "tres_scrapy.export.parquet.ParquetItemExporter"}
 
 # Politeness
 ROBOTSTXT_OBEY = True

@@ -66,6 +66,7 @@ def test_value_is_read(name, text, value):
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
         ("known", "a,,b", "separated by single commas"),
         ("metrics_file", "a", "a name ending in .prom"),
+        ("fields", "html,htm", "some of language, html, markdown, date, headings"),
         ("warc", "some", "one of none, relevant, all"),
         ("warc_file", "a.warc", "a name ending in .warc.gz"),
         ("deny", "a(", "a regular expression or @FILE, 'a(' is not one"),

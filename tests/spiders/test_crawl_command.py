@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import PROJECT, running
+from fpdf import FPDF
+from pyarrow import parquet
 from soup import FOOD, FRENCH, OTHER, lines_of, link
 
 from tres_scrapy.report.crawl_report import render
@@ -220,6 +222,26 @@ def test_failures_are_no_pages(crawl, pages):
     assert process.stats["tres/postponed/http_503"] >= 1
 
 
+@pytest.mark.parametrize(("documents", "kind"), [("1", "bad_document"), ("0", "not_html")])
+def test_documents_are_pages(crawl, pages, documents, kind):
+    paper = FPDF()
+    paper.add_page()
+    paper.set_font("helvetica")
+    paper.cell(0, 8, "Boil onions, butter and garlic for the pea soup recipe", link="/next")
+    pages.add("http://a.test/", FOOD.format("leek") + link("/paper", "/broken"))
+    pages.answers["http://a.test/paper"] = (200, {"Content-Type": "x/y"}, bytes(paper.output()))
+    pages.add("http://a.test/broken", "%PDF-1.4", Content_Type="application/pdf")
+    pages.add("http://a.test/next", FOOD.format("bean"))
+    process, items = crawl(
+        *("-a", "seed=http://a.test/", "-a", f"documents={documents}"), pages=pages
+    )
+    assert process.returncode == 0, process.stderr
+    read = {item["url"]: item["content_type"] for item in items}
+    assert ("http://a.test/next" in read) is (documents == "1")
+    assert read.get("http://a.test/paper") == ("application/pdf" if documents == "1" else None)
+    assert process.stats[f"tres/failures/{kind}"] == (1 if documents == "1" else 2)
+
+
 def test_copies_are_harvested_once(crawl, pages):
     copies = [f"http://a.test/?sid={i}" for i in range(3)]
     pages.add("http://a.test/", FOOD.format("leek") + link(*copies))
@@ -240,9 +262,24 @@ def test_jsonl_stands_beside_scrapys_own_feeds(crawl, tmp_path, pages):
     assert len(items) == 2
 
 
+def test_chosen_fields_reach_every_output(crawl, tmp_path, pages):
+    pages.add("http://a.test/", "<h1>Soups</h1>" + FOOD.format("leek"))
+    feed = tmp_path / "feed.parquet"
+    process, items = crawl(
+        *("-a", "seed=http://a.test/", "-a", "fields=headings,date,markdown", "-O", str(feed)),
+        pages=pages,
+    )
+    assert process.returncode == 0, process.stderr
+    assert items[0]["headings"][0] == "Soups"
+    assert "leek" in items[0]["markdown"]
+    assert "html" not in items[0]
+    assert parquet.read_table(feed).to_pylist() == items
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        (["-a", "fields=htm"], "TRES_FIELDS (-a fields=) 'htm': must be none, or some of"),
         (["-a", "topic=fod"], "unknown topic 'fod'"),
         (["-a", "topic=../food"], "TRES_TOPIC (-a topic=) '../food': must be letters"),
         (["-a", "seed=ftp://me:pw@a.test/"], "TRES_SEED (-a seed=) 'ftp://a.test/': must"),

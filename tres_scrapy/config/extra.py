@@ -7,7 +7,9 @@ from typing import Final
 
 EXTRAS: Final = {
     "bench": ("matplotlib",),
+    "content": ("trafilatura",),
     "dashboard": ("plotly",),
+    "parquet": ("pyarrow",),
     "render": ("playwright", "scrapy_playwright"),
     "train": ("gensim", "plotly", "scipy", "sklearn", "tomli_w"),
 }

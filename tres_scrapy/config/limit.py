@@ -56,3 +56,6 @@ class ReadingLimits:
         "obey noindex and nofollow of meta robots, X-Robots-Tag and rel; 0: ignore them",
         name="obey_nofollow",
     )
+    documents: bool = setting(
+        flag, True, "read PDFs like pages: text, title and links; 0: count them as `not_html`"
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, textfile, whole
+from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, some_of, textfile, whole
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class OutputOptions:
     )
     append: bool = setting(
         flag, False, "add to an output file that holds the pages of another topic"
+    )
+    fields: tuple[str, ...] = setting(
+        some_of("language", "html", "markdown", "date", "headings"),
+        (),
+        "further fields of each item, separated by commas; its language is always there",
     )
     csv: bool = setting(
         flag, False, "also write tables of the relevant pages and their domains (CSV)"

@@ -233,7 +233,7 @@ class Tab:
             (name, value) for name, value in self._document.headers if name.lower() not in DROPPED
         ]
         headers = [*kept, ("Content-Type", "text/html; charset=utf-8")]
-        if "Image" in self._patience.blocked:  # Fetch does not see favicons
+        if "Image" in self._limits.blocked:  # Fetch does not see favicons
             headers.append(("Content-Security-Policy", "img-src 'none'"))
         await self._send(
             "Fetch.fulfillRequest",

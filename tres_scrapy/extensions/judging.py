@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import JUDGE_ERROR, Failure
+from tres_scrapy.crawl.failure import BAD_DOCUMENT, JUDGE_ERROR, Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.ending import NO_JUDGE
@@ -44,6 +44,8 @@ class Judging:
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             return JUDGE_ERROR
+        if judged.is_broken:
+            return BAD_DOCUMENT
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
         store.names.learn(judged.names)  # of any page: each text is sent once

@@ -10,6 +10,8 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import Item
 
+from tres_scrapy.items import RelevantPage, item_class
+
 
 def dump_item(item: Any) -> str:
     """Return an item as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
@@ -34,4 +36,6 @@ def load_item(text: str) -> Any:
     kind = attrgetter(path)(sys.modules[module])
     if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):
         raise ValueError(f"{str(name)!r} is not a class of items")
+    if kind is RelevantPage:
+        kind = item_class(fields)
     return kind(fields) if issubclass(kind, dict | Item) else kind(**fields)

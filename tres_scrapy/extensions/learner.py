@@ -18,6 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.extra import require
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -33,6 +34,7 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
+from tres_scrapy.items import CHOSEN
 from tres_scrapy.policies.assembly import make_crawl, require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
@@ -41,6 +43,7 @@ from tres_scrapy.topic.judge_process import Task, Worker
 from tres_scrapy.topic.pack import Pack
 
 Listener = Callable[[Booking, Visit | None], None]
+EXTRACTED: Final = frozenset({"markdown", "date"})
 REST: Final = RestOptions()
 
 logger = logging.getLogger(__name__)
@@ -97,11 +100,14 @@ class Learner:
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
         place = require_pack(config)
+        if EXTRACTED.intersection(config.output.fields):
+            require("content", "-a fields=markdown or date")
         torch.set_num_threads(config.torch_threads)
         kind = POLICIES[config.policy]
         task = Task(
             *(place, config.reading, kind.reads_text, config.torch_threads),
             cues=kind.reads_cues and config.links.enabled,
+            content=tuple(name for name in config.output.fields if name in CHOSEN),
         )
 
         def stop(reason: str) -> None:

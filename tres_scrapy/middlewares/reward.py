@@ -22,6 +22,8 @@ from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.links.code import ABSENT, Ragged
+from tres_scrapy.page.encoding import UTF_8
+from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.permission import US
 from tres_scrapy.page.robots_rule import product_token
 from tres_scrapy.page.text import Link
@@ -37,9 +39,16 @@ class RewardMiddleware:
     """
 
     def __init__(
-        self, learner: Learner, spider: Spider, *, renders: bool = False, name: str = US
+        self,
+        learner: Learner,
+        spider: Spider,
+        *,
+        renders: bool = False,
+        documents: bool = True,
+        name: str = US,
     ) -> None:
         self._learner = learner
+        self._documents = documents
         self._name = name  # by which pages may address us
         self._renders = renders
         self._turn = asyncio.Lock()
@@ -51,9 +60,14 @@ class RewardMiddleware:
         if learner is None or crawler.spider is None:
             raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
         settings = crawler.settings
-        renders = Config.of(settings).render.mode != NEVER
+        config = Config.of(settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
-        return cls(learner, crawler.spider, renders=renders, name=product_token(agent))
+        return cls(
+            *(learner, crawler.spider),
+            renders=config.render.mode != NEVER,
+            documents=config.reading.documents,
+            name=product_token(agent),
+        )
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Export again the items that an interrupted crawl may not have exported."""
@@ -93,10 +107,13 @@ class RewardMiddleware:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != 200:
             return Failure.of_status(response.status)
-        if not isinstance(response, HtmlResponse):
+        encoding = UTF_8
+        if isinstance(response, HtmlResponse):
+            encoding = response.encoding
+        elif not (self._documents and is_pdf(response.body)):
             return NOT_HTML
         robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        source = Source(response.body, response.url, response.encoding, robots, self._name)
+        source = Source(response.body, response.url, encoding, robots, self._name)
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1

@@ -48,6 +48,7 @@ TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)"
 BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
 MAX_TITLE_LENGTH: Final = 1_000
+HTML: Final = "text/html"
 LEVELS: Final = 5  # most levels from a link up to its block
 LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
 CONTEXT_WORDS: Final = 10  # on each side of a link
@@ -90,6 +91,7 @@ class Page:
     canonical: str = ""  # the canonical URL on its host that it declares, if any
     paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
+    content_type: str = HTML
 
 
 def tokenise(text: str) -> list[str]:
@@ -239,10 +241,15 @@ def _outlinks(
     for node in tree.css(wanted):
         href = (node.attributes["href"] or "").strip()
         if href not in known:
-            target = canonicalise(_join(root, href))
-            known[href] = target and _untracked(target)
+            known[href] = resolve(root, href)
         if target := known[href]:
             yield target, node
+
+
+def resolve(base: str, href: str) -> str | None:
+    """Return the canonical URL of a link without tracking parameters, None if it is not http(s)."""
+    target = canonicalise(_join(base, href))
+    return target and _untracked(target)
 
 
 def _untracked(url: str) -> str:

@@ -15,7 +15,7 @@ from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.items import item_class
 from tres_scrapy.url.domain import domain_of
 
 
@@ -50,7 +50,8 @@ class TresSpider(Spider):
             return
         learner = self.crawler.get_extension(Learner)
         assert learner is not None  # the learner judged the page
-        yield RelevantPage(
+        item = item_class(Config.of(self.settings).output.fields)
+        yield item(
             url=response.meta.get("redirect_urls", [response.url])[0],
             final_url=response.url,
             title=visit.judged.page.title,
@@ -67,4 +68,6 @@ class TresSpider(Spider):
             why=learner.why(visit.decision),
             domain=domain_of(response.url, private=learner.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
+            content_type=visit.judged.page.content_type,
+            **dict(visit.judged.content),
         )

@@ -6,22 +6,26 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from queue import SimpleQueue
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
+from tres_scrapy.page.content import content_of_html, content_of_pdf
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import UTF_8, decoded
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.page.permission import US
 from tres_scrapy.page.shell import needs_scripts
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
+PDFS: Final = PdfReader()  # its process starts with the first PDF
 _BATCH = 8  # most pages in one call of the model
 
 
@@ -42,8 +46,9 @@ class Judged(NamedTuple):
     """A parsed page, the judgement of the reward model and the page's fingerprint.
 
     `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
-    scripts build. `cues` holds what its links
+    scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
+    `content` holds further fields of a page that may be relevant.
     """
 
     page: Page
@@ -53,6 +58,15 @@ class Judged(NamedTuple):
     cues: Ragged
     names: Sequence[Name] = ()
     needs_scripts: bool = False
+    is_broken: bool = False
+    content: tuple[tuple[str, Any], ...] = ()
+
+
+class _Read(NamedTuple):
+    page: Page
+    content: Callable[[Sequence[str]], dict[str, Any]]  # from the names of fields
+    needs_scripts: bool = False
+    is_broken: bool = False
 
 
 def judge_pages(
@@ -63,31 +77,67 @@ def judge_pages(
     contexts: bool = False,
     words: Wordbook | None = None,
     begin: Callable[[int | None], None] = lambda number: None,
+    pdfs: PdfReader = PDFS,
+    content: Sequence[str] = (),
 ) -> list[Judged]:
-    """Read pages and judge them in one batch.
+    """Read pages and judge them in one batch; `pdfs` reads those that are PDFs.
 
     With `contexts`, read the words around their links too; with `words`, all that the links say.
-    `begin` receives the number of each page before it is read, and None after the last.
+    `begin` receives the number of each page before it is read, and None after the last. `content`
+    names further fields to read of relevant pages.
     """
-    cues = words is not None
-    pages, scripted = [], []
+    pages = []
     for number, source in enumerate(sources):
         begin(number)
-        html = decoded(source.body, source.encoding, limits.html)
-        page = read_page(
-            *(html, source.url, limits),
-            contexts=contexts,
-            places=cues,
-            robots=source.robots,
-            crawler=source.crawler,
-        )
-        pages.append(page)
-        scripted.append(needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
+        if limits.documents and is_pdf(source.body):
+            pages.append(_document(source, limits, pdfs))
+        else:
+            pages.append(_page(source, limits, contexts=contexts, places=words is not None))
     begin(None)
+    judgements = pack.judge([each.page for each in pages])
     return [
-        _judged(pack, page, judgement, words)._replace(needs_scripts=needs)
-        for page, judgement, needs in zip(pages, pack.judge(pages), scripted, strict=True)
+        _judged(pack, each.page, judgement, words)._replace(
+            needs_scripts=each.needs_scripts,
+            is_broken=each.is_broken,
+            content=_content(pack, judgement, each, content),
+        )
+        for each, judgement in zip(pages, judgements, strict=True)
     ]
+
+
+def _content(
+    pack: Pack, judgement: Judgement, read: _Read, names: Sequence[str]
+) -> tuple[tuple[str, Any], ...]:
+    if not names or judgement.probability < pack.threshold:
+        return ()
+    return tuple(read.content(names).items())
+
+
+def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool) -> _Read:
+    html = decoded(source.body, source.encoding, limits.html)
+    page = read_page(
+        *(html, source.url, limits),
+        contexts=contexts,
+        places=places,
+        robots=source.robots,
+        crawler=source.crawler,
+    )
+    content = partial(content_of_html, html=html, url=source.url)
+    return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
+
+
+def _broken(source: Source) -> _Read:
+    return _Read(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
+
+
+def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Read:
+    try:
+        said = pdfs(source.body)
+    except DocumentError:
+        return _broken(source)
+    about = (said, source.url, limits)
+    page = read_document(*about, robots=source.robots, crawler=source.crawler)
+    return _Read(page, partial(content_of_pdf, said=said))
 
 
 def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:

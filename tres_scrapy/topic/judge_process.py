@@ -25,6 +25,7 @@ import torch
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
+from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.pack import Pack, PackError
 
@@ -51,7 +52,8 @@ class PageError(RuntimeError):
 class Task:
     """The arguments of the process: pack directory, reading limits, threads of the model.
 
-    `contexts` and `cues` are whether the words around links and all that links say are read.
+    `contexts` and `cues` are whether the words around links and all that links say are read,
+    `content` names the further fields of relevant pages.
     """
 
     pack: Path
@@ -59,6 +61,7 @@ class Task:
     contexts: bool = False
     threads: int = 1
     cues: bool = False
+    content: tuple[str, ...] = ()
 
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
@@ -71,7 +74,12 @@ class Task:
         pack = Pack.load(self.pack)
         words = Wordbook() if self.cues else None
         return partial(
-            judge_pages, pack, self.limits, contexts=self.contexts, words=words, begin=begin
+            judge_pages,
+            *(pack, self.limits),
+            contexts=self.contexts,
+            words=words,
+            begin=begin,
+            content=self.content,
         )
 
 
@@ -127,6 +135,8 @@ class Worker:
         self._process.wait()
 
     def _cut(self, source: Source) -> Source:
+        if is_pdf(source.body):  # what ends early cannot be read
+            return source
         return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
