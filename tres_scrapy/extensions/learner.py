@@ -117,9 +117,11 @@ class Learner:
             worker.wait()
             started.pop_all()
         began = now() if job is None else job.started
+        # with one request at a time no other page comes, and half of the others are on their way
+        judge = Judge(pack, worker, together=crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
         verdicts = Verdicts(pack.threshold, detect_copies=config.detect_copies)
         learner = cls(
-            *(crawl, Judge(pack, worker), crawler.stats, verdicts),
+            *(crawl, judge, crawler.stats, verdicts),
             language=pack.language,
             started=began,
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),
