@@ -81,6 +81,16 @@ def test_a_written_pack_is_loaded(directory: Path) -> None:
     assert pack.keywords.phrases == ("slow food",)
 
 
+def test_pack_may_name_a_judge(directory: Path) -> None:
+    path = directory / "topic.toml"
+    facts = path.read_text(encoding="utf-8")
+    path.write_text(f'judge = "mine.rule:judge"\n{facts}', encoding="utf-8")
+    assert Pack.load(directory).judged_by == "mine.rule:judge"
+    path.write_text(f'judge = "\\u001b[31m:judge"\n{facts}', encoding="utf-8")
+    with pytest.raises(PackError, match=r"must be package\.module:callable"):
+        Pack.load(directory)
+
+
 def test_facts_are_valid_toml(tmp_path: Path) -> None:
     written = {
         "a": 'say "\u00e9\\"\x7f\n',

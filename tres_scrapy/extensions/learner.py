@@ -34,7 +34,7 @@ from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.policies.assembly import make_crawl, require_pack
+from tres_scrapy.policies.assembly import make_crawl, require_pack, threshold_of
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge
@@ -103,6 +103,7 @@ class Learner:
         task = Task(
             *(place, config.reading, kind.reads_text, config.torch_threads),
             cues=kind.reads_cues and config.links.enabled,
+            own_judge=config.judge,
         )
 
         def stop(reason: str) -> None:
@@ -112,6 +113,7 @@ class Learner:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
             pack = Pack.load(place)
+            threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
             worker.wait()
@@ -119,7 +121,7 @@ class Learner:
         began = now() if job is None else job.started
         # with one request at a time no other page comes, and half of the others are on their way
         judge = Judge(pack, worker, together=crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
-        verdicts = Verdicts(pack.threshold, detect_copies=config.detect_copies)
+        verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
         learner = cls(
             *(crawl, judge, crawler.stats, verdicts),
             language=pack.language,

@@ -15,6 +15,7 @@ from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.bilstm import BiLstm
+from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
@@ -51,6 +52,20 @@ def require_pack(config: Config) -> Path:
 def load_pack(config: Config) -> Pack:
     """Load the pack that judges pages; raise ConfigError or PackError if that fails."""
     return Pack.load(require_pack(config))
+
+
+def threshold_of(config: Config, pack: Pack) -> float:
+    """Return P(relevant) from which a page is relevant.
+
+    Raise ConfigError if the pack names a function that judges pages and the user did not ask for
+    it: code that comes with a pack runs only then.
+    """
+    if config.judge is None and pack.judged_by:
+        raise ConfigError(
+            f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
+            f"add -a judge={pack.judged_by}"
+        )
+    return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
 
 
 def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 from safetensors.torch import load
 
+from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.page.file import check_numbers, reason, sha256
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.bag import BagOfWords
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from tres_scrapy.page.text import Page
     from tres_scrapy.topic.classifier import Classifier
+    from tres_scrapy.topic.own_judge import OwnJudge
 
 KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 MAX_ANCHORS_KEPT: Final = 50_000
@@ -68,8 +70,11 @@ class Pack:
         calibration: Calibration,
         language: str = "",
         given: Sequence[str] = (),
+        judged_by: str = "",
     ) -> None:
         self.name = name
+        self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
+        self.own_judge: OwnJudge | None = None  # judges pages instead of the classifier
         self.given = tuple(given)  # the keywords before expansion
         self.language = language  # of the training documents, "" for any
         self.threshold = threshold
@@ -97,6 +102,7 @@ class Pack:
                 calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
                 language=_code(facts["language"]),
                 given=given,
+                judged_by=_place("judge", facts.get("judge", "")),
             )
         except Exception as error:  # unknown files may raise any error
             msg = (
@@ -113,7 +119,11 @@ class Pack:
         """Judge all pages and the anchors of their links in one call of the model."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
-        probabilities, anchors = self._score(texts, [link.anchor for link in links])
+        own = None if self.own_judge is None else self.own_judge(pages)
+        probabilities, anchors = self._score(
+            texts if own is None else [], [link.anchor for link in links]
+        )
+        probabilities = probabilities if own is None else own
         features = self._features(links, anchors)
         ends = np.cumsum([len(page.links) for page in pages], dtype=np.int64)
         return [
@@ -192,6 +202,12 @@ def _strings(name: str, values: object) -> list[str]:
         msg = f"{name} {values!r} must be a list of strings"
         raise TypeError(msg)
     return values
+
+
+def _place(name: str, value: str) -> str:
+    if value and not re.fullmatch(CALLABLE, value):  # it is printed to terminals
+        raise ValueError(f"{name} {value!r} must be package.module:callable, or empty")
+    return value
 
 
 def _code(language: str) -> str:
