@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, Self
 
-import torch
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -98,7 +97,6 @@ class Learner:
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
         place = require_pack(config)
-        torch.set_num_threads(config.torch_threads)
         kind = POLICIES[config.policy]
         task = Task(
             *(place, config.reading, kind.reads_text, config.torch_threads),
@@ -112,7 +110,7 @@ class Learner:
         with ExitStack() as started:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
-            pack = Pack.load(place)
+            pack = Pack.load(place, lazily=True)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None

@@ -14,11 +14,11 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
-from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.webs.graph import Graph, read_graph
 from tres_scrapy.webs.search import SEARCH
 from tres_scrapy.webs.server import open_web
@@ -105,11 +105,12 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
 def _similarity(config: Config, pack: Pack) -> Similarity | None:
     if POLICIES[config.policy].needs != "similarity":
         return None
-    if not isinstance(pack.classifier, BiLstm):
+    vectors: WordVectors | None = getattr(pack.classifier, "vectors", None)
+    if vectors is None:
         raise ValueError(
             f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
         )
-    return Similarity(pack.classifier.vectors, pack.given)
+    return Similarity(vectors, pack.given)
 
 
 def _open_web(web: WebOptions, topic: str) -> Web | None:

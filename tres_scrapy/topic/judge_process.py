@@ -21,8 +21,6 @@ from pathlib import Path
 from threading import Timer
 from typing import BinaryIO
 
-import torch
-
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
@@ -72,6 +70,8 @@ class Task:
         Raise OwnJudgeError if the function of the user's own cannot be found.
         `begin` receives the number of each page of a batch before it is read, and None at the end.
         """
+        import torch  # noqa: PLC0415 - the crawler's process loads this module too
+
         torch.set_num_threads(self.threads)
         pack = Pack.load(self.pack)
         if self.own_judge is not None:
@@ -185,9 +185,7 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
 
     try:
         judge = task.load(tell)
-    except PackError:  # the crawler reads the pack too and reports the error
-        sys.exit(1)
-    except OwnJudgeError as error:
+    except (PackError, OwnJudgeError) as error:
         tell(str(error))
         sys.exit(1)
     answer: bool | str | list[Judged] = True
