@@ -37,3 +37,14 @@ def test_other_commands_skip_pytorch():
     )
     program += "sys.exit('torch' in sys.modules or 'tres_scrapy.config.config' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_crawler_skips_pytorch():
+    """The judge's process alone loads it."""
+    program = (
+        "import sys; from tres_scrapy import addon, scheduler; "
+        "from tres_scrapy.middlewares import reward; from tres_scrapy.spiders import tres; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=False).returncode == 0

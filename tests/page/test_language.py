@@ -51,6 +51,26 @@ def test_language_menu_is_ignored() -> None:
     assert detect_language(menu * 3 + BREAD["en"] * 20) == "en"
 
 
+PLAIN = {
+    "en": "It was the best of them, and when they had seen it there was not a word to be said by",
+    "de": "Es war nicht mehr so wie vor dem Krieg, und wir haben auch nur noch einen von den zwei",
+    "fr": "Il ne sera pas dans la maison, mais nous avons tout fait pour que les enfants soient là",
+    "es": "No fue hasta muy tarde cuando los dos se pusieron a hablar de lo que había en la mesa",
+}
+
+
+@pytest.mark.parametrize("language", list(PLAIN))
+def test_plain_text_needs_no_detector(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tres_scrapy.page.language._identifier", None)
+    assert detect_language(PLAIN[language], f"{language}-XX") == language
+
+
+@pytest.mark.parametrize("language", list(PLAIN))
+@pytest.mark.parametrize("declared", ["", "en", "de", "fr", "es", "it", "nl", "pt", "da"])
+def test_function_words_do_not_mislead(language: str, declared: str) -> None:
+    assert detect_language(PLAIN[language], declared) == language
+
+
 @given(st.text(st.characters(exclude_categories=[])))
 def test_language_is_two_letters(text: str) -> None:
     assert len(detect_language(text * 20)) in {0, 2}

@@ -44,6 +44,28 @@ def test_embedded_web_fills_jsonl(crawl, tmp_path):
         assert item["status"] == 200
 
 
+def test_own_judge_decides(crawl):
+    judge = ("-a", "judge=examples.recipe_rule:recipe")
+    process, items = crawl("-a", "pages=40", "-a", "web=synthetic", *judge)
+    assert process.returncode == 0, process.stderr
+    assert items
+    assert {item["probability"] for item in items} <= {0.5, 2 / 3, 5 / 6, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("examples.recipe_rule:soup", "judge 'examples.recipe_rule:soup' failed: AttributeError"),
+        ("recipe", "TRES_JUDGE (-a judge=) 'recipe': must be package.module:callable"),
+    ],
+)
+def test_unknown_judge_is_one_line(crawl, judge, said):
+    process, items = crawl("-a", "pages=40", "-a", "web=synthetic", "-a", f"judge={judge}")
+    assert (process.returncode, items) == (1, [])
+    assert said in process.stderr
+    assert "Traceback" not in process.stderr
+
+
 def test_same_seed_same_urls(crawl, tmp_path):
     orders = []
     for run in range(2):

@@ -9,7 +9,6 @@ from torch import nn
 
 from tres_scrapy.topic.bilstm import (
     BATCH_SIZE,
-    BLANK_LOGIT,
     KINDS,
     WIDE_LENGTH,
     BiLstm,
@@ -19,7 +18,7 @@ from tres_scrapy.topic.bilstm import (
     encode,
     evidence,
 )
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 

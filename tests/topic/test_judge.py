@@ -66,6 +66,25 @@ def test_waiting_pages_are_judged_together(pack, judge):
     assert pack.threads == {"tres-judge"}
 
 
+def test_page_waits_for_those_in_flight(pack, monkeypatch):
+    monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 60)
+    judge = Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)), together=2)
+    pack.go_on.set()
+    for words in (("good", "poor"), ("poor", "fine")):
+        assert all(future.result(30) for future in [judge.submit(saying(word)) for word in words])
+    judge.close()
+    assert list(map(len, pack.batches)) == [2, 2]
+
+
+def test_end_does_not_wait_for_others(pack, monkeypatch):
+    monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 60)
+    judge = Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)), together=8)
+    pack.go_on.set()
+    future = judge.submit(GOOD)
+    judge.close()
+    assert future.done()
+
+
 def test_bad_page_spares_the_others(pack, judge):
     first = judge.submit(GOOD)
     pack.started.wait(10)

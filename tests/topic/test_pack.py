@@ -20,8 +20,8 @@ from tres_scrapy.page.file import sha256
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
 from tres_scrapy.topic.bag import BagOfWords
-from tres_scrapy.topic.bilstm import BLANK_LOGIT, BiLstm, Network
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.bilstm import BiLstm, Network
+from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.pack_file import write_pack
@@ -79,6 +79,28 @@ def test_a_written_pack_is_loaded(directory: Path) -> None:
     assert (pack.name, pack.threshold, pack.language) == ("food", 0.5, "en")
     assert pack.keywords.words == {"cheese", "wine"}
     assert pack.keywords.phrases == ("slow food",)
+
+
+def test_pack_may_name_a_judge(directory: Path) -> None:
+    path = directory / "topic.toml"
+    facts = path.read_text(encoding="utf-8")
+    path.write_text(f'judge = "mine.rule:judge"\n{facts}', encoding="utf-8")
+    assert Pack.load(directory).judged_by == "mine.rule:judge"
+    path.write_text(f'judge = "\\u001b[31m:judge"\n{facts}', encoding="utf-8")
+    with pytest.raises(PackError, match=r"must be package\.module:callable"):
+        Pack.load(directory)
+
+
+@pytest.mark.parametrize("name", ["food", "food-svm"])
+def test_lazy_pack_scores_seeds(name: str) -> None:
+    """The crawler's process has no PyTorch: it takes a second and 200 MB."""
+    urls = ["https://cheese.example.org/", "https://example.org/"]
+    lazy, whole = (Pack.load(SHIPPED / name, lazily=lazily) for lazily in (True, False))
+    features = lazy.action_features(urls, ["", ""])
+    assert "classifier" not in vars(lazy)
+    assert features.tolist() == whole.action_features(urls, ["", ""]).tolist()
+    anchors = ["cheese soup", "engine"]
+    assert (lazy.action_features(urls, anchors) == whole.action_features(urls, anchors)).all()
 
 
 def test_facts_are_valid_toml(tmp_path: Path) -> None:

@@ -12,10 +12,11 @@ import torch
 from conftest import PROJECT, command
 
 from tres_scrapy.page.text import Page
+from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS, Pack
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training import sample
 from tres_scrapy.training.document import Document
@@ -66,7 +67,7 @@ def records(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*bilstm.KINDS, *bag.KINDS])
 def test_training_makes_a_pack(models: Path, kind: str) -> None:
     vectors = models / "vectors" / "small.npz"
     said: list[str] = []

@@ -14,8 +14,8 @@ from scrapy.commands import ScrapyCommand
 from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
+from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import KINDS
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
@@ -86,15 +86,15 @@ class Command(ScrapyCommand):
         )
         parser.add_argument(
             "--classifier",
-            choices=KINDS,
-            default=KINDS[0],
-            help=f"kind of model (default: {KINDS[0]}); tfidf takes a minute at most",
+            choices=[*bilstm.KINDS, *bag.KINDS],
+            default=bilstm.KINDS[0],
+            help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most",
         )
         parser.add_argument(
             "--beside",
             metavar="KIND",
             nargs="*",
-            choices=KINDS,
+            choices=[*bilstm.KINDS, *bag.KINDS],
             default=["svm", "tfidf"],
             help="models to compare it with (default: svm tfidf)",
         )

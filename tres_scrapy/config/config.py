@@ -14,7 +14,16 @@ from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.output import OutputOptions
-from tres_scrapy.config.parser import flag, identifier, number, one_of, query_url, seeds, whole
+from tres_scrapy.config.parser import (
+    callable_name,
+    flag,
+    identifier,
+    number,
+    one_of,
+    query_url,
+    seeds,
+    whole,
+)
 from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
 from tres_scrapy.config.rest import RestOptions
@@ -40,6 +49,11 @@ class Config(Options):
     )
     models: Path | None = setting(
         Path, None, "folder of topic packs; unset: ./models and the packs that are installed"
+    )
+    judge: str | None = setting(
+        callable_name,
+        None,
+        "function of your own that judges pages (see judge.md); unset: the classifier of the pack",
     )
     # policies/registry.py has the list of policies and checks the name
     policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from tres_scrapy.url.canonical import canonicalise
 
+CALLABLE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 # seconds
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -20,6 +21,13 @@ def identifier(text: str) -> str:
     """Accept a name that is safe as a file name."""
     if not re.fullmatch(r"[\w-]+", text):
         raise ValueError("must be letters, digits, - and _ only")
+    return text
+
+
+def callable_name(text: str) -> str:
+    """Accept package.module:callable."""
+    if not re.fullmatch(CALLABLE, text, re.ASCII):
+        raise ValueError("must be package.module:callable")
     return text
 
 

@@ -245,10 +245,11 @@ def now() -> str:
 def identity_of(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the crawl that it resumes."""
     pack = require_pack(config) / TOPIC_FILE
+    judge = f" judged by {config.judge}" if config.judge else ""
     return {
         "topic": str(config.topic),
         "policy": config.policy,
-        "pack": sha256(pack.read_bytes()).hexdigest()[:12],
+        "pack": sha256(pack.read_bytes()).hexdigest()[:12] + judge,
         "web": "the real one"
         if config.web.kind is None
         else f"{config.web.kind} {config.web.seed}",

@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final, Self
 
-import torch
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -35,7 +34,7 @@ from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.policies.assembly import make_crawl, require_pack
+from tres_scrapy.policies.assembly import make_crawl, require_pack, threshold_of
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge
@@ -102,12 +101,12 @@ class Learner:
         place = require_pack(config)
         if EXTRACTED.intersection(config.output.fields):
             require("content", "-a fields=markdown or date")
-        torch.set_num_threads(config.torch_threads)
         kind = POLICIES[config.policy]
         task = Task(
             *(place, config.reading, kind.reads_text, config.torch_threads),
             cues=kind.reads_cues and config.links.enabled,
             content=tuple(name for name in config.output.fields if name in CHOSEN),
+            own_judge=config.judge,
         )
 
         def stop(reason: str) -> None:
@@ -116,15 +115,18 @@ class Learner:
         with ExitStack() as started:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
-            pack = Pack.load(place)
+            pack = Pack.load(place, lazily=True)
+            threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
             worker.wait()
             started.pop_all()
         began = now() if job is None else job.started
-        verdicts = Verdicts(pack.threshold, detect_copies=config.detect_copies)
+        # with one request at a time no other page comes, and half of the others are on their way
+        judge = Judge(pack, worker, together=crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
+        verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
         learner = cls(
-            *(crawl, Judge(pack, worker), crawler.stats, verdicts),
+            *(crawl, judge, crawler.stats, verdicts),
             language=pack.language,
             started=began,
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),

@@ -15,10 +15,11 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
-from tres_scrapy.topic.bilstm import BiLstm
+from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.webs.graph import Graph, read_graph
 from tres_scrapy.webs.search import SEARCH
 from tres_scrapy.webs.server import open_web
@@ -54,6 +55,20 @@ def require_pack(config: Config) -> Path:
 def load_pack(config: Config) -> Pack:
     """Load the pack that judges pages; raise ConfigError or PackError if that fails."""
     return Pack.load(require_pack(config))
+
+
+def threshold_of(config: Config, pack: Pack) -> float:
+    """Return P(relevant) from which a page is relevant.
+
+    Raise ConfigError if the pack names a function that judges pages and the user did not ask for
+    it: code that comes with a pack runs only then.
+    """
+    if config.judge is None and pack.judged_by:
+        raise ConfigError(
+            f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
+            f"add -a judge={pack.judged_by}"
+        )
+    return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
 
 
 def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
@@ -98,11 +113,12 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
 def _similarity(config: Config, pack: Pack) -> Similarity | None:
     if POLICIES[config.policy].needs != "similarity":
         return None
-    if not isinstance(pack.classifier, BiLstm):
+    vectors: WordVectors | None = getattr(pack.classifier, "vectors", None)
+    if vectors is None:
         raise ValueError(
             f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
         )
-    return Similarity(pack.classifier.vectors, pack.given)
+    return Similarity(vectors, pack.given)
 
 
 def _open_web(web: WebOptions, topic: str) -> Web | None:

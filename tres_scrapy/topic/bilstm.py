@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tres_scrapy.page.file import check_numbers
 from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.topic.classifier import BLANK_LOGIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +36,6 @@ HIDDEN: Final = 64
 DENSE: Final = 64
 MOST_UNITS: Final = 4_096  # limit of a layer size in a file
 MAX_TOKENS: Final = 300
-# the log odds of a text without a known word: one in five texts of a training batch is relevant
-BLANK_LOGIT: Final = float(np.log(1 / 4))
 WIDE_LENGTH: Final = 10.0  # length of a TF-IDF vector: the influence of single words
 LONG_KEYWORDS: Final = 3  # LK: density, has a phrase, keyword in the URL
 BATCH_SIZE: Final = 256

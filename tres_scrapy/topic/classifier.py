@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from math import log
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MAX_WORDS: Final = 1_000  # of a page that a model reads
+# the log odds of a text without a known word: one in five texts of a training batch is relevant
+BLANK_LOGIT: Final = log(1 / 4)
 
 
 class Text(NamedTuple):

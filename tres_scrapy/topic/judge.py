@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,7 +27,8 @@ from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF
-_BATCH = 8  # most pages in one call of the model
+MOST: Final = 16  # pages in one call of the model
+PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
 
 
 class Source(NamedTuple):
@@ -164,15 +166,24 @@ class _Task(NamedTuple):
 
 
 class Judge:
-    """Calls `judge` on pages in a separate thread, up to eight pages at a time.
+    """Calls `judge` on pages in a separate thread, those that wait in one call.
+
+    A page waits for others for a moment if more than one is expected to be in flight: `together`.
 
     If `judge` raises an error for a batch, only the bad page fails: the one that the error names by
     its number `page`, else each page is judged alone. `close` waits for all submitted pages.
     """
 
-    def __init__(self, pack: Pack, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        judge: Callable[[Sequence[Source]], list[Judged]],
+        *,
+        together: int = 1,
+    ) -> None:
         self._pack = pack
         self._judge = judge
+        self._together = together
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
         self._thread.start()
@@ -205,9 +216,13 @@ class Judge:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            tasks = [task]
-            while len(tasks) < _BATCH and not self._tasks.empty():
-                following = self._tasks.get()
+            tasks, until = [task], monotonic() + PAUSE
+            while len(tasks) < MOST:
+                wait = until - monotonic() if len(tasks) < self._together else 0
+                try:
+                    following = self._tasks.get(timeout=max(0.0, wait))
+                except Empty:
+                    break
                 if following is None:
                     self._tasks.put(None)  # the end mark: read again after this batch
                     break

@@ -21,16 +21,16 @@ from pathlib import Path
 from threading import Timer
 from typing import BinaryIO
 
-import torch
-
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
+from tres_scrapy.topic.own_judge import OwnJudge, OwnJudgeError
 from tres_scrapy.topic.pack import Pack, PackError
 
 LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
+OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
 
 
 class WorkerError(RuntimeError):
@@ -53,7 +53,8 @@ class Task:
     """The arguments of the process: pack directory, reading limits, threads of the model.
 
     `contexts` and `cues` are whether the words around links and all that links say are read,
-    `content` names the further fields of relevant pages.
+    `content` names the further fields of relevant pages. `own_judge` is a function of the user's
+    own that judges pages instead of the pack's classifier.
     """
 
     pack: Path
@@ -62,16 +63,22 @@ class Task:
     threads: int = 1
     cues: bool = False
     content: tuple[str, ...] = ()
+    own_judge: str | None = None
 
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
     ) -> Callable[[Sequence[Source]], list[Judged]]:
         """Return the function that judges; raise PackError if the pack cannot be read.
 
+        Raise OwnJudgeError if the function of the user's own cannot be found.
         `begin` receives the number of each page of a batch before it is read, and None at the end.
         """
+        import torch  # noqa: PLC0415 - the crawler's process loads this module too
+
         torch.set_num_threads(self.threads)
         pack = Pack.load(self.pack)
+        if self.own_judge is not None:
+            pack.own_judge = OwnJudge(self.own_judge)
         words = Wordbook() if self.cues else None
         return partial(
             judge_pages,
@@ -86,9 +93,9 @@ class Task:
 class Worker:
     """Judges batches of pages in a process, and restarts it if a page ended it."""
 
-    def __init__(self, task: Task, *, patience: float = PATIENCE) -> None:
+    def __init__(self, task: Task, *, patience: float | None = None) -> None:
         self._task = task
-        self._patience = patience
+        self._patience = patience or (PATIENCE if task.own_judge is None else OWN_PATIENCE)
         self._page: int | None = None  # of the batch, that the process reads
         self._process = self._start()
 
@@ -118,13 +125,15 @@ class Worker:
     def wait(self) -> None:
         """Wait until the process has loaded the model; raise WorkerError if it has ended."""
         try:
-            pickle.load(self._output)  # noqa: S301 - our own process
+            answer = pickle.load(self._output)  # noqa: S301 - our own process
         except (OSError, EOFError):
             status = self._process.wait()
             raise WorkerError(
                 f"the process that judges pages does not start (exit status {status}): "
                 "check the free memory"
             ) from None
+        if isinstance(answer, str):
+            raise WorkerError(answer)
 
     def close(self) -> None:
         """Kill the process; it has no state to save."""
@@ -186,7 +195,8 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
 
     try:
         judge = task.load(tell)
-    except PackError:  # the crawler reads the pack too and reports the error
+    except (PackError, OwnJudgeError) as error:
+        tell(str(error))
         sys.exit(1)
     answer: bool | str | list[Judged] = True
     while True:
@@ -197,6 +207,8 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
             return
         try:
             answer = judge(sources)
+        except OwnJudgeError as error:
+            answer = str(error)
         except Exception as error:
             answer = f"{type(error).__name__}: {error}"
 

@@ -11,31 +11,29 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from safetensors.torch import load
 
+from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.page.file import check_numbers, reason, sha256
-from tres_scrapy.topic import bag, bilstm
-from tres_scrapy.topic.bag import BagOfWords
-from tres_scrapy.topic.bilstm import BiLstm
 from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from tres_scrapy.page.text import Page
     from tres_scrapy.topic.classifier import Classifier
+    from tres_scrapy.topic.own_judge import OwnJudge
 
-KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
 MAX_ANCHORS_KEPT: Final = 50_000
 MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
 MOST_BYTES: Final = 2**30  # limit of each file that it names
@@ -64,23 +62,36 @@ class Pack:
         *,
         threshold: float,
         keywords: KeywordSet,
-        classifier: Classifier,
+        classifier: Classifier | Callable[[], Classifier],
         calibration: Calibration,
         language: str = "",
         given: Sequence[str] = (),
+        judged_by: str = "",
     ) -> None:
         self.name = name
+        self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
+        self.own_judge: OwnJudge | None = None  # judges pages instead of the classifier
         self.given = tuple(given)  # the keywords before expansion
         self.language = language  # of the training documents, "" for any
         self.threshold = threshold
         self.keywords = keywords
-        self.classifier = classifier
+        self._classifier = classifier
         self.calibration = calibration
         self._anchors: dict[str, AnchorFacts] = {}
 
+    @cached_property
+    def classifier(self) -> Classifier:
+        """The reward model, read now if the pack was loaded without it."""
+        made = self._classifier
+        return made() if callable(made) else made
+
     @classmethod
-    def load(cls, directory: Path) -> Self:
-        """Read a pack; raise PackError if a file is missing, changed or malformed."""
+    def load(cls, directory: Path, *, lazily: bool = False) -> Self:
+        """Read a pack; raise PackError if a file is missing, changed or malformed.
+
+        If `lazily`, the classifier is read only when it has a text to judge: PyTorch takes a
+        second to load and 200 MB.
+        """
         try:
             path = _found(directory, TOPIC_FILE, within=directory, most=MOST_FACTS)
             facts = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -89,15 +100,21 @@ class Pack:
             )
             keywords = KeywordSet(given + expanded, phrases)
             model = facts["classifier"]
-            return cls(
+            classifier = partial(_read_classifier, directory, facts, keywords)
+            pack = cls(
                 str(facts["name"]),
                 threshold=_share("threshold", facts["threshold"]),
                 keywords=keywords,
-                classifier=_read_classifier(directory, facts, keywords),
+                classifier=classifier if lazily else classifier(),
                 calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
                 language=_code(facts["language"]),
                 given=given,
+                judged_by=_place("judge", facts.get("judge", "")),
             )
+            if lazily:  # the anchor of seeds is known without the classifier
+                blank = np.array([_number("bias", model.get("bias", BLANK_LOGIT))])
+                pack._anchors[""] = False, float(pack.calibration.probabilities(blank)[0])
+            return pack
         except Exception as error:  # unknown files may raise any error
             msg = (
                 f"topic pack {directory.name!r}: {reason(error)}; train it again with "
@@ -113,7 +130,11 @@ class Pack:
         """Judge all pages and the anchors of their links in one call of the model."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
-        probabilities, anchors = self._score(texts, [link.anchor for link in links])
+        own = None if self.own_judge is None else self.own_judge(pages)
+        probabilities, anchors = self._score(
+            texts if own is None else [], [link.anchor for link in links]
+        )
+        probabilities = probabilities if own is None else own
         features = self._features(links, anchors)
         ends = np.cumsum([len(page.links) for page in pages], dtype=np.int64)
         return [
@@ -134,6 +155,8 @@ class Pack:
         kept = self._anchors
         known = {a: facts for a in dict.fromkeys(anchors) if (facts := kept.get(a)) is not None}
         new = [anchor for anchor in dict.fromkeys(anchors) if anchor not in known]
+        if not texts and not new:
+            return np.zeros(0), known
         probabilities = self.probabilities([*texts, *(Text.of(anchor) for anchor in new)])
         found = [self.keywords.in_text(anchor) for anchor in new]
         rated = zip(found, probabilities[len(texts) :].tolist(), strict=True)
@@ -152,17 +175,22 @@ class Pack:
 
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
+    from safetensors.torch import load  # noqa: PLC0415 - a process that judges no page needs none
+
+    from tres_scrapy.topic import bag, bilstm  # noqa: PLC0415
+
     sizes = facts["classifier"]
     # read, not memory-mapped: later changes of the file have no effect
     tensors = load(_verified(directory, sizes, within=directory).read_bytes())
     if sizes["kind"] in bag.KINDS:
-        return BagOfWords.of(sizes, tensors)
+        return bag.BagOfWords.of(sizes, tensors)
     if sizes["kind"] not in bilstm.KINDS:
-        msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {KINDS}"
+        kinds = (*bilstm.KINDS, *bag.KINDS)
+        msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {kinds}"
         raise ValueError(msg)
     models = directory.resolve().parent
     vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
-    return BiLstm.of(sizes, tensors, vectors, keywords)
+    return bilstm.BiLstm.of(sizes, tensors, vectors, keywords)
 
 
 def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:
@@ -192,6 +220,12 @@ def _strings(name: str, values: object) -> list[str]:
         msg = f"{name} {values!r} must be a list of strings"
         raise TypeError(msg)
     return values
+
+
+def _place(name: str, value: str) -> str:
+    if value and not re.fullmatch(CALLABLE, value):  # it is printed to terminals
+        raise ValueError(f"{name} {value!r} must be package.module:callable, or empty")
+    return value
 
 
 def _code(language: str) -> str:
