@@ -9,7 +9,7 @@ EXTRAS: Final = {
     "bench": ("matplotlib",),
     "dashboard": ("plotly",),
     "render": ("playwright", "scrapy_playwright"),
-    "train": ("gensim", "plotly", "scipy", "sklearn", "tomli_w"),
+    "train": ("gensim", "plotly", "scipy", "sklearn"),
 }
 
 

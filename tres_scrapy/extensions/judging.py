@@ -37,13 +37,16 @@ class Judging:
         """
         fetched_at = datetime.now(UTC)
         try:
-            judged = await asyncio.wrap_future(self.judge.submit(source))
+            seed = self._crawl.store.is_seed(row)
+            judged = await asyncio.wrap_future(self.judge.submit(source._replace(is_seed=seed)))
         except WorkerError as error:
             self._lose(error)
             return None
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             return JUDGE_ERROR
+        for note in judged.notes:
+            logger.info("Topic: %s", note)
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
         store.names.learn(judged.names)  # of any page: each text is sent once

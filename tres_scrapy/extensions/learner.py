@@ -32,13 +32,13 @@ from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
+from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.policies.assembly import make_crawl, require_pack
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.policies.assembly import make_crawl
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge
-from tres_scrapy.topic.judge_process import Task, Worker
+from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import Pack
 
 Listener = Callable[[Booking, Visit | None], None]
@@ -97,13 +97,10 @@ class Learner:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        place = require_pack(config)
+        jobdir, began = crawler.settings["JOBDIR"], now()
+        output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
+        task = task_of(config, output, jobdir)
         torch.set_num_threads(config.torch_threads)
-        kind = POLICIES[config.policy]
-        task = Task(
-            *(place, config.reading, kind.reads_text, config.torch_threads),
-            cues=kind.reads_cues and config.links.enabled,
-        )
 
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
@@ -111,12 +108,12 @@ class Learner:
         with ExitStack() as started:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
-            pack = Pack.load(place)
+            pack = Pack.load(task.pack)
             crawl = make_crawl(config, pack)
-            job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
+            job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
             worker.wait()
             started.pop_all()
-        began = now() if job is None else job.started
+        began = began if job is None else job.started
         verdicts = Verdicts(pack.threshold, detect_copies=config.detect_copies)
         learner = cls(
             *(crawl, Judge(pack, worker), crawler.stats, verdicts),

@@ -28,7 +28,7 @@ _BATCH = 8  # most pages in one call of the model
 class Source(NamedTuple):
     """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
 
-    `crawler` is the name by which the page may address us.
+    `crawler` is the name by which the page may address us. `is_seed` marks the page of a seed.
     """
 
     body: bytes
@@ -36,6 +36,7 @@ class Source(NamedTuple):
     encoding: str = UTF_8
     robots: tuple[str, ...] = ()
     crawler: str = US
+    is_seed: bool = False
 
 
 class Judged(NamedTuple):
@@ -44,6 +45,7 @@ class Judged(NamedTuple):
     `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
     scripts build. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
+    `notes` is what the topic has to say since the last page, for the log.
     """
 
     page: Page
@@ -53,6 +55,7 @@ class Judged(NamedTuple):
     cues: Ragged
     names: Sequence[Name] = ()
     needs_scripts: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def judge_pages(
