@@ -12,7 +12,8 @@ from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder
-from tres_scrapy.training.word_task import WordTask, open_topic
+from tres_scrapy.training.word_learner import open_topic
+from tres_scrapy.training.word_task import WordTask
 
 logger = logging.getLogger(__name__)
 

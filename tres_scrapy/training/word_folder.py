@@ -134,5 +134,11 @@ def read_answers(path: Path) -> dict[str, bool]:
     return found
 
 
+def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
+    """Add whether each URL is relevant to a file of answers."""
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{'yes' if each else 'no'} {url}\n" for url, each in answers.items())
+
+
 def _line(number: int, mark: str, sheet: Sheet) -> bytes:
     return json.dumps([number, mark, *sheet], separators=(",", ":")).encode() + b"\n"

@@ -17,6 +17,7 @@ import numpy as np
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.calibration import Calibration, sigmoid
+from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.background import RAREST
 from tres_scrapy.training.logistic import Bags, fit_line, fit_logistic
 from tres_scrapy.training.mixture import fit_mixture
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.keyword import KeywordSet
+    from tres_scrapy.topic.pack import Pack
     from tres_scrapy.topic.vectors import WordVectors
     from tres_scrapy.training.background import Background
     from tres_scrapy.training.mixture import Mixture
@@ -43,6 +45,7 @@ TRUST: Final = 0.5  # weight of the first score beside the regression, without a
 ENOUGH: Final = 50  # answers after which the first score has no weight of its own
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
+ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
 
 
@@ -121,7 +124,7 @@ class WordTopic:
         words = [word for word in words if word not in STOP_WORDS]
         numbers = {word: row for row, word in enumerate(words)}
         rarity = np.array([1 - np.log(self._shares.get(word, RAREST)) for word in words])
-        bags = _bags(sheets, numbers, rarity)
+        bags = Bags.of([_weighted(sheet.words, numbers, rarity) for sheet in sheets], len(words))
         first = self._first(words, rarity, [s.words for s in sheets if s.is_seed])
         scores = bags.times(first)
         mixture = fit_mixture(scores)
@@ -165,40 +168,31 @@ class WordTopic:
 
 
 def questions(
-    fit: Fit, sheets: Sequence[Sheet], answers: Mapping[str, bool], most: int
+    pack: Pack, sheets: Sequence[Sheet], answers: Mapping[str, bool], most: int
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
     Half of them lie nearest to the threshold, the others are the most probable; no two are alike.
     """
-    numbers = {word: row for row, word in enumerate(fit.model.words)}
-    rarity = fit.model.weights[0].astype(np.float64)
-    bags = [_weighted(sheet.words, numbers, rarity) for sheet in sheets]
-    weights = fit.model.weights[1].astype(np.float64)
-    logits = np.array([float(values @ weights[ids]) for ids, values in bags]) + fit.model.bias
-    p = fit.calibration.probabilities(logits)
-    near, high = np.argsort(np.abs(p - 0.5), kind="stable"), np.argsort(-p, kind="stable")
+    untold = [sheet for sheet in sheets if sheet.url not in answers]
+    p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
+    near = np.argsort(np.abs(p - pack.threshold), kind="stable").tolist()
+    high = np.argsort(-p, kind="stable").tolist()
     chosen: list[int] = []
     for order, until in ((near, (most + 1) // 2), (high, most)):
-        for row in order.tolist():
+        for row in order:
             if len(chosen) == until:
                 break
-            told = sheets[row].url in answers or row in chosen
-            if not told and not any(_alike(bags[row], bags[each]) for each in chosen):
+            alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
+            if row not in chosen and max(alike, default=0.0) < ALIKE:
                 chosen.append(row)
-    return [(sheets[row], float(p[row])) for row in chosen]
+    return [(untold[row], float(p[row])) for row in chosen]
 
 
-ALIKE: Final = 0.5  # least cosine of two pages that teach the same
-
-
-def _alike(a: tuple[NDArray[np.int64], Numbers], b: tuple[NDArray[np.int64], Numbers]) -> bool:
-    _, ours, theirs = np.intersect1d(a[0], b[0], assume_unique=True, return_indices=True)
-    return float(a[1][ours] @ b[1][theirs]) >= ALIKE
-
-
-def _bags(sheets: Sequence[Sheet], numbers: Mapping[str, int], rarity: Numbers) -> Bags:
-    return Bags.of([_weighted(sheet.words, numbers, rarity) for sheet in sheets], len(numbers))
+def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
+    """Return the share of common words, without stop words."""
+    ours, theirs = a.keys() - STOP_WORDS, b.keys() - STOP_WORDS
+    return len(ours & theirs) / max(1, len(ours | theirs))
 
 
 def _weighted(
