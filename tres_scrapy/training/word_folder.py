@@ -108,6 +108,28 @@ class WordFolder:
                 row |= {"title": sheet.title, "text": sheet.lead}
                 file.write(json.dumps(row).encode() + b"\n")
 
+    def read_questions(self) -> list[dict[str, Any]]:
+        """Return the questions of the last fit; raise AnswerError if there are none."""
+        try:
+            lines = self.questions.read_bytes().splitlines()
+        except FileNotFoundError:
+            raise AnswerError("no questions yet: the crawl has not fetched a page") from None
+        return [json.loads(line) for line in lines]
+
+
+def find_folder(run: Path) -> WordFolder:
+    """Return the folder of a topic from a JOBDIR, a JSON lines file, or its own path.
+
+    Raise AnswerError if the crawl has none.
+    """
+    for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
+        if (folder := WordFolder(path)).pack.is_dir():
+            return folder
+    raise AnswerError(
+        f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
+        "with keywords"
+    )
+
 
 def read_answers(path: Path) -> dict[str, bool]:
     """Return whether each URL is relevant; the last line about a URL counts.
