@@ -38,14 +38,16 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     lines = keyword_lines(config.words.file)
     folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
     try:
-        notes = open_topic(str(config.topic), KeywordSet.parse(lines), folder.path)
+        keywords = KeywordSet.parse(lines)
+        notes = open_topic(str(config.topic), keywords, folder.path)
     except ValueError as error:
         raise ConfigError(f"keywords {config.words.file.name!r}: {error}") from None
     except OSError as error:
         raise ConfigError(f"the topic cannot be kept in {folder.path}: {error}") from None
     for note in notes:
         logger.info("Topic: %s", note)
-    logger.info("Topic: a new one from %d keywords, in %s", len(lines), folder.path)
+    count = len(keywords.words) + len(keywords.phrases)
+    logger.info("Topic: %d keywords; what is learned lies in %s", count, folder.path)
     return WordTask(
         *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
         cues=reads_cues,

@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
         against = np.log((1 - self.share) / self.share)
         gap = self.high - self.low
         x = max(1e-3, (self.low + self.high) / 2 + self.deviation**2 * against / gap)
-        return gap / (2 * x * self.deviation**2), x * x
+        return float(gap / (2 * x * self.deviation**2)), float(x * x)
 
 
 FIRST: Final = Mixture(LOW, HIGH, 0.08, 0.3)

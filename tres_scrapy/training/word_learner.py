@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -32,9 +33,13 @@ NEAR: Final = 60  # words near the keywords that count as keywords in anchors an
 
 def word_topic(keywords: KeywordSet) -> WordTopic:
     """Return the topic of keywords; raise ValueError if none of them is known."""
+    return WordTopic(keywords, *_english())
+
+
+@cache
+def _english() -> tuple[Background, WordVectors]:
     models = shipped_models()
-    background = Background.load(models / FREQUENCIES)
-    return WordTopic(keywords, background, WordVectors.load(models / VECTORS))
+    return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
 def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
@@ -117,6 +122,8 @@ class WordLearner:
 
     def learn(self) -> None:
         """Fit the topic again if enough pages or an answer are new."""
+        if not self._kept:
+            return
         answers = self._answers()
         if self._seen < self._next and answers == self._used:
             return
