@@ -26,6 +26,12 @@ class Deferred:
         setattr(self._command, name, value)
 
 
+class AnswerCommand(Deferred):
+    """`scrapy tres-answer`."""
+
+    module = "tres-answer"
+
+
 class BenchCommand(Deferred):
     """`scrapy tres-bench`."""
 
@@ -42,6 +48,18 @@ class ExplainCommand(Deferred):
     """`scrapy tres-explain`."""
 
     module = "tres-explain"
+
+
+class PackCommand(Deferred):
+    """`scrapy tres-pack`."""
+
+    module = "tres-pack"
+
+
+class RejudgeCommand(Deferred):
+    """`scrapy tres-rejudge`."""
+
+    module = "tres-rejudge"
 
 
 class ReportCommand(Deferred):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tres_scrapy.config.render import RenderOptions
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.config.watching import WatchOptions
+from tres_scrapy.config.word_option import WordOptions
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Config(Options):
     torch_threads: int = setting(
         whole(1, 1024), 1, "number of threads for PyTorch", group=Group.RESEARCH
     )
+    words: WordOptions = part(WordOptions, Group.EVERYDAY)
     scope: ScopeOptions = part(ScopeOptions, Group.SCOPE)
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
     reading: ReadingLimits = part(ReadingLimits, Group.SCOPE)
@@ -115,7 +118,13 @@ class Config(Options):
     web: WebOptions = part(WebOptions, Group.WEB)
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if two values contradict each other."""
+        """Name a new topic after its keywords; raise ConfigError if values contradict."""
+        if self.words.file is not None and self.topic is None:
+            object.__setattr__(self, "topic", re.sub(r"[^\w-]+", "-", self.words.file.stem))
+        if self.words.answers is not None and self.words.file is None:
+            raise ConfigError("answers need keywords: add -a keywords=FILE")
+        if self.judge is not None and self.words.file is not None:
+            raise ConfigError("pages are judged by judge= or by keywords=, not by both: leave one")
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")

@@ -11,7 +11,7 @@ EXTRAS: Final = {
     "dashboard": ("plotly",),
     "parquet": ("pyarrow",),
     "render": ("playwright", "scrapy_playwright"),
-    "train": ("gensim", "plotly", "scipy", "sklearn", "tomli_w"),
+    "train": ("gensim", "plotly", "scipy", "sklearn"),
 }
 
 

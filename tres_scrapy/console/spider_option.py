@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ CRAWL_EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network
   tres crawl food https://example.org/recipes --pages 20000 --max-per-domain 10
+  tres crawl --keywords tea.txt https://example.org/tea     a new topic, without a pack
   tres crawl food @seeds.txt --jobdir jobs/food --dashboard 1          the same line resumes it
   tres crawl food https://example.org/ --output food.jsonl --csv -s DOWNLOAD_DELAY=3
 """
@@ -77,7 +79,10 @@ class SpiderCommand:
         refuse_unknown(parser, free)
         values = {each: getattr(options, each) for each in known}
         chosen = {each: _text(value) for each, value in values.items() if value is not None}
-        for place, value in self._placed(free).items():
+        places = self.places
+        if "keywords" in chosen and free and not re.fullmatch(r"[\w-]+", free[0]):
+            places = places[1:]  # the topic is named after its file of keywords
+        for place, value in _placed(places, free).items():
             if place in chosen:
                 parser.error(f"{value!r} and {option_of(place)}: give only one of them")
             chosen[place] = value
@@ -88,11 +93,6 @@ class SpiderCommand:
             known[argument].read(value)  # at once, before anything slow is loaded
             words += ["-a", f"{argument}={value}"]
         return [*words, *options.passed]
-
-    def _placed(self, free: list[str]) -> dict[str, str]:
-        first, last = free[: len(self.places) - 1], free[len(self.places) - 1 :]
-        values = [*first, ",".join(last)] if last else first
-        return dict(zip(self.places, values, strict=False))
 
     def _parser(self, name: str, *, everything: bool) -> argparse.ArgumentParser:
         parser = LineParser(
@@ -129,7 +129,7 @@ SPIDERS: Final = {
     "crawl": SpiderCommand(
         "tres",
         ("topic", "seed"),
-        "TOPIC [URL | @FILE]...",
+        "TOPIC | --keywords FILE [URL | @FILE]...",
         "Collect the pages of a topic. TOPIC is a topic pack: `tres` alone lists them. The crawl\n"
         "starts at the URLs, or at those in a file, and writes to output/ in this folder.",
         CRAWL_EXAMPLES,
@@ -191,6 +191,13 @@ def _shows_stats(passed: Sequence[str]) -> bool:
     return bool({"--logfile", "--loglevel", "-L"}.intersection(passed)) or any(
         each.startswith((f"{STATS}=", "LOG_FILE=")) for each in passed
     )
+
+
+def _placed(places: Sequence[str], free: list[str]) -> dict[str, str]:
+    """Return the arguments without a name by their places; the last place takes all others."""
+    first, last = free[: len(places) - 1], free[len(places) - 1 :]
+    values = [*first, ",".join(last)] if last else first
+    return dict(zip(places, values, strict=False))
 
 
 def _add(group: Any, each: Setting, *, hidden: bool) -> None:

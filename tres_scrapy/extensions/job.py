@@ -244,7 +244,8 @@ def now() -> str:
 
 def identity_of(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the crawl that it resumes."""
-    pack = require_pack(config) / TOPIC_FILE
+    words = config.words.file
+    pack = words if words is not None else require_pack(config) / TOPIC_FILE
     judge = f" judged by {config.judge}" if config.judge else ""
     return {
         "topic": str(config.topic),

@@ -37,7 +37,8 @@ class Judging:
         """
         fetched_at = datetime.now(UTC)
         try:
-            judged = await asyncio.wrap_future(self.judge.submit(source))
+            seed = self._crawl.store.is_seed(row)
+            judged = await asyncio.wrap_future(self.judge.submit(source._replace(is_seed=seed)))
         except WorkerError as error:
             self._lose(error)
             return None
@@ -46,6 +47,8 @@ class Judging:
             return JUDGE_ERROR
         if judged.is_broken:
             return BAD_DOCUMENT
+        for note in judged.notes:
+            logger.info("Topic: %s", note)
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
         store.names.learn(judged.names)  # of any page: each text is sent once

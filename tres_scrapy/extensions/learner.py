@@ -32,13 +32,12 @@ from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
+from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.items import CHOSEN
-from tres_scrapy.policies.assembly import make_crawl, require_pack, threshold_of
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.policies.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge
-from tres_scrapy.topic.judge_process import Task, Worker
+from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import Pack
 
 Listener = Callable[[Booking, Visit | None], None]
@@ -98,16 +97,11 @@ class Learner:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        place = require_pack(config)
         if EXTRACTED.intersection(config.output.fields):
             require("content", "-a fields=markdown or date")
-        kind = POLICIES[config.policy]
-        task = Task(
-            *(place, config.reading, kind.reads_text, config.torch_threads),
-            cues=kind.reads_cues and config.links.enabled,
-            content=tuple(name for name in config.output.fields if name in CHOSEN),
-            own_judge=config.judge,
-        )
+        jobdir, began = crawler.settings["JOBDIR"], now()
+        output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
+        task = task_of(config, output, jobdir)
 
         def stop(reason: str) -> None:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
@@ -115,13 +109,13 @@ class Learner:
         with ExitStack() as started:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
-            pack = Pack.load(place, lazily=True)
+            pack = Pack.load(task.pack, lazily=True)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
-            job = Job.from_crawler(crawler, crawl, stop) if crawler.settings["JOBDIR"] else None
+            job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
             worker.wait()
             started.pop_all()
-        began = now() if job is None else job.started
+        began = began if job is None else job.started
         # with one request at a time no other page comes, and half of the others are on their way
         judge = Judge(pack, worker, together=crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
         verdicts = Verdicts(threshold, detect_copies=config.detect_copies)

@@ -53,7 +53,7 @@ class OfflineWeb:
         config = Config.of(crawler.settings)
         if config.web.kind is None:
             raise NotConfigured
-        if config.web.kind != "changing":
+        if config.web.kind != "changing" and config.words.file is None:
             require_pack(config)
         web = cls(_command(config), crawler.stats)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)

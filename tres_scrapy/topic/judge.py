@@ -34,7 +34,7 @@ PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost
 class Source(NamedTuple):
     """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
 
-    `crawler` is the name by which the page may address us.
+    `crawler` is the name by which the page may address us. `is_seed` marks the page of a seed.
     """
 
     body: bytes
@@ -42,6 +42,7 @@ class Source(NamedTuple):
     encoding: str = UTF_8
     robots: tuple[str, ...] = ()
     crawler: str = US
+    is_seed: bool = False
 
 
 class Judged(NamedTuple):
@@ -50,7 +51,8 @@ class Judged(NamedTuple):
     `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
     scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
-    `content` holds further fields of a page that may be relevant.
+    `content` holds further fields of a page that may be relevant. `notes` is what the topic has to
+    say since the last page, for the log.
     """
 
     page: Page
@@ -62,6 +64,7 @@ class Judged(NamedTuple):
     needs_scripts: bool = False
     is_broken: bool = False
     content: tuple[tuple[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class _Read(NamedTuple):

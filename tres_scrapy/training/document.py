@@ -83,7 +83,7 @@ def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
     else:
         records = read_records(source)
     for record in records:
-        yield record if isinstance(record, Unreadable) else _page(record)
+        yield record if isinstance(record, Unreadable) else record_page(record)
 
 
 class Sentences:
@@ -156,14 +156,15 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
 
 
 def _document(record: Record, file: str, number: int, *, relevant: bool) -> Document:
-    page = _page(record)
+    page = record_page(record)
     # without a host, a document counts as a separate host
     host = str(record.get("host") or _host(str(record.get("url") or "")) or f"{file}#{number}")
     source, host = file.partition(".")[0], host.removeprefix("www.")
     return Document(page.title, page.text, source, host, relevant, page.url, page.language)
 
 
-def _page(record: Record) -> Page:
+def record_page(record: Record) -> Page:
+    """Return the title and text of a record."""
     url, title = str(record.get("url") or ""), str(record.get("title") or "")
     place = url or record["place"]
     if isinstance(record.get("html"), str):

@@ -1,0 +1,82 @@
+"""`tres-answer`, `tres-pack` and `tres-rejudge` on the topic of a crawl."""
+
+import io
+import json
+
+import pytest
+from conftest import command
+from soup import FOOD, OTHER, lines_of
+
+from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.training.word_folder import read_answers
+from tres_scrapy.training.word_learner import WordLearner, open_topic
+
+KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The output of a crawl, with the folder of its topic beside it."""
+    open_topic("soup", KEYWORDS, tmp_path / "soup.topic")
+    learner = WordLearner(tmp_path / "soup.topic", "soup", KEYWORDS)
+    with (tmp_path / "soup.jsonl").open("w", encoding="utf-8") as file:
+        for i, word in enumerate("abcdefghijkl"):
+            html = (FOOD if i % 2 else OTHER).format(f"leek{word}")
+            page = read_page(html, f"http://h{i}.test/")
+            learner.keep(page, fingerprint(page))
+            item = {"url": page.url, "title": page.title, "text": page.text, "probability": 0.6}
+            file.write(json.dumps(item) + "\n")
+    learner.learn()
+    return tmp_path / "soup.jsonl"
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        command(*arguments)
+    return end.value.code, capsys.readouterr().out
+
+
+def test_replies_become_answers(run, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\nwhat\nn\n"))
+    code, said = call(capsys, "tres-answer", run)
+    assert (code, said.count("P(relevant)")) == (0, 2)  # the other pages are like these two
+    assert "2 answers added, 2 in" in said
+    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
+    assert list(answers.values()) == [True, False]
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert not any(url in call(capsys, "tres-answer", run)[1] for url in answers)
+
+
+def test_answers_by_options(run, capsys):
+    call(capsys, "tres-answer", run, "--yes", "http://h1.test/", "--no", "http://h0.test/")
+    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
+    assert answers == {"http://h1.test/": True, "http://h0.test/": False}
+    both = call(capsys, "tres-answer", run, "--yes", "http://a.test/", "--no", "http://a.test/")
+    assert both[0] == 2
+
+
+def test_saved_pack_is_a_topic(run, capsys, tmp_path):
+    arguments = ("tres-pack", "save", "broth", run, "--models", tmp_path / "models")
+    assert call(capsys, *arguments)[0] == 0
+    pack = Pack.load(tmp_path / "models" / "broth")
+    assert (pack.name, pack.threshold) == ("broth", 0.5)
+    assert "exists: choose another name" in str(call(capsys, *arguments)[0])
+
+
+def test_rejudged_pages_have_the_final_probability(run, capsys):
+    code, said = call(capsys, "tres-rejudge", run)
+    assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
+    items = lines_of(run.with_name("soup.rejudged.jsonl"))
+    assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
+
+
+def test_run_without_topic_is_one_line(capsys, tmp_path):
+    for arguments in (
+        ("tres-answer", tmp_path),
+        ("tres-pack", "save", "a", tmp_path),
+        ("tres-rejudge", tmp_path / "a.jsonl"),
+    ):
+        assert "has no topic that learns" in str(call(capsys, *arguments)[0])

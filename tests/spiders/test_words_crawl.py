@@ -1,0 +1,116 @@
+"""Crawls of a new topic, from a file of keywords."""
+
+import json
+
+import pytest
+from conftest import served
+from soup import FOOD, OTHER, lines_of, link
+
+PAGES = 24
+KEYWORDS = "food\ncooking\nrecipe\nsoup\nbread\n"
+KILLED = """
+import os, runpy
+from tres_scrapy.job.journal import Journal
+book = Journal.book
+def die(self, *arguments):
+    if self.steps == 13:
+        os.kill(os.getpid(), 9)
+    return book(self, *arguments)
+Journal.book = die
+runpy.run_module("scrapy", run_name="__main__")
+"""
+
+
+def add_soups(web):
+    """Fill a web with a chain of pages: two in three are relevant."""
+    for i in range(PAGES):
+        html = OTHER if i % 3 == 2 else FOOD
+        word = "abcdefghijklmnopqrstuvwxyz"[i]
+        body = html.format(f"leek{word} pea{word}") * 2
+        web.add(f"http://h{i}.test/", body + link(f"http://h{i + 1}.test/"))
+    return web
+
+
+@pytest.fixture
+def soups(pages):
+    return add_soups(pages)
+
+
+def arguments_in(directory, *more):
+    (directory / "soup.txt").write_text(KEYWORDS, encoding="utf-8")
+    return [
+        *("crawl", "tres", "-a", f"keywords={directory / 'soup.txt'}"),
+        *("-a", "seed=http://h0.test/", "-a", f"output={directory / 'items.jsonl'}"),
+        *("-s", f"JOBDIR={directory / 'job'}", "-s", "CONCURRENT_REQUESTS=1"),
+        *("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0", "-a", "report=0", *more),
+    ]
+
+
+def found_in(directory):
+    return sorted(item["url"] for item in lines_of(directory / "items.jsonl"))
+
+
+def pack_of(directory):
+    place = directory / "job" / "topic" / "pack"
+    return {file.name: file.read_bytes() for file in place.iterdir()}
+
+
+def test_killed_crawl_learns_the_same_topic(scrapy, tmp_path):
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    with served() as web:
+        whole = scrapy(*arguments_in(tmp_path / "whole"), pages=add_soups(web))
+    assert whole.returncode == 0, whole.stderr
+    expected = [f"http://h{i}.test/" for i in range(PAGES) if i % 3 != 2]
+    assert found_in(tmp_path / "whole") == sorted(expected)
+    assert "Topic: learned from 11 pages and 0 answers" in whole.stderr
+    command = arguments_in(tmp_path / "killed")
+    with served() as web:
+        killed = scrapy(*command, pages=add_soups(web), program=("-c", KILLED))
+        assert killed.returncode == -9, killed.stderr
+        resumed = scrapy(*command, pages=web)
+    assert "Resuming after 13 pages" in resumed.stderr
+    assert found_in(tmp_path / "killed") == found_in(tmp_path / "whole")
+    assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
+
+
+def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
+    answers = tmp_path / "answers.txt"
+    lines = [f"{'no' if i % 3 == 2 else 'yes'} http://h{i}.test/" for i in range(8)]
+    answers.write_text("\n".join(lines), encoding="utf-8")
+    process = scrapy(*arguments_in(tmp_path, "-a", f"answers={answers}"), pages=soups)
+    assert process.returncode == 0, process.stderr
+    said = [line for line in process.stderr.splitlines() if "Topic: " in line]
+    assert any("11 pages and 8 answers; by the answers" in line for line in said), said
+    questions = (tmp_path / "job" / "topic" / "questions.jsonl").read_text(encoding="utf-8")
+    asked = {json.loads(line)["url"] for line in questions.splitlines()}
+    assert asked
+    assert not asked & {line.split()[1] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "said"),
+    [
+        ("küchenrezept\n", (), "no keyword is a known English word (küchenrezept)"),
+        ("# none\n", (), "no keywords: write one word or phrase per line"),
+        ("123\n", (), "keyword '123' must hold letters"),
+        (KEYWORDS, ("-a", "policy=ache"), "policy 'ache' needs a trained pack, not keywords"),
+        (None, (), "cannot be read"),
+    ],
+)
+def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, more, said):
+    command = arguments_in(tmp_path, *more)
+    if lines is None:
+        (tmp_path / "soup.txt").unlink()
+    else:
+        (tmp_path / "soup.txt").write_text(lines, encoding="utf-8")
+    process = scrapy(*command)
+    assert process.returncode == 1
+    assert said in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+def test_answers_without_keywords_are_refused(scrapy):
+    process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
+    assert process.returncode != 0
+    assert "answers need keywords" in process.stderr

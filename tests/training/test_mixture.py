@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.training.mixture import BOUNDS, FIRST, fit_mixture
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
+def test_two_groups_are_told_apart(share):
+    rng = np.random.default_rng(1)
+    relevant = rng.random(1000) < share
+    scores = rng.normal(np.where(relevant, 0.5, 0.15), 0.05).clip(0) ** 2
+    found = fit_mixture(scores)
+    assert found.share == pytest.approx(share, abs=0.03)
+    assert ((found.probabilities(scores) >= 0.5) == relevant).mean() > 0.98
+
+
+def test_share_stays_within_bounds():
+    assert fit_mixture(np.full(5000, 0.01)).share == BOUNDS[0]
+    assert fit_mixture(np.full(5000, 0.25)).share <= BOUNDS[1]
+
+
+def test_probability_is_half_at_the_edge():
+    slope, score = FIRST.edge()
+    assert slope > 0
+    assert FIRST.probabilities(np.array([score])) == pytest.approx(0.5)
+    assert fit_mixture(np.zeros(0)) == FIRST

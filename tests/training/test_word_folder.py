@@ -1,0 +1,45 @@
+import pytest
+
+from tres_scrapy.training.word_folder import (
+    AnswerError,
+    WordFolder,
+    add_answers,
+    find_folder,
+    read_answers,
+)
+from tres_scrapy.training.word_topic import Sheet
+
+SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
+
+
+def test_torn_page_is_dropped(tmp_path):
+    folder = WordFolder(tmp_path)
+    for number, sheet in enumerate(SHEETS, 1):
+        folder.add_page(number, f"{number:02x}", sheet)
+    file = tmp_path / "pages.jsonl"
+    file.write_bytes(file.read_bytes()[:-7])
+    assert list(folder.read_pages()) == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
+    folder.add_page(3, "03", SHEETS[2])
+    assert [sheet for *_, sheet in folder.read_pages()] == SHEETS
+
+
+def test_last_answer_about_a_page_counts(tmp_path):
+    file = tmp_path / "answers.txt"
+    assert read_answers(file) == {}
+    file.write_text("# mine\nyes http://a.test/\n\nNo http://b.test/\n", encoding="utf-8")
+    add_answers(file, {"http://a.test/": False})
+    assert read_answers(file) == {"http://a.test/": False, "http://b.test/": False}
+
+
+@pytest.mark.parametrize("line", ["maybe http://a.test/", "yes", "http://a.test/ yes", "\x1b[2J"])
+def test_malformed_answer_names_its_line(tmp_path, line):
+    file = tmp_path / "answers.txt"
+    file.write_text(f"yes http://a.test/\n{line}\n", encoding="utf-8")
+    with pytest.raises(AnswerError, match=r"line 2: .* must be `yes URL` or `no URL`") as error:
+        read_answers(file)
+    assert str(error.value).isprintable()
+
+
+def test_run_without_a_topic_is_refused(tmp_path):
+    with pytest.raises(AnswerError, match="has no topic that learns"):
+        find_folder(tmp_path / "food.jsonl")

@@ -1,0 +1,101 @@
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from soup import FOOD, OTHER
+
+from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.training import word_learner
+from tres_scrapy.training.word_folder import WordFolder
+from tres_scrapy.training.word_learner import WordLearner, open_topic
+
+KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
+WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghij"]
+
+
+def page(number):
+    html = (FOOD if number % 2 == 0 else OTHER).format(f"{WORDS[number]} {WORDS[-number]}")
+    return read_page(html * 2, f"http://h{number}.test/")
+
+
+def learner(path):
+    open_topic("soup", KEYWORDS, path)
+    return WordLearner(path, "soup", KEYWORDS)
+
+
+def learn(learner, *numbers):
+    for number in numbers:
+        learner.keep(page(number), fingerprint(page(number)), is_seed=number == 0)
+        learner.learn()
+
+
+def pack_of(path):
+    return {file.name: file.read_bytes() for file in (path / "pack").iterdir()}
+
+
+@pytest.mark.parametrize("killed_after", [0, 1, 13, 25])
+def test_resumed_topic_learns_the_same(tmp_path, killed_after):
+    learn(learner(tmp_path / "whole"), *range(40))
+    learn(learner(tmp_path / "killed"), *range(killed_after))
+    learn(learner(tmp_path / "killed"), *range(max(0, killed_after - 1), 40))  # one page again
+    assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
+
+
+def test_answer_leads_to_a_new_fit(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    before = pack_of(tmp_path)
+    asked = [sheet.url for sheet, _ in mine.questions(4)]
+    mine.answer({asked[0]: True, asked[1]: False})
+    assert pack_of(tmp_path) != before
+    assert mine.answered == 2
+    assert asked[0] not in WordFolder(tmp_path).questions.read_text(encoding="utf-8")
+    assert "2 answers; by the answers the threshold lies between" in mine.take_notes()[-1]
+
+
+def test_wrong_line_keeps_earlier_answers(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    mine.answer({"http://h0.test/": True})
+    with (tmp_path / "answers.txt").open("a", encoding="utf-8") as file:
+        file.write("perhaps http://h1.test/\n")
+    mine.learn()
+    assert mine.answered == 1
+    assert "line 2" in mine.take_notes()[-1]
+
+
+def test_all_answers_no_is_said(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    mine.answer({"http://h0.test/": False})
+    assert "all answers are no" in mine.take_notes()[-1]
+
+
+def test_seed_without_text_is_said(tmp_path):
+    mine = learner(tmp_path)
+    mine.keep(replace(page(0), title="", text=""), b"", is_seed=True)
+    assert mine.take_notes() == (
+        "the seed http://h0.test/ has no text: the topic starts from its keywords alone",
+    )
+
+
+def test_kept_pages_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(word_learner, "MOST_PAGES", 10)
+    mine = learner(tmp_path)
+    (tmp_path / "answers.txt").write_text("yes http://h3.test/\n", encoding="utf-8")
+    learn(mine, *range(40))
+    kept = [sheet.url for *_, sheet in WordFolder(tmp_path).read_pages()]
+    assert len(kept) < 24
+    assert Counter(kept)["http://h0.test/"] == Counter(kept)["http://h3.test/"] == 1
+
+
+def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
+    mine = learner(tmp_path)
+    learn(mine, *range(9))
+    before = pack_of(tmp_path)
+    monkeypatch.setattr(word_learner.Fit, "drifts", True)
+    learn(mine, *range(9, 14))
+    assert pack_of(tmp_path) == before
+    assert "keywords and pages disagree" in " ".join(mine.take_notes())

@@ -1,0 +1,108 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from soup import FOOD, OTHER
+
+from tres_scrapy.page.text import tokenise
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.training.word_learner import word_topic
+from tres_scrapy.training.word_topic import Sheet, questions
+
+WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
+KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
+
+
+@pytest.fixture(scope="module")
+def topic():
+    return word_topic(KeywordSet.parse(KEYWORDS))
+
+
+def sheet(text, number=0, **options):
+    return Sheet(f"http://h.test/{number}", "", "", Counter(tokenise(text)), **options)
+
+
+SHEETS = [
+    sheet((FOOD if number % 3 == 0 else OTHER).format(WORDS[number % 8]) * 2, number)
+    for number in range(24)
+]
+
+
+def judged(fit, *texts):
+    logits = fit.model.logits([Text(tokenise(text)) for text in texts])
+    return fit.calibration.probabilities(logits)
+
+
+def test_first_pack_separates_before_any_page(topic):
+    food, other = judged(topic.fit([], {}), FOOD.format("leek"), OTHER.format("tax"))
+    assert food > 0.5 > other
+
+
+def test_near_words_extend_the_keywords(topic):
+    near = topic.near(40)
+    assert len(near) == 40
+    assert {"soups", "sauces", "salad"} & set(near)
+    assert not set(near) & set(KEYWORDS)
+
+
+def test_seed_page_adds_its_words(topic):
+    text = "zorgle quix blarg zorgle " * 5
+    plain, seeded = (topic.fit([sheet(text, is_seed=is_seed)], {}) for is_seed in (False, True))
+    assert judged(seeded, "zorgle quix blarg") > judged(plain, "zorgle quix blarg")
+
+
+def test_words_of_likely_pages_are_learned(topic):
+    with_new = [sheet(" ".join([*s.words, "zorgle"]), i) for i, s in enumerate(SHEETS[::3])]
+    fit = topic.fit([*with_new, *(SHEETS[i] for i in range(24) if i % 3)], {})
+    weights = dict(zip(fit.model.words, fit.model.weights[1].tolist(), strict=True))
+    assert weights["zorgle"] > 0 > weights["parliament"]
+    assert 0.2 < fit.share < 0.5
+    assert not fit.drifts
+
+
+def test_answers_overrule_the_keywords(topic):
+    answers = {each.url: number % 3 != 0 for number, each in enumerate(SHEETS)}
+    fit = topic.fit(SHEETS, answers)
+    food, other = judged(fit, FOOD.format("leek"), OTHER.format("tax"))
+    assert other > 0.5 > food
+    assert fit.answers == 24
+
+
+def test_interval_narrows_with_answers(topic):
+    def width(count):
+        told = {each.url: number % 3 == 0 for number, each in enumerate(SHEETS[:count])}
+        low, high = topic.fit(SHEETS, told).interval
+        return high - low
+
+    assert width(24) < width(3) < width(0)
+
+
+def test_same_input_gives_the_same_model(topic):
+    one, two = (topic.fit(SHEETS, {SHEETS[0].url: True}) for _ in range(2))
+    assert np.array_equal(one.model.weights, two.model.weights)
+    assert one.calibration == two.calibration
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_equal_answers_are_no_error(topic, answer):
+    fit = topic.fit(SHEETS, dict.fromkeys((each.url for each in SHEETS), answer))
+    assert (judged(fit, *(FOOD.format(word) for word in WORDS)) >= 0.5).all() == answer
+
+
+def test_keywords_of_another_language_are_refused():
+    with pytest.raises(ValueError, match="no keyword is a known English word"):
+        word_topic(KeywordSet.parse(["küchenrezept", "suppenschüssel"]))
+
+
+def test_questions_are_new_and_different(topic):
+    class Judge:
+        threshold = 0.5
+
+        def probabilities(self, texts):
+            return judged(topic.fit(SHEETS, {}), *(" ".join(text.words) for text in texts))
+
+    asked = questions(Judge(), SHEETS, {SHEETS[0].url: True}, 10)
+    urls = [each.url for each, _ in asked]
+    assert SHEETS[0].url not in urls
+    assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here

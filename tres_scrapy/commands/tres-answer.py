@@ -1,0 +1,92 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-answer`: answer whether pages of a crawl belong to its topic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.page.file import printable
+from tres_scrapy.training.word_folder import AnswerError, add_answers, find_folder, read_answers
+
+WIDTH: Final = 100
+PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
+
+
+class Command(ScrapyCommand):
+    """Ask about the pages whose answers help a topic most."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "RUN [--yes URL]... [--no URL]..."
+
+    def short_desc(self) -> str:
+        return "Answer whether pages of a crawl from keywords are relevant"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Show the pages of a crawl from keywords whose answers help its topic most, and ask "
+            "whether they are relevant. RUN is the JOBDIR of the crawl or its JSON lines file. The "
+            "crawl may be running: it reads each answer with its next pages. A later answer about "
+            "the same page replaces the earlier one."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.epilog = "Example: scrapy tres-answer jobs/tea"
+        for name in ("yes", "no"):
+            about = f"answer {name} for this URL, without questions; may repeat"
+            parser.add_argument(f"--{name}", metavar="URL", action="append", default=[], help=about)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"tres-answer takes one RUN, not {args!r}")
+        if both := set(opts.yes) & set(opts.no):
+            raise UsageError(f"tres-answer: yes and no for {min(both)}: give one answer")
+        try:
+            folder = find_folder(Path(args[0]))
+            if opts.yes or opts.no:
+                told = dict.fromkeys(opts.yes, True) | dict.fromkeys(opts.no, False)
+                add_answers(folder.answers, told)
+                print(f"{len(told)} answers in {folder.answers}")
+                return
+            known = read_answers(folder.answers)
+            asked = [each for each in folder.read_questions() if each["url"] not in known]
+            given = ask(folder.answers, asked)
+        except (AnswerError, OSError) as error:
+            sys.exit(f"scrapy tres-answer: {error}")
+        print(f"{given} answers added, {len(known) + given} in {folder.answers}")
+
+
+def ask(file: Path, asked: list[dict[str, Any]]) -> int:
+    """Ask about pages until the user quits; return how many answers were added to the file."""
+    given = 0
+    for number, each in enumerate(asked, 1):
+        title, text = printable(each["title"]), printable(each["text"])
+        print(f"\n{number} of {len(asked)}: {title or 'no title'}\n{printable(each['url'])}")
+        print(f"P(relevant) {each['probability']:.2f}\n{fill(text, WIDTH)}")
+        answer = _reply()
+        if answer == "q":
+            break
+        if answer != "s":
+            add_answers(file, {each["url"]: answer == "y"})
+            given += 1
+    return given
+
+
+def _reply() -> str:
+    """Return y, n, s or q; q at the end of the input."""
+    while True:
+        try:
+            answer = input(PROMPT).strip().lower()[:1]
+        except (EOFError, KeyboardInterrupt):
+            return "q"
+        if answer in {"y", "n", "s", "q"}:
+            return answer

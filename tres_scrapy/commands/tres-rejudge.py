@@ -1,0 +1,81 @@
+# ruff: noqa: N999 - Scrapy names a command after its module
+"""`scrapy tres-rejudge`: judge the pages of a crawl again by the topic it has learned."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from textwrap import fill
+from typing import Final
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from tres_scrapy.page.file import reason, whole_file
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.training.word_folder import AnswerError, find_folder
+
+SUFFIX: Final = ".rejudged.jsonl"
+
+
+class Command(ScrapyCommand):
+    """Add the final probability to the items of a crawl."""
+
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "OUTPUT [--run JOBDIR] [-o FILE]"
+
+    def short_desc(self) -> str:
+        return "Judge the pages of a crawl again by the topic it has learned"
+
+    def long_desc(self) -> str:
+        return fill(
+            "Judge the pages in OUTPUT, the JSON lines file of a crawl from keywords, by the topic "
+            "as the crawl learned it in the end. Each line gains the field final_probability; "
+            "probability stays what it was at the time. Pages below the threshold are left out. "
+            "The crawl keeps no text of pages that it judged irrelevant, so none are added."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.epilog = "Example: scrapy tres-rejudge output/tea.jsonl --run jobs/tea"
+        run = "JOBDIR of the crawl, if it had one"
+        parser.add_argument("--run", metavar="JOBDIR", type=Path, help=run)
+        name = f"file to write (default: OUTPUT with {SUFFIX})"
+        parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=name)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"tres-rejudge takes one OUTPUT, not {args!r}")
+        source = Path(args[0])
+        target = opts.output or source.with_suffix(SUFFIX)
+        try:
+            pack = Pack.load(find_folder(opts.run or source).pack)
+            kept, count = rejudge(pack, source, target)
+        except (AnswerError, OSError, PackError) as error:
+            sys.exit(f"scrapy tres-rejudge: {error}")
+        except ValueError as error:
+            sys.exit(f"scrapy tres-rejudge: {source} is not a crawl's output: {reason(error)}")
+        print(f"{kept} of {count} pages are relevant: {target}")
+
+
+def rejudge(pack: Pack, source: Path, target: Path) -> tuple[int, int]:
+    """Write the lines that are still relevant; return their number and that of all lines.
+
+    Raise ValueError if a line is not an item of a crawl.
+    """
+    kept = count = 0
+    with source.open(encoding="utf-8") as lines, whole_file(target) as file:
+        for count, line in enumerate(lines, 1):  # noqa: B007 - the number of lines
+            item = json.loads(line)
+            text = Text.of(f"{item['title']} {item['text']}", item["url"])
+            probability = float(pack.probabilities([text])[0])
+            if probability >= pack.threshold:
+                kept += 1
+                final = {**item, "final_probability": round(probability, 6)}
+                file.write(json.dumps(final, ensure_ascii=False).encode() + b"\n")
+    return kept, count

@@ -1,0 +1,71 @@
+"""The judge of a crawl: from a topic pack, or from keywords, which make a new topic."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.items import CHOSEN
+from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.registry import POLICIES, kind_of
+from tres_scrapy.topic.judge_process import Task
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder
+from tres_scrapy.training.word_learner import open_topic
+from tres_scrapy.training.word_task import WordTask
+
+logger = logging.getLogger(__name__)
+
+
+def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
+    """Return what the judging process needs; make the first pack of a new topic.
+
+    Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one.
+    """
+    kind = kind_of(config.policy)
+    content = tuple(name for name in config.output.fields if name in CHOSEN)
+    reads_cues = kind.reads_cues and config.links.enabled
+    if config.words.file is None:
+        return Task(
+            *(require_pack(config), config.reading, kind.reads_text, config.torch_threads),
+            cues=reads_cues,
+            content=content,
+            own_judge=config.judge,
+        )
+    if kind.classifier:
+        alike = next(name for name, each in POLICIES.items() if not each.classifier)
+        raise ConfigError(
+            f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
+        )
+    lines = keyword_lines(config.words.file)
+    folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+    try:
+        keywords = KeywordSet.parse(lines)
+        notes = open_topic(str(config.topic), keywords, folder.path)
+    except ValueError as error:
+        raise ConfigError(f"keywords {config.words.file.name!r}: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"the topic cannot be kept in {folder.path}: {error}") from None
+    for note in notes:
+        logger.info("Topic: %s", note)
+    count = len(keywords.words) + len(keywords.phrases)
+    logger.info("Topic: %d keywords; what is learned lies in %s", count, folder.path)
+    return WordTask(
+        *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
+        cues=reads_cues,
+        content=content,
+        name=str(config.topic),
+        keywords=lines,
+        answers=config.words.answers,
+        seed=config.random_seed,
+    )
+
+
+def keyword_lines(path: Path) -> tuple[str, ...]:
+    """Return the lines of a keywords file; raise ConfigError if it cannot be read."""
+    try:
+        return tuple(path.read_text(encoding="utf-8-sig").split("\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"keywords {str(path)!r} cannot be read: {error}") from None

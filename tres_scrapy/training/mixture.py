@@ -1,0 +1,70 @@
+"""How likely each text is relevant, from one score without labels: a mixture of two groups.
+
+The square root of the score of irrelevant texts lies around one mean, that of relevant texts around
+a higher one. The share of relevant texts is estimated, within bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+ROUNDS: Final = 200
+BOUNDS: Final = (0.01, 0.95)  # of the share of relevant texts
+NARROWEST: Final = 0.02  # deviation of a group
+# Before pages are known: means of both groups, measured on seven topics (benchmarks/words.py), and
+# how many pages each of these means counts for.
+LOW: Final = 0.17
+HIGH: Final = 0.42
+BELIEF: Final = 5.0
+
+
+class Mixture(NamedTuple):
+    """Two groups of texts with the same deviation, and the share of the relevant one."""
+
+    low: float
+    high: float
+    deviation: float
+    share: float
+
+    def probabilities(self, scores: Numbers) -> Numbers:
+        """Return P(relevant) of each score, rising with it, [n]."""
+        x = np.sqrt(np.maximum(scores, 0))
+        distance = (x - self.low) ** 2 - (x - self.high) ** 2
+        prior = np.log(self.share / (1 - self.share))
+        result: Numbers = 0.5 * (1 + np.tanh(distance / (4 * self.deviation**2) + prior / 2))
+        return result
+
+    def edge(self) -> tuple[float, float]:
+        """Return the score at which P(relevant) is 0.5, after the slope of the log odds there."""
+        against = np.log((1 - self.share) / self.share)
+        gap = self.high - self.low
+        x = max(1e-3, (self.low + self.high) / 2 + self.deviation**2 * against / gap)
+        return float(gap / (2 * x * self.deviation**2)), float(x * x)
+
+
+FIRST: Final = Mixture(LOW, HIGH, 0.08, 0.3)
+
+
+def fit_mixture(scores: Numbers) -> Mixture:
+    """Return the mixture that explains scores [n] best, by expectation and maximisation."""
+    if not len(scores):
+        return FIRST
+    x = np.sqrt(np.maximum(scores, 0))
+    found = FIRST
+    for _ in range(ROUNDS):
+        p = found.probabilities(scores)
+        high = (p @ x + BELIEF * HIGH) / (p.sum() + BELIEF)
+        low = ((1 - p) @ x + BELIEF * LOW) / ((1 - p).sum() + BELIEF)
+        high = max(high, low + 2 * NARROWEST)
+        spread = p @ (x - high) ** 2 + (1 - p) @ (x - low) ** 2 + BELIEF * FIRST.deviation**2
+        deviation = max(NARROWEST, float(np.sqrt(spread / (len(x) + BELIEF))))
+        share = (p.sum() + BELIEF * FIRST.share) / (len(x) + BELIEF)
+        found = Mixture(float(low), float(high), deviation, float(np.clip(share, *BOUNDS)))
+    return found

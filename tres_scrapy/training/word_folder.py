@@ -1,0 +1,166 @@
+"""The folder of a topic that a crawl learns: its pack, pages, questions and answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tres_scrapy.page.file import printable, whole_file
+from tres_scrapy.training.pack_file import write_pack
+from tres_scrapy.training.word_topic import Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    from tres_scrapy.topic.keyword import KeywordSet
+    from tres_scrapy.training.word_topic import Fit
+
+SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
+IN_JOB: Final = "topic"  # its name in JOBDIR
+THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
+LEARNED: Final = 30  # words that a pack names
+LINE: Final = re.compile(r"(yes|no|y|n)\s+(\S+)", re.IGNORECASE)
+
+
+class AnswerError(ValueError):
+    """Raised when a file of answers cannot be read; the message is one line."""
+
+
+class WordFolder:
+    """The files of a topic; each is complete at any moment, so a killed crawl can be resumed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pack = path / "pack"
+        self.questions = path / "questions.jsonl"
+        self.answers = path / "answers.txt"
+        self._pages = path / "pages.jsonl"
+        self._state = path / "state.json"
+
+    def write_pack(self, name: str, keywords: KeywordSet, near: Iterable[str], fit: Fit) -> None:
+        """Write the model of a fit as the topic's pack."""
+        model = fit.model
+        weights = model.weights[1]
+        best = (-weights).argsort(kind="stable")[:LEARNED].tolist()
+        facts: dict[str, Any] = {
+            "name": name,
+            "language": "en",
+            "threshold": THRESHOLD,
+            "keywords": {
+                "given": sorted(keywords.words),
+                "phrases": list(keywords.phrases),
+                "expanded": sorted(near),
+            },
+            "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
+            "crawl": {
+                "pages": fit.pages,
+                "answers": fit.answers,
+                "share_of_relevant_pages": round(fit.share, 4),
+                "agreement_with_keywords": round(fit.agreement, 4),
+                "threshold_interval": [round(each, 4) for each in fit.interval],
+                "heaviest_words": [model.words[row] for row in best],
+            },
+        }
+        write_pack(self.pack, facts, model)
+
+    def read_pages(self) -> Iterator[tuple[int, str, Sheet]]:
+        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line."""
+        if not self._pages.exists():
+            return
+        with self._pages.open("r+b") as file:
+            for line in iter(file.readline, b""):
+                if not line.endswith(b"\n"):
+                    file.truncate(file.tell() - len(line))  # the process was killed as it wrote
+                    return
+                number, mark, *fields = json.loads(line)
+                yield number, mark, Sheet(*fields)
+
+    def add_page(self, number: int, mark: str, sheet: Sheet) -> None:
+        """Append a page, before its verdict leaves this process."""
+        with self._pages.open("ab") as file:
+            file.write(_line(number, mark, sheet))
+
+    def keep_pages(self, pages: Iterable[tuple[int, str, Sheet]]) -> None:
+        """Write these pages only."""
+        with whole_file(self._pages) as file:
+            file.writelines(_line(*page) for page in pages)
+
+    def read_state(self) -> dict[str, Any]:
+        """Return what `write_state` wrote last, {} at first."""
+        if not self._state.exists():
+            return {}
+        state: dict[str, Any] = json.loads(self._state.read_bytes())
+        return state
+
+    def write_state(self, state: Mapping[str, Any]) -> None:
+        """Write a few numbers, after all else that belongs to them."""
+        with whole_file(self._state) as file:
+            file.write(json.dumps(state).encode())
+
+    def write_questions(self, asked: Iterable[tuple[Sheet, float]]) -> None:
+        """Write the pages about which an answer would help."""
+        with whole_file(self.questions) as file:
+            for sheet, probability in asked:
+                row = {"url": sheet.url, "probability": round(probability, 4)}
+                row |= {"title": sheet.title, "text": sheet.lead}
+                file.write(json.dumps(row).encode() + b"\n")
+
+    def read_questions(self) -> list[dict[str, Any]]:
+        """Return the questions of the last fit; raise AnswerError if there are none."""
+        try:
+            lines = self.questions.read_bytes().splitlines()
+        except FileNotFoundError:
+            raise AnswerError("no questions yet: the crawl has not fetched a page") from None
+        return [json.loads(line) for line in lines]
+
+
+def find_folder(run: Path) -> WordFolder:
+    """Return the folder of a topic from a JOBDIR, a JSON lines file, or its own path.
+
+    Raise AnswerError if the crawl has none.
+    """
+    for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
+        if (folder := WordFolder(path)).pack.is_dir():
+            return folder
+    raise AnswerError(
+        f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
+        "with keywords"
+    )
+
+
+def read_answers(path: Path) -> dict[str, bool]:
+    """Return whether each URL is relevant; the last line about a URL counts.
+
+    Raise AnswerError for a line that is not `yes URL` or `no URL`.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise AnswerError(f"answers {path.name!r} cannot be read: {error}") from None
+    found: dict[str, bool] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.startswith("#"):
+            match = LINE.fullmatch(line.strip())
+            if match is None:
+                msg = (
+                    f"answers {path.name!r}, line {number}: {printable(line.strip())[:60]!r} must "
+                    "be `yes URL` or `no URL`"
+                )
+                raise AnswerError(msg)
+            found[match[2]] = match[1].lower().startswith("y")
+    return found
+
+
+def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
+    """Add whether each URL is relevant to a file of answers."""
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{'yes' if each else 'no'} {url}\n" for url, each in answers.items())
+
+
+def _line(number: int, mark: str, sheet: Sheet) -> bytes:
+    return json.dumps([number, mark, *sheet], separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,187 @@
+"""A topic that learns from the pages of a crawl while the crawl runs (see word_topic.py).
+
+All that is learned lies in the topic's folder: a process that ends, or a crawl that is killed,
+continues with the same model and the same pages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.page.text import Page
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.training.background import FREQUENCIES, Background
+from tres_scrapy.training.word_folder import AnswerError, WordFolder, add_answers, read_answers
+from tres_scrapy.training.word_topic import Fit, Sheet, WordTopic, questions
+
+MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
+LEAST_WORDS: Final = 20  # of a page to learn from
+GROWTH: Final = 1.15  # of the pages from one fit to the next
+LEAD: Final = 300  # letters of a page that a question shows
+ASKED: Final = 20
+NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
+
+
+def word_topic(keywords: KeywordSet) -> WordTopic:
+    """Return the topic of keywords; raise ValueError if none of them is known."""
+    return WordTopic(keywords, *_english())
+
+
+@cache
+def _english() -> tuple[Background, WordVectors]:
+    models = shipped_models()
+    return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
+
+
+def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
+    """Make the first pack of a topic in its folder, unless it is there; return what to say.
+
+    Raise ValueError if no keyword is known.
+    """
+    folder = WordFolder(path)
+    topic = word_topic(keywords)
+    if not folder.pack.exists():
+        path.mkdir(parents=True, exist_ok=True)
+        folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
+    if unknown := topic.unknown:
+        return [f"no word vectors for {', '.join(unknown)}: found only word for word"]
+    return []
+
+
+class WordLearner:
+    """Keeps the words of judged pages, and fits the topic again when enough of them are new."""
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        keywords: KeywordSet,
+        *,
+        answers: Path | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._folder = WordFolder(path)
+        self._name = name
+        self._answers_file = answers or self._folder.answers
+        self._salt = str(seed).encode()
+        self.pack = Pack.load(self._folder.pack)
+        self._topic = word_topic(keywords)
+        self._kept = {mark: (number, sheet) for number, mark, sheet in self._folder.read_pages()}
+        state = self._folder.read_state()
+        self._seen = max((number for number, _ in self._kept.values()), default=0)
+        self._next: int = state.get("next", 1)
+        self._used: dict[str, bool] = state.get("answers", {})
+        self._said: list[str] = []
+        self._stamp: int | None = None
+
+    @property
+    def answered(self) -> int:
+        """The number of answers that the model knows."""
+        return len(self._used)
+
+    def questions(self, most: int) -> list[tuple[Sheet, float]]:
+        """Return the pages whose answers help most, with P(relevant) of each."""
+        sheets = [sheet for _, sheet in self._kept.values()]
+        return questions(self.pack, sheets, self._used, most)
+
+    def answer(self, answers: Mapping[str, bool]) -> None:
+        """Add answers to the file of answers, and learn from them."""
+        add_answers(self._answers_file, answers)
+        self.learn()
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Return what there is to say since the last call."""
+        notes, self._said = tuple(self._said), []
+        return notes
+
+    def keep(self, page: Page, fingerprint: bytes, *, is_seed: bool = False) -> None:
+        """Keep the words of a page; a copy, or a page with hardly a word, teaches nothing."""
+        mark = fingerprint.hex()
+        if mark in self._kept:
+            return
+        words = Text.of(f"{page.title} {page.text}").words
+        if len(words) < LEAST_WORDS:
+            if is_seed:
+                self._said.append(
+                    f"the seed {page.url} has no text: the topic starts from its keywords alone"
+                )
+            return
+        self._seen += 1
+        sheet = Sheet(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
+        self._kept[mark] = self._seen, sheet
+        self._folder.add_page(self._seen, mark, sheet)
+
+    def learn(self) -> None:
+        """Fit the topic again if enough pages or an answer are new."""
+        if not self._kept:
+            return
+        answers = self._answers()
+        if self._seen < self._next and answers == self._used:
+            return
+        self._forget(answers)
+        sheets = [sheet for _, sheet in sorted(self._kept.values(), key=lambda each: each[0])]
+        fit = self._topic.fit(sheets, answers)
+        self._next = int(self._seen * GROWTH) + 10
+        if fit.drifts and not answers:
+            self._next = 2 * self._seen
+            self._said.append(
+                f"keywords and pages disagree (rank correlation {fit.agreement:.2f}): kept the "
+                f"model before, learns again after {self._next} pages; `tres answer` settles it"
+            )
+        else:
+            self._folder.write_pack(self._name, self._topic.keywords, self._near(), fit)
+            self.pack = Pack.load(self._folder.pack)
+            self._said.append(_said(fit, answers, changed=answers != self._used))
+        self._used = answers
+        self._folder.write_questions(self.questions(ASKED))
+        self._folder.write_state({"next": self._next, "answers": answers})
+
+    def _near(self) -> list[str]:
+        return sorted(self.pack.keywords.words - self._topic.keywords.words)
+
+    def _forget(self, answers: dict[str, bool]) -> None:
+        """Keep a random sample of the pages, with all seeds and answered ones."""
+        if len(self._kept) <= MOST_PAGES:
+            return
+
+        def order(mark: str) -> tuple[bool, bytes]:
+            sheet = self._kept[mark][1]
+            drawn = not (sheet.is_seed or sheet.url in answers)
+            return drawn, blake2b(mark.encode(), digest_size=8, salt=self._salt).digest()
+
+        last = max(self._kept, key=lambda mark: self._kept[mark][0])  # it says how many there were
+        chosen = {*sorted(self._kept, key=order)[:MOST_PAGES], last}
+        self._kept = {mark: page for mark, page in self._kept.items() if mark in chosen}
+        self._folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
+
+    def _answers(self) -> dict[str, bool]:
+        """Return the answers, read again if their file has changed."""
+        path = self._answers_file
+        stamp = path.stat().st_mtime_ns if path.exists() else None
+        if stamp == self._stamp:
+            return self._used
+        self._stamp = stamp
+        try:
+            return read_answers(path)
+        except AnswerError as error:
+            self._said.append(str(error))
+            return self._used
+
+
+def _said(fit: Fit, answers: dict[str, bool], *, changed: bool) -> str:
+    said = f"learned from {fit.pages} pages and {fit.answers} answers"
+    if fit.answers:
+        low, high = fit.interval
+        said += f"; by the answers the threshold lies between P {low:.2f} and {high:.2f}"
+    if changed and answers and not any(answers.values()):
+        said += "; all answers are no: check the keywords, or answer yes for one page"
+    return said

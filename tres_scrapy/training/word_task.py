@@ -1,0 +1,65 @@
+"""Judging pages by a topic that learns from them, in the process that judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tres_scrapy.links.code import Wordbook
+from tres_scrapy.topic.judge import Judged, Source, judge_pages
+from tres_scrapy.topic.judge_process import Task
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.training.word_learner import WordLearner
+
+
+@dataclass(frozen=True)
+class WordTask(Task):
+    """A task whose `pack` lies in the folder of a topic that learns.
+
+    `keywords` are the lines of the keywords file; `answers` is the file of answers, if that is not
+    in the folder.
+    """
+
+    name: str = ""
+    keywords: tuple[str, ...] = ()
+    answers: Path | None = None
+    seed: int = 0
+
+    def load(
+        self, begin: Callable[[int | None], None] = lambda number: None
+    ) -> Callable[[Sequence[Source]], list[Judged]]:
+        """Return the function that judges and learns."""
+        keywords = KeywordSet.parse(self.keywords)
+        learner = WordLearner(
+            self.pack.parent, self.name, keywords, answers=self.answers, seed=self.seed
+        )
+        return WordJudge(self, learner, begin)
+
+
+class WordJudge:
+    """Judges pages by the model of the moment; `learn` is called while no page waits."""
+
+    def __init__(
+        self, task: Task, learner: WordLearner, begin: Callable[[int | None], None]
+    ) -> None:
+        self._task = task
+        self._begin = begin
+        self._learner = learner
+        self._words = Wordbook() if task.cues else None
+        self.learn = learner.learn
+
+    def __call__(self, sources: Sequence[Source]) -> list[Judged]:
+        """Judge pages, and keep what the topic can learn from them."""
+        judged = judge_pages(
+            *(self._learner.pack, self._task.limits, sources),
+            contexts=self._task.contexts,
+            words=self._words,
+            begin=self._begin,
+            content=self._task.content,
+        )
+        for source, each in zip(sources, judged, strict=True):
+            if not (each.is_missing or each.is_broken):
+                self._learner.keep(each.page, each.mark, is_seed=source.is_seed)
+        judged[-1] = judged[-1]._replace(notes=self._learner.take_notes())
+        return judged
