@@ -127,7 +127,7 @@ class Sitemaps:
             return [link.url for link in judged.page.links]
         new = self._learner.add_links(row, judged)
         counts[LINKS] += new
-        logger.info("%s: %d new links", url, new)
+        logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []
 
 

@@ -154,8 +154,9 @@ def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Read:
 
 def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:
     mark, is_missing = fingerprint(page), is_soft_404(page)
-    cues = cues_of(pack, page, judgement, words)
-    names = () if words is None else tuple(words.new)
+    cues, names = silent(len(page.links)), tuple[Name, ...]()
+    if words is not None:
+        cues, names = cues_of(pack, page, judgement, words), tuple(words.new)
     bare = replace(page, places=())  # the crawl's process needs only their codes
     return Judged(bare, judgement, mark, is_missing, cues, names)
 
