@@ -33,6 +33,7 @@ from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
@@ -55,6 +56,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         OfflineWeb: 100,
         FeedFlush: 105,  # after Scrapy's FeedExporter, before the job of the learner
         Learner: 110,
+        Sitemaps: 115,
         Progress: 120,
         SharedAddresses: 125,
         CrawlDelay: 130,

@@ -15,7 +15,7 @@ from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.registry import POLICIES, make_policy
@@ -116,6 +116,16 @@ def test_lowered_max_holds_at_once(name):
     assert not len(crawl.change_cap(Cap(1, 1)))
     order = go_on(crawl)
     assert sum(url.startswith("http://h1.test/") for url in order) == 1
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_links_of_a_sitemap_are_chosen(name):
+    crawl = crawl_of(name)
+    seed = crawl.next().row
+    crawl.book_page(seed, 1.0, NO_LINKS)
+    urls = [f"http://h1.test/{n}" for n in range(PAGES_OF_HOST)]
+    crawl.add_unlinked(seed, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
+    assert set(urls) <= set(go_on(crawl))
 
 
 @pytest.mark.parametrize("name", POLICIES)

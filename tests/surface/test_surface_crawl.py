@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from fpdf import FPDF
 from soup import lines_of
 
 
@@ -72,10 +73,27 @@ def test_surface_error_is_one_line(scrapy, arguments, said):
     assert "Traceback" not in process.stderr
 
 
-def test_missing_search_box_fails(scrapy, pages, tmp_path):
-    pages.add("http://a.test/", "<title>Soup</title><p>Soup with onions, butter and bread.</p>")
+def pdf():
+    document = FPDF()
+    document.add_page()
+    return bytes(document.output())
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            ("text/html", b"<title>Soup</title><p>Soup with onions.</p>"),
+            "has no search box that can",
+        ),
+        (("application/pdf", pdf()), "is a document without a search box"),
+    ],
+)
+def test_missing_search_box_fails(scrapy, pages, tmp_path, answer, said):
+    pages.answers["http://a.test/"] = (200, {"Content-Type": answer[0]}, answer[1])
     process = surface(
         scrapy, "-a", "seed=http://a.test/", "-a", f"output={tmp_path / 'o.jsonl'}", pages=pages
     )
     assert process.returncode == 1
-    assert "a.test has no search box that can be recognised" in process.stderr
+    assert f"a.test {said}" in process.stderr
+    assert "Traceback" not in process.stderr

@@ -49,6 +49,11 @@ class Config(Options):
     max_per_domain: Cap | None = setting(
         Cap.parse, None, "most pages from one domain (MAX): 10, 5_2 (falls from 5 to 2) or none"
     )
+    sitemap: bool = setting(
+        flag,
+        False,
+        "read the sitemaps and feeds of hosts that gave a relevant page, for links",
+    )
     models: Path | None = setting(
         Path, None, "folder of topic packs; unset: ./models and the packs that are installed"
     )

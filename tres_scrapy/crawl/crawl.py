@@ -130,6 +130,15 @@ class Crawl:
         self.policy.expand(Experience(parent, x, reward), outlinks, NO_TEXT)
         return outlinks
 
+    def add_unlinked(self, parent: int, links: Outlinks) -> Rows:
+        """Add links that do not stand on the page `parent`: a sitemap or feed of its host has them.
+
+        The agent learns nothing from it: they are no candidates after the fetch of that page.
+        """
+        rows = self._add(parent, links)
+        self.policy.readmit(rows)
+        return rows
+
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
 

@@ -36,7 +36,7 @@ from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.policies.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
-from tres_scrapy.topic.judge import Judge
+from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.pack import Pack
 
@@ -177,6 +177,22 @@ class Learner:
         actions = self.judging.judge.action_features(urls, anchors)
         self.crawl.add_outlinks(parent, Outlinks(urls, anchors, actions))
         self._report()
+
+    def add_links(self, parent: int, judged: Judged) -> int:
+        """Add the new links of a sitemap or feed to the frontier; return how many.
+
+        `parent` is the row of the page that led to it.
+        """
+        store, links = self.crawl.store, judged.page.links
+        store.names.learn(judged.names)
+        places = [i for i, link in enumerate(links) if not store.knows(link.url)]
+        urls, anchors = [links[i].url for i in places], [links[i].anchor for i in places]
+        actions, cues = judged.judgement.actions[places], judged.cues.take(places)
+        rows = self.crawl.add_unlinked(parent, Outlinks(urls, anchors, actions, cues))
+        if self.job is not None:
+            self.job.seed(self.crawl)
+        self._report()
+        return len(rows)
 
     def why(self, decision: Decision) -> str:
         """Return a sentence that says why a leased sample was chosen."""

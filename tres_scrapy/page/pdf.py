@@ -14,8 +14,8 @@ import re
 import resource
 import signal
 import sys
-from contextlib import closing
-from time import monotonic
+from contextlib import closing, suppress
+from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, Final
 
 import pypdfium2.raw as pdfium
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 LENGTH: Final = 8  # bytes of the number before a PDF
 MEMORY: Final = 1 << 30  # bytes of address space; the largest known PDF of 8 MiB takes a fifth
-SECONDS: Final = 2.0  # then no further page of the PDF is read
+WORK: Final = 2.0  # seconds of the processor after which no further page of a PDF is read
+SECONDS: Final = 4.0  # the same, if the processor is busy with other things
 PAGES: Final = 500
 CHARACTERS: Final = 500_000
 LINKS: Final = 1_000
@@ -41,7 +42,7 @@ Found = tuple[str, str, str, str]  # target, text, words before and words after 
 
 def read(body: bytes) -> dict[str, Any]:
     """Return what a PDF holds; `error` alone if it cannot be read or needs a password."""
-    end = monotonic() + SECONDS
+    end, busy = monotonic() + SECONDS, process_time() + WORK
     parts: list[str] = []
     links: list[Found] = []
     try:
@@ -54,7 +55,7 @@ def read(body: bytes) -> dict[str, Any]:
                     parts.append(_clean(text.get_text_range(0, count)))
                     links += _links(document, page, text, LINKS - len(links))
                 length += len(parts[-1])
-                if length >= CHARACTERS or monotonic() > end:
+                if length >= CHARACTERS or process_time() > busy or monotonic() > end:
                     break
     except Exception as error:  # an untrusted file may raise any error
         return {"error": f"{type(error).__name__}: {error}"}
@@ -136,7 +137,8 @@ def _clean(text: str) -> str:
 
 def main() -> None:
     """Read the PDFs that arrive on standard input until it is closed."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with suppress(ValueError):  # some systems have no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with os.fdopen(os.dup(1), "w") as output:
         os.dup2(2, 1)  # printed text must not mix with the answers

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
+from tres_scrapy.url.canonical import MAX_URL_LENGTH
 
 MAX_LENGTH: Final = 512 * 1024  # bytes that are read; RFC 9309 (2.5) asks for 500 KiB
 EVERYONE: Final = "*"
@@ -15,6 +16,8 @@ _RULE: Final = re.compile(
     r"(?:allow|disallow|dissallow|dissalow|disalow|diasllow|disallaw|crawl[- ]delay)\b",
     re.IGNORECASE,
 )
+_SITEMAP: Final = re.compile(r"site-?map\s*:", re.IGNORECASE)
+MAX_SITEMAPS: Final = 10
 _NEWLINE: Final = re.compile(r"\r\n?|\n")
 
 
@@ -31,6 +34,7 @@ def own_rules(body: bytes, token: str) -> bytes:
     """Return a robots.txt of one group: the rules of all groups that name `token`.
 
     If no group names it, these are the rules for everyone. Rules after MAX_LENGTH are not read.
+    The first MAX_SITEMAPS sitemaps follow.
     """
     text = body[:MAX_LENGTH]
     if len(body) > MAX_LENGTH:
@@ -38,6 +42,7 @@ def own_rules(body: bytes, token: str) -> bytes:
     encoding = declared_encoding(text[:4]) or (UTF_8 if is_utf_8(text) else "cp1252")
     rules: dict[str, list[str]] = {}  # by token; only the two that count
     agents: set[str] = set()
+    sitemaps: list[str] = []
     in_head = False  # within the user-agent lines of a group
     for line in _NEWLINE.split(decoded(text, encoding, MAX_LENGTH)):
         said = line.partition("#")[0].strip()
@@ -51,5 +56,7 @@ def own_rules(body: bytes, token: str) -> bytes:
             in_head = False
             for name in agents:
                 rules[name].append(said)
+        elif _SITEMAP.match(said) and len(sitemaps) < MAX_SITEMAPS:
+            sitemaps.append(said[:MAX_URL_LENGTH])
     own = rules.get(token, rules.get(EVERYONE, []))
-    return "\n".join([f"User-agent: {EVERYONE}", *own]).encode()
+    return "\n".join([f"User-agent: {EVERYONE}", *own, *sitemaps]).encode()

@@ -49,6 +49,11 @@ BLOCK: Final = "div, section, ul, ol, dl, table"
 BLOCKS: Final = frozenset(BLOCK.split(", "))
 MAX_TITLE_LENGTH: Final = 1_000
 HTML: Final = "text/html"
+FEED: Final = (
+    'link[rel~=alternate i][type="application/rss+xml" i][href],'
+    'link[rel~=alternate i][type="application/atom+xml" i][href]'
+)
+MAX_FEEDS: Final = 2
 LEVELS: Final = 5  # most levels from a link up to its block
 LINK_SHARE: Final = 0.7  # a block of two or more links with more of its text in links is a menu
 CONTEXT_WORDS: Final = 10  # on each side of a link
@@ -92,6 +97,7 @@ class Page:
     paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
+    feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
 
 
 def tokenise(text: str) -> list[str]:
@@ -127,6 +133,7 @@ def read_page(
     found = _outlinks(tree, url, known, wanted) if permission.follow else iter(())
     links = _links(found, url, limits, nested)
     canonical = _canonical(tree, url)
+    feeds = _feeds(tree, url) if permission.follow else ()
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -147,7 +154,7 @@ def read_page(
     declared = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, declared or "") if language else ""
     rest = (code, around, standing, canonical, paths, permission.keep)
-    return Page(url, title, text, links, *rest)
+    return Page(url, title, text, links, *rest, feeds=feeds)
 
 
 def parse(html: str) -> LexborHTMLParser:
@@ -262,6 +269,11 @@ def _canonical(tree: LexborHTMLParser, url: str) -> str:
     node = tree.css_first("link[rel~=canonical i][href]")
     named = canonicalise(_join(url, node.attributes["href"])) if node is not None else None
     return named if named is not None and _site(named) == _site(url) else ""
+
+
+def _feeds(tree: LexborHTMLParser, url: str) -> tuple[str, ...]:
+    found = (resolve(url, node.attributes["href"] or "") for node in tree.css(FEED))
+    return tuple(islice((each for each in found if each and "comments" not in each), MAX_FEEDS))
 
 
 def _site(url: str) -> str:

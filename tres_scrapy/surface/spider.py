@@ -89,6 +89,9 @@ class SurfaceSpider(TresSpider):
             self.unopened -= 1
             return
         self.hosts.add(host)
+        if not isinstance(response, TextResponse):
+            self.refuse(response.url, "is a document without a search box")
+            return
         for output in self.look(response, row=visit.row):
             yield output
 

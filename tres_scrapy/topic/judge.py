@@ -22,6 +22,7 @@ from tres_scrapy.page.encoding import UTF_8, decoded
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.page.permission import US
 from tres_scrapy.page.shell import needs_scripts
+from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
@@ -43,6 +44,7 @@ class Source(NamedTuple):
     robots: tuple[str, ...] = ()
     crawler: str = US
     is_seed: bool = False
+    is_sitemap: bool = False  # or a feed
 
 
 class Judged(NamedTuple):
@@ -94,7 +96,9 @@ def judge_pages(
     pages = []
     for number, source in enumerate(sources):
         begin(number)
-        if limits.documents and is_pdf(source.body):
+        if source.is_sitemap:
+            pages.append(_sitemap(source, limits, pack))
+        elif limits.documents and is_pdf(source.body):
             pages.append(_document(source, limits, pdfs))
         else:
             pages.append(_page(source, limits, contexts=contexts, places=words is not None))
@@ -131,6 +135,14 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
     return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
 
 
+def _sitemap(source: Source, limits: ReadingLimits, pack: Pack) -> _Read:
+    try:
+        page = read_sitemap(source.body, source.url, limits, pack.keywords.in_url)
+    except SitemapError:
+        return _broken(source)
+    return _Read(page, lambda _: {})
+
+
 def _broken(source: Source) -> _Read:
     return _Read(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
 
@@ -147,8 +159,9 @@ def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Read:
 
 def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:
     mark, is_missing = fingerprint(page), is_soft_404(page)
-    cues = cues_of(pack, page, judgement, words)
-    names = () if words is None else tuple(words.new)
+    cues, names = silent(len(page.links)), tuple[Name, ...]()
+    if words is not None:
+        cues, names = cues_of(pack, page, judgement, words), tuple(words.new)
     bare = replace(page, places=())  # the crawl's process needs only their codes
     return Judged(bare, judgement, mark, is_missing, cues, names)
 

@@ -144,7 +144,7 @@ class Worker:
         self._process.wait()
 
     def _cut(self, source: Source) -> Source:
-        if is_pdf(source.body):  # what ends early cannot be read
+        if source.is_sitemap or is_pdf(source.body):  # what ends early cannot be read
             return source
         return source._replace(body=source.body[: LONGEST_CHARACTER * self._task.limits.html])
 

@@ -58,18 +58,24 @@ class SbClassifierPolicy:
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Cluster the outlinks by their paths; those without a path are one cluster."""
         paths = [page.paths.get(self._store.url(row), "") for row in outlinks.tolist()]
-        self._rows.extend(max(0, int(outlinks.max(initial=-1)) + 1 - len(self._rows)))
-        self._rows["cluster"][outlinks] = list(map(self._clusters.add, paths))
-        self._rows["known"][outlinks] = True
+        self._place(outlinks, paths)
         self.readmit(outlinks)
 
     def readmit(self, rows: Rows) -> None:
-        """Add links to their arms."""
+        """Add links to their arms; those that no page has shown are links without a path."""
+        self._place(rows[rows >= len(self._rows)])
         while self._leaves < len(self._clusters):
             self._leaves = self._pool.add_leaf() + 1
         clusters = self._rows["cluster"][rows]
         for cluster in np.unique(clusters).tolist():
             self._pool.extend(cluster, rows[clusters == cluster])
+
+    def _place(self, rows: Rows, paths: Sequence[str] = ()) -> None:
+        self._rows.extend(max(0, int(rows.max(initial=-1)) + 1 - len(self._rows)))
+        self._rows["cluster"][rows] = [
+            self._clusters.add(path) for path in paths or [""] * len(rows)
+        ]
+        self._rows["known"][rows] = True
 
     def learn(self) -> float | None:
         """Learn nothing; the bandit learns at once."""

@@ -1,0 +1,87 @@
+"""Crawls with `sitemap=1`."""
+
+import gzip
+
+import pytest
+from soup import FOOD, OTHER, link
+
+FEED = '<link rel="alternate" type="application/rss+xml" href="/feed">'
+
+
+def urlset(*urls):
+    entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    return f"<urlset>{entries}</urlset>"
+
+
+@pytest.fixture
+def web(pages):
+    """A site whose pages are linked by its sitemaps and its feed only; b.test is not relevant."""
+    pages.add("http://a.test/", FEED + FOOD.format("leek") + link("http://b.test/"))
+    pages.add("http://b.test/", OTHER.format("tax"))
+    pages.add("http://b.test/sitemap.xml", urlset("http://b.test/soup"))
+    robots = "User-agent: x\nDisallow: /\n\nSitemap: http://a.test/index.xml"
+    pages.add("http://a.test/robots.txt", robots + "\nUser-agent: *\nDisallow: /private")
+    maps = ("http://a.test/1.xml.gz", "http://a.test/bomb.xml", "http://a.test/private/2.xml")
+    index = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in maps)
+    pages.add("http://a.test/index.xml", f"<sitemapindex>{index}</sitemapindex>")
+    packed = gzip.compress(urlset("http://a.test/", "http://a.test/pea", "/bean").encode())
+    pages.answers[maps[0]] = (200, {"Content-Type": "application/gzip"}, packed)
+    pages.add(maps[1], f'<!DOCTYPE x [<!ENTITY a "b">]>{urlset("http://a.test/&a;")}')
+    pages.add(maps[2], urlset("http://a.test/secret"))
+    item = "<item><title>Chickpea soup</title><link>http://c.test/chickpea</link></item>"
+    pages.add("http://a.test/feed", f"<rss><channel>{item}</channel></rss>")
+    for url in ("http://a.test/pea", "http://a.test/bean", "http://c.test/chickpea"):
+        pages.add(url, FOOD.format(url.rpartition("/")[2]))
+    return pages
+
+
+def test_sitemaps_and_feeds_give_links(crawl, web):
+    process, items = crawl("-a", "seed=http://a.test/", "-a", "sitemap=1", pages=web)
+    assert process.returncode == 0, process.stderr
+    found = {item["url"]: (item["anchor"], item["depth"]) for item in items}
+    assert found == {
+        "http://a.test/": ("", 0),
+        "http://a.test/pea": ("", 1),
+        "http://a.test/bean": ("", 1),
+        "http://c.test/chickpea": ("Chickpea soup", 1),
+    }
+    asked = web.fetched()
+    assert len(set(asked)) == len(asked)
+    assert "http://b.test/sitemap.xml" not in asked
+    assert "http://a.test/private/2.xml" not in asked
+    stats = process.stats
+    assert stats["tres/pages"] == 5
+    assert "tres/failures/not_html" not in stats
+    assert stats["tres/sitemaps/read"] == 3
+    assert stats["tres/sitemaps/links"] == 3
+    assert stats["tres/sitemaps/failed"] == 3  # the bomb, the forbidden one, that of c.test
+
+
+def test_no_sitemap_is_asked_for_by_default(crawl, web):
+    process, _ = crawl("-a", "seed=http://a.test/", pages=web)
+    assert process.returncode == 0, process.stderr
+    assert sorted(web.fetched()) == ["http://a.test/", "http://b.test/"]
+
+
+def test_scope_and_max_hold_for_sitemaps(crawl, web):
+    process, items = crawl(
+        *("-a", "seed=http://a.test/", "-a", "sitemap=1"),
+        *("-a", "max_per_domain=2", "-a", "denied_domains=c.test"),
+        pages=web,
+    )
+    assert process.returncode == 0, process.stderr
+    assert sum(item["domain"] == "a.test" for item in items) == 2
+    assert process.stats["tres/out_of_scope/denied_domains"] == 1
+    assert "http://c.test/chickpea" not in web.fetched()
+
+
+def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):
+    job = ("-a", "seed=http://a.test/", "-a", "sitemap=1", "-s", f"JOBDIR={tmp_path / 'job'}")
+    process, _ = crawl(*job, "-a", "pages=3", pages=web)
+    assert process.stats["tres/sitemaps/links"] == 3, process.stderr
+    for url in ("http://a.test/feed", "http://a.test/index.xml", "http://a.test/1.xml.gz"):
+        del web.answers[url]
+    process, items = crawl(*job, "-a", "pages=9", pages=web)
+    assert process.returncode == 0, process.stderr
+    assert process.stats["tres/pages"] == 5
+    assert len({item["url"] for item in items}) == len(items) == 4

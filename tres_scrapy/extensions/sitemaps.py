@@ -1,0 +1,136 @@
+"""The extension that reads the sitemaps and feeds of hosts that gave a relevant page."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.crawl import Booking
+from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.downloader.wake import wake
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.page.sitemap import INDEX
+from tres_scrapy.topic.judge import Source
+
+FILES: Final = 10  # most sitemaps and feeds of a host
+HOSTS: Final = 5  # most hosts of a domain that are asked
+AT_ONCE: Final = 4  # hosts
+NAMED: Final = 100_000  # hosts whose robots.txt named sitemaps that are remembered
+READ, LINKS, FAILED = "sitemaps/read", "sitemaps/links", "sitemaps/failed"  # counts of the crawl
+
+logger = logging.getLogger(__name__)
+
+
+class Sitemaps:
+    """Asks a host for its sitemaps and feeds once it has given a relevant page.
+
+    They are no pages and no experiences. Their URLs that are new become links of that page.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._asked: set[str] = set()  # origins
+        self._hosts: Counter[int] = Counter()  # asked, by domain
+        self._named: dict[str, list[str]] = {}  # sitemaps by origin
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        follows_all = getattr(crawler.spider, "follow_every_link", False)
+        if not Config.of(crawler.settings).sitemap or not follows_all:
+            raise NotConfigured
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
+        crawler.signals.connect(extension.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        learner = self._crawler.get_extension(Learner)
+        assert learner is not None  # the add-on installs both
+        self._learner = learner
+        learner.listeners.append(self.note)
+
+    def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        found = list(getattr(getattr(robotparser, "rp", None), "sitemaps", ()))
+        if found:
+            self._named[_origin(request.url)] = found[:FILES]
+            if len(self._named) > NAMED:
+                del self._named[next(iter(self._named))]
+
+    def note(self, booking: Booking, visit: Visit | None) -> None:
+        """Ask the host of a relevant page, unless it was asked or its domain is at MAX."""
+        if visit is None or not visit.relevant:
+            return
+        page, crawl = visit.judged.page, self._learner.crawl
+        origin, domain = _origin(page.url), crawl.store.domain(visit.row)
+        at_max = crawl.store.ledger.exhausted(np.array([domain]))[0]
+        if origin in self._asked or self._hosts[domain] == HOSTS or at_max:
+            return
+        self._asked.add(origin)
+        self._hosts[domain] += 1
+        named = self._named.pop(origin, [f"{origin}/sitemap.xml"])
+        task = asyncio.ensure_future(self._ask(visit.row, [*page.feeds, *named]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def spider_idle(self, spider: Spider) -> None:
+        if self._tasks and not self._learner.crawl.finished:
+            raise DontCloseSpider
+
+    def spider_closed(self, spider: Spider) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _ask(self, row: int, urls: list[str]) -> None:
+        """Read files one after the other, and those that an index names."""
+        waiting, seen = deque(urls), set[str]()
+        async with self._turn:
+            while waiting and len(seen) < FILES and not self._learner.crawl.finished:
+                if (url := waiting.popleft()) not in seen:
+                    seen.add(url)
+                    waiting.extend(await self._read(row, url))
+        wake(self._crawler.engine)  # it may have been idle
+
+    async def _read(self, row: int, url: str) -> list[str]:
+        """Add the links of a file to the frontier; return the sitemaps that it names."""
+        counts = self._learner.crawl.counts
+        try:
+            response: Any = await self._crawler.engine.download_async(
+                Request(url, callback=NO_CALLBACK)
+            )
+            if response.status != 200:
+                raise ValueError(f"HTTP {response.status}")
+            source = Source(response.body, response.url, is_sitemap=True)
+            judged = await asyncio.wrap_future(self._learner.judging.judge.submit(source))
+            if judged.is_broken:
+                raise ValueError("it is not a sitemap")
+        except Exception as error:
+            counts[FAILED] += 1
+            logger.debug("Could not read the sitemap %s: %s", url, error)
+            return []
+        counts[READ] += 1
+        if judged.page.content_type == INDEX:
+            return [link.url for link in judged.page.links]
+        new = self._learner.add_links(row, judged)
+        counts[LINKS] += new
+        logger.info("Links in the sitemap %s that are new: %d", url, new)
+        return []
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
