@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.pack import Pack
     from tres_scrapy.topic.vectors import WordVectors
     from tres_scrapy.training.background import Background
-    from tres_scrapy.training.mixture import Mixture
+    from tres_scrapy.training.mixture import TwoGroups
 
     Numbers = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Sheet(NamedTuple):
     is_seed: bool = False
 
 
-class Fit(NamedTuple):
+class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
     `agreement` is the rank correlation of first score and model; `interval` holds the probabilities
@@ -116,7 +116,7 @@ class WordTopic:
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
         return [word for word in found if word not in self._given][:most]
 
-    def fit(self, sheets: Sequence[Sheet], answers: Mapping[str, bool]) -> Fit:
+    def fit(self, sheets: Sequence[Sheet], answers: Mapping[str, bool]) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
         It takes less than a second of processor time for 2,000 pages.
@@ -212,13 +212,15 @@ def _weighted(
     return ids, values / (float(np.linalg.norm(values)) or 1.0)
 
 
-def _made(words: list[str], rarity: Numbers, weights: Numbers, line: tuple[float, float]) -> Fit:
+def _made(
+    words: list[str], rarity: Numbers, weights: Numbers, line: tuple[float, float]
+) -> TopicFit:
     both = np.stack([rarity, weights]).astype(np.float32)
     slope = max(line[0], 1e-3)  # a score that says nothing must not say the opposite
-    return Fit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
+    return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _steep(mixture: Mixture) -> tuple[float, float]:
+def _steep(mixture: TwoGroups) -> tuple[float, float]:
     slope, middle = mixture.edge()
     return slope, -slope * middle
 
