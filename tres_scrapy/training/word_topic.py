@@ -47,7 +47,6 @@ ENOUGH: Final = 200  # answers after which the first score has no weight of its 
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 UNLIKELY: Final = 0.1  # P(relevant) below which a page is not asked about
-FEW: Final = 5  # answers that halve the weight of other pages for the threshold
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
@@ -150,9 +149,9 @@ class WordTopic:
         trust = TRUST * max(0.0, 1 - len(told) / ENOUGH)
         both = learned / _deviation(found) + trust * first / _deviation(scores)
         judged = bags.times(both)
-        counts = weights / (1 + len(told) / FEW)  # the threshold is a matter of answers, if any
-        counts[told] = ANSWER_WEIGHT
-        line = fit_line(judged, targets, counts)
+        # Answered pages are no random ones: if they weighed more here, a few equal answers would
+        # move the threshold far from all other pages.
+        line = fit_line(judged, targets, np.ones(len(sheets)))
         return _made(words, rarity, both, line)._replace(
             pages=len(sheets),
             answers=len(told),
