@@ -95,7 +95,7 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
     mine = learner(tmp_path)
     learn(mine, *range(9))
     before = pack_of(tmp_path)
-    monkeypatch.setattr(word_learner.Fit, "drifts", True)
+    monkeypatch.setattr(word_learner.TopicFit, "drifts", True)
     learn(mine, *range(9, 14))
     assert pack_of(tmp_path) == before
     assert "keywords and pages disagree" in " ".join(mine.take_notes())

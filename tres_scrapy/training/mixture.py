@@ -25,7 +25,7 @@ HIGH: Final = 0.42
 BELIEF: Final = 5.0
 
 
-class Mixture(NamedTuple):
+class TwoGroups(NamedTuple):
     """Two groups of texts with the same deviation, and the share of the relevant one."""
 
     low: float
@@ -49,10 +49,10 @@ class Mixture(NamedTuple):
         return float(gap / (2 * x * self.deviation**2)), float(x * x)
 
 
-FIRST: Final = Mixture(LOW, HIGH, 0.08, 0.3)
+FIRST: Final = TwoGroups(LOW, HIGH, 0.08, 0.3)
 
 
-def fit_mixture(scores: Numbers) -> Mixture:
+def fit_mixture(scores: Numbers) -> TwoGroups:
     """Return the mixture that explains scores [n] best, by expectation and maximisation."""
     if not len(scores):
         return FIRST
@@ -66,5 +66,5 @@ def fit_mixture(scores: Numbers) -> Mixture:
         spread = p @ (x - high) ** 2 + (1 - p) @ (x - low) ** 2 + BELIEF * FIRST.deviation**2
         deviation = max(NARROWEST, float(np.sqrt(spread / (len(x) + BELIEF))))
         share = (p.sum() + BELIEF * FIRST.share) / (len(x) + BELIEF)
-        found = Mixture(float(low), float(high), deviation, float(np.clip(share, *BOUNDS)))
+        found = TwoGroups(float(low), float(high), deviation, float(np.clip(share, *BOUNDS)))
     return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.training.word_topic import Fit
+    from tres_scrapy.training.word_topic import TopicFit
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
@@ -40,7 +40,9 @@ class WordFolder:
         self._pages = path / "pages.jsonl"
         self._state = path / "state.json"
 
-    def write_pack(self, name: str, keywords: KeywordSet, near: Iterable[str], fit: Fit) -> None:
+    def write_pack(
+        self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
+    ) -> None:
         """Write the model of a fit as the topic's pack."""
         model = fit.model
         weights = model.weights[1]

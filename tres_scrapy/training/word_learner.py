@@ -21,7 +21,7 @@ from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.background import FREQUENCIES, Background
 from tres_scrapy.training.word_folder import AnswerError, WordFolder, add_answers, read_answers
-from tres_scrapy.training.word_topic import Fit, Sheet, WordTopic, questions
+from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, questions
 
 MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
 LEAST_WORDS: Final = 20  # of a page to learn from
@@ -121,7 +121,7 @@ class WordLearner:
         self._folder.add_page(self._seen, mark, sheet)
 
     def learn(self) -> None:
-        """Fit the topic again if enough pages or an answer are new."""
+        """TopicFit the topic again if enough pages or an answer are new."""
         if not self._kept:
             return
         answers = self._answers()
@@ -177,7 +177,7 @@ class WordLearner:
             return self._used
 
 
-def _said(fit: Fit, answers: dict[str, bool], *, changed: bool) -> str:
+def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
     said = f"learned from {fit.pages} pages and {fit.answers} answers"
     if fit.answers:
         low, high = fit.interval

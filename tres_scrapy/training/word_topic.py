@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.pack import Pack
     from tres_scrapy.topic.vectors import WordVectors
     from tres_scrapy.training.background import Background
-    from tres_scrapy.training.mixture import Mixture
+    from tres_scrapy.training.mixture import TwoGroups
 
     Numbers = NDArray[np.float64]
 
@@ -39,13 +39,14 @@ NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
 STRENGTH: Final = 10.0  # inverse of the penalty of the regression
-ANSWER_WEIGHT: Final = 20.0
+ANSWER_WEIGHT: Final = 5.0
 UNTOLD_WEIGHT: Final = 200.0  # of all pages without an answer together, one each at most
 TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anchors are judged too
 TRUST: Final = 0.5  # weight of the first score beside the regression, without answers
-ENOUGH: Final = 50  # answers after which the first score has no weight of its own
+ENOUGH: Final = 200  # answers after which the first score has no weight of its own
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
+UNLIKELY: Final = 0.1  # P(relevant) below which a page is not asked about
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
@@ -61,7 +62,7 @@ class Sheet(NamedTuple):
     is_seed: bool = False
 
 
-class Fit(NamedTuple):
+class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
     `agreement` is the rank correlation of first score and model; `interval` holds the probabilities
@@ -116,7 +117,7 @@ class WordTopic:
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
         return [word for word in found if word not in self._given][:most]
 
-    def fit(self, sheets: Sequence[Sheet], answers: Mapping[str, bool]) -> Fit:
+    def fit(self, sheets: Sequence[Sheet], answers: Mapping[str, bool]) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
         It takes less than a second of processor time for 2,000 pages.
@@ -148,7 +149,9 @@ class WordTopic:
         trust = TRUST * max(0.0, 1 - len(told) / ENOUGH)
         both = learned / _deviation(found) + trust * first / _deviation(scores)
         judged = bags.times(both)
-        line = fit_line(judged, targets, weights)
+        # Answered pages are no random ones: if they weighed more here, a few equal answers would
+        # move the threshold far from all other pages.
+        line = fit_line(judged, targets, np.ones(len(sheets)))
         return _made(words, rarity, both, line)._replace(
             pages=len(sheets),
             answers=len(told),
@@ -179,20 +182,21 @@ def questions(
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
-    Half of them lie nearest to the threshold, the others are the most probable; no two are alike.
+    They spread evenly over the pages that may be relevant; no two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
     p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
-    near = np.argsort(np.abs(p - pack.threshold), kind="stable").tolist()
-    high = np.argsort(-p, kind="stable").tolist()
+    falling = np.argsort(-p, kind="stable")
+    near = np.argsort(np.abs(p - pack.threshold), kind="stable")
+    last = min(len(p), max(most, int((p >= UNLIKELY).sum()))) - 1
+    places = np.linspace(0, last, 2 * most).astype(np.int64) if len(p) else near
     chosen: list[int] = []
-    for order, until in ((near, (most + 1) // 2), (high, most)):
-        for row in order:
-            if len(chosen) == until:
-                break
-            alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
-            if row not in chosen and max(alike, default=0.0) < ALIKE:
-                chosen.append(row)
+    for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
+        if len(chosen) == most:
+            break
+        alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
+        if max(alike, default=0.0) < ALIKE:
+            chosen.append(row)
     return [(untold[row], float(p[row])) for row in chosen]
 
 
@@ -212,13 +216,15 @@ def _weighted(
     return ids, values / (float(np.linalg.norm(values)) or 1.0)
 
 
-def _made(words: list[str], rarity: Numbers, weights: Numbers, line: tuple[float, float]) -> Fit:
+def _made(
+    words: list[str], rarity: Numbers, weights: Numbers, line: tuple[float, float]
+) -> TopicFit:
     both = np.stack([rarity, weights]).astype(np.float32)
     slope = max(line[0], 1e-3)  # a score that says nothing must not say the opposite
-    return Fit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
+    return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _steep(mixture: Mixture) -> tuple[float, float]:
+def _steep(mixture: TwoGroups) -> tuple[float, float]:
     slope, middle = mixture.edge()
     return slope, -slope * middle
 
