@@ -65,7 +65,7 @@ class KeywordSet:
         if not self.words.isdisjoint(tokenise(text)):
             return True
         spaced = _spaced(text)
-        return any(phrase in spaced for phrase in self._spaced)
+        return any(map(spaced.__contains__, self._spaced))
 
     def found(self, words: Sequence[str]) -> Counter[str]:
         """Return how often each keyword and phrase occurs in words from `tokenise`."""
@@ -86,7 +86,7 @@ class KeywordSet:
             text = unquote(f"{parts.netloc} {parts.path}").lower()
         except ValueError:
             return False
-        return self.in_text(text) or any(word in text for word in self._inner)
+        return self.in_text(text) or any(map(text.__contains__, self._inner))
 
     def _phrases_in(self, words: Sequence[str]) -> Iterator[str]:
         if self._by_first.keys().isdisjoint(words):  # true for most texts, and fast
