@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from time import process_time
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 from hypothesis import given
@@ -400,3 +401,19 @@ def test_inner_link_has_no_text_of_its_own():
         "<a href=/out>one <table><td><a href=/in>two</a></table> three</a>", "http://a.test/"
     )
     assert dict(page.links) == {"http://a.test/out": "one two three", "http://a.test/in": ""}
+
+
+@given(
+    st.sampled_from(
+        ["http://a.test/b/c", "https://a.test/?q=1", "http://a.test:8080/b", "http://a.test/b/.."]
+    ),
+    st.sampled_from(["", "/", "/b", "http://x.test", "https://y.test/", "//z.test/", "http:"]),
+    st.text("/.?&=#ab;~", max_size=8),
+)
+def test_links_are_joined_as_urls_are(url: str, start: str, end: str) -> None:
+    """Most links take a short way past `urljoin`."""
+    href = start + end
+    target = canonicalise(urljoin(url, href))
+    expected = {target} - {None, canonicalise(url)}
+    found = read_page(f'<a href="{escape(href)}">a</a>', url).links
+    assert {link.url for link in found} == expected

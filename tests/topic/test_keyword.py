@@ -26,6 +26,11 @@ def test_keyword_or_phrase_is_found(text: str) -> None:
     assert FOOD.in_text(text)
 
 
+def test_phrase_of_letters_is_found() -> None:
+    assert KeywordSet(["aa"], ["c d", "ee f"]).in_text("b C. d")
+    assert not KeywordSet(["aa"], ["c d", "ee f"]).in_text("c f d")
+
+
 @pytest.mark.parametrize("text", ["", "cheeses", "swine", "slow cooked food", "yellow foods", "12"])
 def test_partial_keyword_is_not_found(text: str) -> None:
     assert not FOOD.in_text(text)

@@ -242,18 +242,16 @@ def bag_of(
     encoded: Sequence[NDArray[np.int64]], idf: NDArray[np.float32]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return distinct ids, TF-IDF weights (norm WIDE_LENGTH for each text), starts of texts."""
-    ids, weights = [], []
-    for row in encoded:
-        distinct, count = np.unique(row, return_counts=True)
-        weight = (1 + np.log(count)) * idf[distinct]
-        ids.append(distinct)
-        weights.append(WIDE_LENGTH * weight / (np.linalg.norm(weight) or 1))
-    starts = np.cumsum([0, *map(len, ids[:-1])])
-    return (
-        torch.from_numpy(np.concatenate(ids)),
-        torch.from_numpy(np.concatenate(weights).astype(np.float32)),
-        torch.from_numpy(starts),
-    )
+    lengths = np.array([*map(len, encoded)])
+    texts = np.repeat(np.arange(len(encoded)), lengths)
+    words = len(idf)
+    found, count = np.unique(texts * words + np.concatenate(encoded), return_counts=True)
+    text, ids = np.divmod(found, words)
+    weights = (1 + np.log(count)) * idf[ids]
+    norms = np.sqrt(np.bincount(text, weights * weights, len(encoded)))
+    weights = (WIDE_LENGTH * weights / np.where(norms, norms, 1)[text]).astype(np.float32)
+    starts = np.searchsorted(text, np.arange(len(encoded)))
+    return torch.from_numpy(ids), torch.from_numpy(weights), torch.from_numpy(starts)
 
 
 def buckets(lengths: Sequence[int]) -> Iterator[NDArray[np.int64]]:

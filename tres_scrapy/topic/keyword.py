@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import unquote, urlsplit
 
 from tres_scrapy.page.text import tokenise
+from tres_scrapy.url.canonical import PLAIN_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +32,8 @@ class KeywordSet:
         for phrase in self.phrases:
             if parts := tokenise(phrase):
                 self._by_first.setdefault(parts[0], []).append((phrase, parts))
+        letters_only = any(not tokenise(phrase) for phrase in self._spaced)  # such as "a b"
+        self._starts = None if letters_only else self._by_first.keys()
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -62,10 +65,13 @@ class KeywordSet:
 
     def in_text(self, text: str) -> bool:
         """Return whether the text contains a keyword as a word, or a phrase."""
-        if not self.words.isdisjoint(tokenise(text)):
+        words = tokenise(text)
+        if not self.words.isdisjoint(words):
             return True
+        if self._starts is not None and self._starts.isdisjoint(words):  # of most texts, and fast
+            return False
         spaced = _spaced(text)
-        return any(phrase in spaced for phrase in self._spaced)
+        return any(map(spaced.__contains__, self._spaced))
 
     def found(self, words: Sequence[str]) -> Counter[str]:
         """Return how often each keyword and phrase occurs in words from `tokenise`."""
@@ -81,12 +87,16 @@ class KeywordSet:
 
     def in_url(self, url: str) -> bool:
         """Return whether host or path contain a keyword, even inside a word (`mycheeseshop`)."""
-        try:
-            parts = urlsplit(url)
+        if PLAIN_URL.fullmatch(url):
+            host, _, path = url.partition("//")[2].partition("?")[0].partition("/")
+            text = f"{host} /{path}".lower()
+        else:
+            try:
+                parts = urlsplit(url)
+            except ValueError:
+                return False
             text = unquote(f"{parts.netloc} {parts.path}").lower()
-        except ValueError:
-            return False
-        return self.in_text(text) or any(word in text for word in self._inner)
+        return self.in_text(text) or any(map(text.__contains__, self._inner))
 
     def _phrases_in(self, words: Sequence[str]) -> Iterator[str]:
         if self._by_first.keys().isdisjoint(words):  # true for most texts, and fast

@@ -11,7 +11,7 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.own_judge import OwnJudge
 
 MAX_ANCHORS_KEPT: Final = 50_000
+MOST_KEPT: Final = 20_000  # texts and URLs that were searched for keywords
 MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
 MOST_BYTES: Final = 2**30  # limit of each file that it names
 
@@ -78,6 +79,9 @@ class Pack:
         self._classifier = classifier
         self.calibration = calibration
         self._anchors: dict[str, AnchorFacts] = {}
+        # links and their places repeat within a site
+        self.in_text = lru_cache(MOST_KEPT)(keywords.in_text)
+        self._in_url = lru_cache(MOST_KEPT)(keywords.in_url)
 
     @cached_property
     def classifier(self) -> Classifier:
@@ -158,7 +162,7 @@ class Pack:
         if not texts and not new:
             return np.zeros(0), known
         probabilities = self.probabilities([*texts, *(Text.of(anchor) for anchor in new)])
-        found = [self.keywords.in_text(anchor) for anchor in new]
+        found = [self.in_text(anchor) for anchor in new]
         rated = zip(found, probabilities[len(texts) :].tolist(), strict=True)
         fresh = dict(zip(new, rated, strict=True))
         if len(kept) + len(fresh) > MAX_ANCHORS_KEPT:
@@ -169,7 +173,7 @@ class Pack:
     def _features(
         self, links: Iterable[tuple[str, str]], facts: Mapping[str, AnchorFacts]
     ) -> NDArray[np.float32]:
-        rows = [(self.keywords.in_url(url), *facts[anchor]) for url, anchor in links]
+        rows = [(self._in_url(url), *facts[anchor]) for url, anchor in links]
         return np.array(rows, dtype=np.float32).reshape(len(rows), 3)
 
 
