@@ -132,7 +132,9 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     recovered = recovered_crawl(job, most)
     seconds = time.perf_counter() - start
     urls = Counter(str(line["url"]) for line in pages_of(log))
-    links = set() if options.own else links_of(web, urls)  # the own spider chooses among them
+    # the own spider chooses among the links; a page may be served before a kill and still wait
+    read = urls.keys() & set(booked_pages(job))
+    links = set(urls) | (set() if options.own else links_of(web, read))
     exported = urls_in(feed)
     return Findings(
         kills=options.kills,
