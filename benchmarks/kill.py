@@ -20,7 +20,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -132,7 +132,9 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     recovered = recovered_crawl(job, most)
     seconds = time.perf_counter() - start
     urls = Counter(str(line["url"]) for line in pages_of(log))
-    links = set() if options.own else links_of(web, urls)  # the own spider chooses among them
+    # the own spider chooses among the links; a page may be served before a kill and still wait
+    read = urls.keys() & set(booked_pages(job))
+    links = set(urls) | (set() if options.own else links_of(web, read))
     exported = urls_in(feed)
     return Findings(
         kills=options.kills,
@@ -145,13 +147,25 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         seconds_to_recover=round(seconds, 2),
         feed_items_twice=exported.total() - len(exported),
         losses={
-            "fetched twice without a kill": sum(n - 1 > under_way[url] for url, n in urls.items()),
+            "fetched twice without a kill": twice(log, under_way),
             "discovered and lost": lost(recovered.store, web, links, booked_pages(job), most),
             "domains over MAX": sum(n > most for n in Counter(map(domain, urls)).values()),
             **({} if options.own else item_losses(job, items)),
             "feed items missing": len(expected(job, options.own, web) - exported.keys()),
         },
     )
+
+
+def twice(log: Path, under_way: Counter[str]) -> int:
+    """Count and print pages that were fetched again though no kill met them under way."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for line in pages_of(log):
+        times[line["url"]].append(line["time"])
+    found = [url for url, each in times.items() if len(each) - 1 > under_way[url]]
+    for url in found:
+        gaps = [round(time - times[url][0], 1) for time in times[url][1:]]
+        print(f"fetched again: {url}: {gaps} s later; at {under_way[url]} kills under way")
+    return len(found)
 
 
 def lost(

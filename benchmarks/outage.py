@@ -10,91 +10,107 @@ shorter by the same factor.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import Any
 from urllib.parse import urlsplit
+
+from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.fault import BUSY, ERROR, OUTAGE, Fault
+from tres_scrapy.webs.proxy import Proxy
+from tres_scrapy.webs.web import HTML, TEXT, Answer
 
 PROJECT = Path(__file__).parents[1]
 AWAY = 75.0  # seconds
 START = 15.0
-TEXT = "A recipe for soup: chop the {word} onions, simmer the vegetables in butter, bake the bread."
-Fault = Callable[[str], tuple[int, str] | None]  # by host: a status (0: none) and its Retry-After
+SOUP = "A recipe for soup: chop the {word} onions, simmer the vegetables in butter, bake the bread."
+GONE = Fault(OUTAGE, AWAY)
 
-FAULTS = {"h1.test": (429, "60"), "h2.test": (503, "60"), "h3.test": (500, ""), "h4.test": (0, "")}
-SCENARIOS: dict[str, tuple[int, int, Fault]] = {  # sites, pages of each, what is wrong
-    "no outage": (8, 61, lambda host: None),
-    "all eight sites away": (8, 61, lambda host: (0, "")),
-    "four of five sites fail": (5, 121, FAULTS.get),
+FAULTS = {
+    "h1.test": Fault(BUSY, 60),
+    "h2.test": Fault(BUSY, 60, 503),
+    "h3.test": Fault(ERROR, 0, 500),
+    "h4.test": GONE,
+}
+SCENARIOS: dict[str, tuple[int, int, Mapping[str, Fault]]] = {  # sites, pages of each, faults
+    "no outage": (8, 61, {}),
+    "all eight sites away": (8, 61, {f"h{i}.test": GONE for i in range(8)}),
+    "four of five sites fail": (5, 121, FAULTS),
 }
 
 
 class Sites:
-    """The sites of a scenario behind one proxy; each page links to two others of its site."""
+    """A web of sites whose pages each link to two others of their site, and to all sites."""
 
-    def __init__(self, hosts: int, pages: int, fault: Fault, away: float) -> None:
-        self.start: float | None = None
+    name, search, https = "sites", "", False
+    seeds: tuple[str, ...] = ("http://h0.test/0",)
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, hosts: int, pages: int) -> None:
+        self._pages = pages
+        self._links = "".join(f'<a href="http://h{i}.test/0">h{i}</a> ' for i in range(hosts))
+
+    def answer(self, url: str) -> Answer:
+        """Return a page, or 404 for robots.txt."""
+        parts = urlsplit(url)
+        if parts.path == "/robots.txt":
+            return Answer(404, b"", TEXT, "missing")
+        number = int(parts.path[1:])
+        below = [n for n in (2 * number + 1, 2 * number + 2) if n < self._pages]
+        more = "".join(f'<a href="/{n}">soup {n}</a> ' for n in below)
+        text = SOUP.format(word=f"{parts.hostname} {number} " * 20)
+        html = f"<title>{parts.path}</title><p>{text}{more}{self._links}"
+        return Answer(200, html.encode(), HTML, "page", relevant=True)
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Return True for each URL."""
+        return [True] * len(urls)
+
+
+class Outage:
+    """Faults of hosts from START on; `away` shortens them all by away / AWAY."""
+
+    def __init__(self, faults: Mapping[str, Fault], away: float) -> None:
         self.asked = 0  # requests in the outage
-        sites = self
-        links = "".join(f'<a href="http://h{i}.test/0">h{i}</a> ' for i in range(hosts))
+        self._faults = faults
+        self._scale = away / AWAY
+        self._start: float | None = None
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def meet(self, url: str, now: float) -> Fault | None:
+        """Return the fault of a host while it is away."""
+        self._start = now if self._start is None else self._start
+        fault = self._faults.get(urlsplit(url).hostname or "")
+        is_away = START < (now - self._start) / self._scale < START + AWAY
+        if fault is None or not is_away:
+            return None
+        self.asked += 1
+        return fault._replace(seconds=fault.seconds * self._scale)
 
-            def do_GET(self) -> None:
-                host, path = urlsplit(self.path).hostname or "", urlsplit(self.path).path
-                sites.start = sites.start or monotonic()
-                is_away = (
-                    START * away / AWAY < monotonic() - sites.start < (START + AWAY) * away / AWAY
-                )
-                if is_away and (found := fault(host)):
-                    sites.asked += 1
-                    self.fail(*found)
-                elif path == "/robots.txt":
-                    self.send(404, "")
-                else:
-                    number = int(path[1:])
-                    below = [n for n in (2 * number + 1, 2 * number + 2) if n < pages]
-                    more = "".join(f'<a href="/{n}">soup {n}</a> ' for n in below)
-                    text = TEXT.format(word=f"{host} {number} " * 20)
-                    self.send(200, f"<title>{path}</title><p>{text}{more}{links}")
 
-            def fail(self, status: int, wish: str) -> None:
-                if not status:
-                    self.close_connection = True
-                elif wish:
-                    self.send(status, "", Retry_After=str(max(1, round(int(wish) * away / AWAY))))
-                else:
-                    self.send(status, "")
+class Server:
+    """A proxy before a web, on a loop in a thread."""
 
-            def send(self, status: int, html: str, **headers: str) -> None:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name.replace("_", "-"), value)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Content-Length", str(len(html.encode())))
-                self.end_headers()
-                self.wfile.write(html.encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.port = self._server.server_port
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def __init__(self, web: Sites, outage: Outage) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._proxy = Proxy(web, Count(), outage)
+        self.port = self._run(self._proxy.start(0))
 
     def close(self) -> None:
         """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._run(self._proxy.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 def crawl(port: int, away: float) -> tuple[int, str, float]:
@@ -120,16 +136,17 @@ def main() -> None:
     away = parser.parse_args().away
     columns = "pages | of | other failures | requests in the outage | hosts given up | exit"
     print(f"| scenario | {columns} | seconds |\n|---|---|---|---|---|---|---|---|", flush=True)
-    for name, (hosts, pages, fault) in SCENARIOS.items():
-        sites = Sites(hosts, pages, fault, away)
-        status, log, seconds = crawl(sites.port, away)
-        sites.close()
+    for name, (hosts, pages, faults) in SCENARIOS.items():
+        outage = Outage(faults, away)
+        server = Server(Sites(hosts, pages), outage)
+        status, log, seconds = crawl(server.port, away)
+        server.close()
         counts = {
             stat: int((re.findall(rf"'tres/{stat}': (\d+)", log) or ["0"])[-1])
             for stat in ("pages", "hosts_given_up")
         }
         failures = sum(map(int, re.findall(r"'tres/failures/\S+': (\d+)", log)))
-        figures = (counts["pages"], hosts * pages, failures, sites.asked, counts["hosts_given_up"])
+        figures = (counts["pages"], hosts * pages, failures, outage.asked, counts["hosts_given_up"])
         print(
             f"| {name} | {' | '.join(map(str, figures))} | {status} | {seconds:.0f} |", flush=True
         )

@@ -39,7 +39,7 @@ class Crawler:
         ]
         crawl = SimpleNamespace(lease_of=lambda row: self.leases[row])
         output = Path(self.settings.get("TRES_OUTPUT", "output/food.jsonl"))
-        self.learner = SimpleNamespace(crawl=crawl, listeners=[], output=output)
+        self.learner = SimpleNamespace(crawl=crawl, listeners=[], output=output, job=None)
         self.closed = []
         self.engine = SimpleNamespace(close_spider_async=self.close)
 
@@ -64,7 +64,10 @@ def opened(tmp_path):
 
 
 def booking(crawler, row, kind=PAGE, *, relevant=False):
-    return SimpleNamespace(lease=crawler.leases[row], kind=kind, relevant=relevant)
+    experience = SimpleNamespace(row=row)
+    return SimpleNamespace(
+        lease=crawler.leases[row], kind=kind, relevant=relevant, experience=experience
+    )
 
 
 def visit(*, relevant):

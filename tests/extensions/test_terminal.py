@@ -146,7 +146,8 @@ def test_unknown_width_has_a_default():
 @pytest.mark.parametrize("setting", [None, "0", "1"])
 def test_live_line_needs_a_terminal(monkeypatch, setting):
     store = SampleStore(DomainLedger())
-    learner = SimpleNamespace(crawl=Crawl(store, RandomPolicy(store, Setup())))
+    crawl = Crawl(store, RandomPolicy(store, Setup()))
+    learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))
     crawler = SimpleNamespace(
         settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_PROGRESS_LINE": setting}),
         signals=SimpleNamespace(connect=lambda *args, **kwargs: None),

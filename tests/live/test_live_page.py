@@ -123,5 +123,10 @@ def test_page_shows_and_steers(page, tmp_path):
         has(page, "#status", "^(ending|ended)$")
         assert live.ended() == 0, live.text
         has(page, "#status", "^ended$")
+        has(
+            page,
+            "#notice",
+            r"^The crawl has ended: it was stopped\. .* It wrote .*\.jsonl, .*\.run\.",
+        )
         assert not page.errors
         assert all(url.startswith((live.page, "data:,")) for url in page.asked)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextlib import suppress
 from socket import AF_INET, SO_REUSEADDR, SOL_SOCKET, socket
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -16,11 +18,16 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import require
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.control import Control
+from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.live.resource import LivePage, site
 from tres_scrapy.live.token import HOSTS, PageAccess
 from tres_scrapy.live.view import View
+
+WATCHED: Final = 5.0  # seconds since its last question that a page counts as open
+FAREWELL: Final = 3.0  # seconds in which an open page asks for the end of the crawl
+SENDING: Final = 0.3  # seconds for the answer
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +41,7 @@ class Dashboard:
         self._socket = listening
         self._port: Any = None
         self._page: LivePage | None = None
+        self._status: CrawlStatus | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -56,7 +64,7 @@ class Dashboard:
         if learner is None or recorder is None:
             return
         access, control = PageAccess(), Control(self._crawler, learner)
-        status = CrawlStatus(self._config, control, learner)
+        status = self._status = CrawlStatus(self._config, control, learner)
         running: Any = reactor
         self._page = LivePage(access, control, View(recorder.path), status, running)
         logger.info("Live page: %s", access.address(self._socket.getsockname()[1]))
@@ -64,11 +72,24 @@ class Dashboard:
         self._port = running.adoptStreamPort(self._socket.fileno(), AF_INET, factory)
         self._socket.close()
 
-    def spider_closed(self, spider: Spider) -> None:
+    async def spider_closed(self, spider: Spider, reason: str) -> None:
+        if self._status is not None:
+            await self._status.tell_end(reason, self._files())
         if self._port is not None:
             self._port.stopListening()
         if self._page is not None:
             self._page.close()
+
+    def _files(self) -> list[str]:
+        """Return the paths that the crawl leaves."""
+        learner = self._crawler.get_extension(Learner)
+        recorder = self._crawler.get_extension(Recorder)
+        assert learner is not None
+        assert recorder is not None
+        found = [learner.output] if learner.output.is_file() else []
+        if self._config.watch.report and learner.crawl.pages:
+            found.append(recorder.path.with_suffix(".html"))
+        return [str(path) for path in (*found, recorder.path)]
 
 
 def listening(port: int) -> socket:
@@ -97,14 +118,22 @@ class CrawlStatus:
         self._pace = Pace(learner.crawl.pages, monotonic())
         self._started = monotonic()
         self._fixed = {"topic": config.topic, "policy": config.policy}
+        self._asked = -WATCHED  # when a page last asked
+        self._end: dict[str, Any] | None = None
+        self._told = asyncio.Event()
 
     def __call__(self) -> dict[str, Any]:
         """Return the numbers by name."""
         crawl, now = self._learner.crawl, monotonic()
+        self._asked = now
+        if self._end is not None:
+            self._told.set()
         self._pace.note(crawl.pages, now)
         figures, cap = crawl.figures(), crawl.store.ledger.cap
         return self._fixed | {
             "status": self._control.state,
+            "offline": self._learner.health.in_doubt,
+            "end": self._end,
             "pages": crawl.pages,
             "limit": crawl.limit,
             "relevant": crawl.relevant,
@@ -120,3 +149,11 @@ class CrawlStatus:
             "elapsed": now - self._started,
             "max": None if cap is None else str(cap),
         }
+
+    async def tell_end(self, reason: str, files: list[str]) -> None:
+        """Wait until an open page has asked once more, for why the crawl ended and what it left."""
+        self._end = {"reason": IN_WORDS.get(reason, reason), "files": files}
+        if monotonic() - self._asked < WATCHED:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), FAREWELL)
+                await asyncio.sleep(SENDING)

@@ -21,6 +21,14 @@ FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
 NO_PAGE: Final = "no_page"
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
+IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
+    PAGE_LIMIT: "all pages are fetched",
+    FRONTIER_EXHAUSTED: "no links are left",
+    NO_PAGE: "no seed brought a page",
+    UNREACHABLE: "the network was gone for too long",
+    NO_JUDGE: "the process that judges pages does not start",
+    "shutdown": "it was stopped",
+}
 NAMED: Final = 10  # hosts that the log names
 
 SCRIPTED: Final = "built_by_scripts"  # the count of pages that hold little without their scripts

@@ -84,23 +84,31 @@ class Progress:
         self._pace.note(crawl.pages, monotonic())
         of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
         left = None if closing else self._pace.left(crawl.limit)
+        pace = self._pace.overall if closing else self._pace.recent
+        state = "" if closing else self._state()
         logger.info(
-            "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %.1f pages/s%s",
+            "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %s%s",
             crawl.pages,
             of_limit,
             100 * crawl.harvest_rate,
             figures["relevant_domains"],
             figures["frontier_size"],
             f"{_leaves(figures)} ({figures['phase']})" if "leaves" in figures else "",
-            self._pace.overall if closing else self._pace.recent,
-            "" if left is None else f", {left:.0f} s left",
+            state or f"{pace:.1f} pages/s",
+            "" if left is None or state else f", {left:.0f} s left",
         )
 
     def _draw(self, crawl: Crawl) -> None:
         self._pace.note(crawl.pages, monotonic())
-        engine, parts = self._crawler.engine, described(crawl, self._pace)
         if self._line is not None:
-            self._line.show("paused" if engine is not None and engine.paused else "", *parts)
+            self._line.show(self._state(), *described(crawl, self._pace))
+
+    def _state(self) -> str:
+        """Return why no requests are sent, "" if they are."""
+        engine, learner = self._crawler.engine, self._crawler.get_extension(Learner)
+        if engine is not None and engine.paused:
+            return "paused"
+        return "network gone" if learner is not None and learner.health.in_doubt else ""
 
 
 def described(crawl: Crawl, pace: Pace) -> list[str]:

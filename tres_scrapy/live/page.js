@@ -17,6 +17,7 @@ let drawn = -1;
 let charts = [];
 let held = [];
 let status = "";
+let end = null; // why the crawl ended and the files it left, once it has
 let asking = Promise.resolve();
 
 // The token of the first visit is kept in this tab only, not in a cookie or in the address.
@@ -101,7 +102,7 @@ function showState(state) {
   status = state.status;
   document.title = `${whole(state.pages)} pages, ${percent(state.harvest)} – TRES ${state.topic}`;
   byId("topic").textContent = `${state.topic} · ${state.policy}`;
-  byId("status").textContent = status;
+  byId("status").textContent = state.offline && status === "running" ? "network gone" : status;
   byId("status").className = `pill ${status}`;
   const left = state.left === null || status !== "running" ? "" : `, ${duration(state.left)} left`;
   byId("timing").textContent = `${duration(state.elapsed)}${left}`;
@@ -114,7 +115,7 @@ function showState(state) {
   card("Relevant domains", whole(state.domains), `MAX: ${state.max || "none"}`);
   card("Frontier", whole(state.frontier), "waiting links");
   if (state.leaves !== null) card("Leaves", whole(state.leaves), state.phase || "");
-  const rate = status === "paused" ? "–" : state.rate.toFixed(1);
+  const rate = status === "paused" || state.offline ? "–" : state.rate.toFixed(1);
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
@@ -286,6 +287,9 @@ async function poll() {
     showRecent(state.recent);
     step = state.step;
     showState(state);
+    if (!state.end) return;
+    end = state.end;
+    lost(new Error("ended"));
   } catch (error) {
     lost(error);
   }
@@ -310,7 +314,9 @@ function lost(error) {
   } else if (isEnd(error)) {
     byId("status").textContent = "ended";
     byId("timing").textContent = "";
-    notice("The crawl has ended, or its machine cannot be reached. The last numbers stay here. "
+    notice(end
+      ? `The crawl has ended: ${end.reason}. The numbers stay here. It wrote ${end.files.join(", ")}.`
+      : "The crawl has ended, or its machine cannot be reached. The last numbers stay here. "
       + "The report lies beside the crawl's output.");
   } else {
     notice(error.message);

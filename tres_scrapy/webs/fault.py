@@ -24,10 +24,11 @@ RULE: Final = "KIND=SHARE:SECONDS, joined by commas"
 
 
 class Fault(NamedTuple):
-    """What is wrong with an answer: the kind, and how many seconds it lasts."""
+    """What is wrong with an answer: the kind, the seconds it lasts, a status other than usual."""
 
     kind: str
     seconds: float
+    status: int = 0
 
 
 class Faults(Protocol):

@@ -151,7 +151,7 @@ async def _fail(writer: asyncio.StreamWriter, fault: Fault, stay: bool) -> bool:
     """Do not answer, or answer that the host cannot."""
     if fault.kind in STATUSES:
         wish = (("Retry-After", str(math.ceil(fault.seconds))),) if fault.kind == BUSY else ()
-        status = STATUSES[fault.kind]
+        status = fault.status or STATUSES[fault.kind]
         return await _send(writer, Answer(status, b"", (*TEXT, *wish), fault.kind), stay)
     assert fault.kind in {OUTAGE, RESET}
     if fault.kind == RESET:

@@ -9,7 +9,7 @@ import pytest
 from conftest import PROJECT
 
 from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.fault import OF_HOSTS, OF_REQUESTS, FaultSchedule
+from tres_scrapy.webs.fault import OF_HOSTS, OF_REQUESTS, Fault, FaultSchedule
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import HTML, Answer
 
@@ -48,7 +48,7 @@ def test_fault_of_host_passes():
 
 def test_fault_of_request_may_not_repeat():
     schedule = FaultSchedule.parse("reset=0.5")
-    assert {schedule.meet("http://a.test/", 0.0) for _ in range(50)} == {None, ("reset", 0.0)}
+    assert {schedule.meet("http://a.test/", 0.0) for _ in range(50)} == {None, Fault("reset", 0.0)}
 
 
 @pytest.mark.parametrize(
