@@ -302,7 +302,7 @@ def test_what_is_no_record_is_said(tmp_path, recorded):
         (missing, "there is no record"),
         (empty, "holds no record of a crawl yet"),
         (tmp_path, "there is no record"),
-        (text, "cannot be opened: file is not a database"),
+        (text, "is damaged: file is not a database"),
         (other, "another program's file, not a record of a crawl"),
     ):
         with pytest.raises(RecordError, match=said):

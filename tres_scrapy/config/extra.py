@@ -7,7 +7,7 @@ from typing import Final
 
 EXTRAS: Final = {
     "bench": ("matplotlib",),
-    "content": ("trafilatura",),
+    "content": ("lxml_html_clean", "trafilatura"),
     "dashboard": ("plotly",),
     "parquet": ("pyarrow",),
     "render": ("playwright", "scrapy_playwright"),
