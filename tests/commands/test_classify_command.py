@@ -176,7 +176,11 @@ def test_ctrl_c_prints_what_is_done(
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        ({"topic": "fod"}, 1, "unknown topic 'fod'; did you mean food? The packs in models/ are food;"),
+        (
+            {"topic": "fod"},
+            1,
+            "unknown topic 'fod'; did you mean food? The packs in models/ are food;",
+        ),
         ({"topic": "--bogus"}, 2, "'--bogus'"),
     ],
 )
