@@ -180,7 +180,7 @@ def learner_over(store, **options):
 def test_first_relevant_page_of_a_domain_earns_more():
     """Resumed or not, the replay holds the intrinsic reward, and only for first pages."""
     store = SampleStore(DomainLedger())
-    learner = learner_over(store, breadth=0.25, ucb=0.0)
+    learner = learner_over(store, breadth=0.2, ucb=0.0)
     urls = [f"http://{host}.test/{number}" for number, host in enumerate("abaab")]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
     rewards = [0.0, 1.0, 1.0, 1.0, 1.0]
@@ -190,7 +190,7 @@ def test_first_relevant_page_of_a_domain_earns_more():
     earned = learner._replay._records["reward"][:5].tolist()
     assert earned == [0, 1.25, 1.25, 1, 1]
     state, nothing = learner.state(), np.zeros(5, dtype=np.int64)
-    resumed = learner_over(store, breadth=0.25, ucb=0.0)
+    resumed = learner_over(store, breadth=0.2, ucb=0.0)
     past = Past(x, np.array(rewards, dtype=np.float32), rows, nothing, nothing, nothing)
     resumed.restore(past, state)
     assert resumed._replay._records["reward"][:5].tolist() == earned
@@ -198,7 +198,7 @@ def test_first_relevant_page_of_a_domain_earns_more():
 
 def test_new_domains_promise_more():
     store = SampleStore(DomainLedger())
-    setup = Setup(learning=LearningOptions(breadth=0.25))
+    setup = Setup(learning=LearningOptions(breadth=0.2))
     learner = make_policy("tres", store, setup)._learner
     urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))

@@ -97,7 +97,7 @@ class QLearner:
         domain = self._store.domain(row)
         if reward > 0 and domain not in self._found:
             self._found.add(domain)
-            reward += self.options.breadth
+            reward += self.options.novelty
         self._incomplete.append(self._replay.add(x, reward, outlinks))
 
     def note_choice(self, row: int) -> None:
@@ -146,7 +146,7 @@ class QLearner:
         domains, firsts = np.unique(self._store.domains(rows[rewarded]), return_index=True)
         self._found = set(domains.tolist())
         earned = rewards.copy()
-        earned[rewarded[firsts]] += self.options.breadth
+        earned[rewarded[firsts]] += self.options.novelty
         self._replay.restore(x, earned, *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 
@@ -162,7 +162,7 @@ class QLearner:
     def _reward_expected(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what samples [n, 9] earn if P(relevant) is right, with the intrinsic reward."""
         values: NDArray[np.float32] = x[:, LINK].copy()
-        values[x[:, KNOWN_DOMAIN] < 1] *= 1 + self.options.breadth
+        values[x[:, KNOWN_DOMAIN] < 1] *= 1 + self.options.novelty
         return values
 
     def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:

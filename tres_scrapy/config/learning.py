@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import flag, number, whole
+
+LEAST_WEIGHT: Final = 0.05  # of relevance: at `breadth` 1 a domain is worth 20 relevant pages
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class LearningOptions:
 
     Departures from the paper: it draws one representative from each leaf. Here there are
     `representatives`, or the square root of the size of a big leaf, because Q differs within a
-    leaf. The first relevant page of a domain earns `breadth` beside its reward, an intrinsic
+    leaf. The first relevant page of a domain earns `novelty` beside its reward, an intrinsic
     reward (P 5); otherwise the agent stays on sites it already knows. `ucb` times the width of the
     confidence interval of Q is added to Q (LinUCB), so that unfamiliar links are tried.
     """
@@ -93,17 +96,27 @@ class LearningOptions:
     breadth: float = setting(
         number(0, 1),
         0.05,
-        "what the first relevant page of a domain earns beside its relevance: 0 for harvest alone, "
-        "1 for many domains; the paper has 0",
+        "how much new domains count beside relevance: 0 for harvest alone, 1 for domains above "
+        "all; the paper has 0",
+        group=Group.EVERYDAY,
     )
     hurry: float | None = setting(
         number(0, 1),
         None,
         "share of the request slots that stays busy when the hosts of better links rest: 1 never "
         "waits, 0 waits each time; unset: 0.6 with `pages`, 1 without or with CLOSESPIDER_TIMEOUT",
+        group=Group.EVERYDAY,
     )
     ucb: float = setting(
         number(0, 100),
         1.0,
         "with `link_model=0`, weight of the confidence bonus added to Q; the paper has 0",
     )
+
+    @property
+    def novelty(self) -> float:
+        """What the first relevant page of a domain earns beside its relevance.
+
+        With `breadth` b, relevance counts 1 - b and novelty b, both divided by 1 - b.
+        """
+        return self.breadth / max(1 - self.breadth, LEAST_WEIGHT)

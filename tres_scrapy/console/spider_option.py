@@ -16,7 +16,6 @@ from tres_scrapy.surface.settings import SurfaceOptions
 
 MORE: Final = "--help-all"
 SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB)  # only in --help-all
-OFTEN: Final = {"breadth"}  # of them, what many want
 CRAWL_EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network
@@ -106,8 +105,7 @@ class SpiderCommand:
         titles = {group: in_words_of_tres(group.value).strip("`") for group in Group}
         groups = {group: parser.add_argument_group(title) for group, title in titles.items()}
         for each in self.settings():
-            seldom = each.group in SELDOM and each.argument not in OFTEN
-            _add(groups[each.group], each, hidden=seldom and not everything)
+            _add(groups[each.group], each, hidden=each.group in SELDOM and not everything)
         scrapys = parser.add_argument_group("Scrapy's own")
         for names, metavar, meaning in SCRAPYS:
             scrapys.add_argument(
