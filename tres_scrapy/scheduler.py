@@ -29,6 +29,7 @@ from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.store import NO_PARENT
+from tres_scrapy.policies.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
 
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget
@@ -307,6 +308,13 @@ def _hurry_of(settings: BaseSettings) -> float:
     """Return how little the crawl waits for better links: not at all without a page budget."""
     config = Config.of(settings)
     if config.learning.hurry is not None:
+        has_model = kind_of(config.policy).reads_cues and config.links.enabled
+        alone = settings.getint("CONCURRENT_REQUESTS") == 1
+        if config.learning.hurry < 1 and (alone or not has_model):
+            logger.warning(
+                "hurry has no effect: only TRES with its link model waits for better hosts, and "
+                "only with more than one request at a time"
+            )
         return config.learning.hurry
     has_pages = config.pages is not None and not settings.getfloat("CLOSESPIDER_TIMEOUT")
     return PATIENT if has_pages else 1.0

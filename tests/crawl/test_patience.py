@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl.patience import CREDIT, WORTH, Patience
+from tres_scrapy.crawl.patience import CREDIT, LONGEST, WORTH, Patience
 
 
 def test_patience_waits_for_a_link_that_is_worth_more():
@@ -34,14 +34,24 @@ def test_idle_time_is_bounded(hurry, steps):
 
 
 def test_credit_comes_back_with_time():
-    patience = Patience(0.5)
+    patience, now = Patience(0.5), 0.0
+    patience.note(now, [7], free=1.0)
+    while patience.hosts:
+        patience.waits(0.0, 1.0)
+        now += 1.0
+        patience.note(now, [7], free=1.0)
+    assert CREDIT / 2 < now < 3 * CREDIT
+    assert patience.waited == now
+    patience.note(now + LONGEST, [7], free=1.0)
+    assert patience.hosts
+
+
+def test_pause_is_no_waiting():
+    patience = Patience(0.0)
     patience.note(0.0, [7], free=1.0)
     patience.waits(0.0, 1.0)
-    patience.note(2 * CREDIT, [7], free=1.0)
-    assert patience.waited == 2 * CREDIT
-    assert not patience.hosts
-    patience.note(5 * CREDIT, [7], free=1.0)
-    assert patience.hosts
+    patience.note(1000.0, [7], free=1.0)
+    assert patience.waited == LONGEST
 
 
 @pytest.mark.parametrize("free", [0.0, 0.25])

@@ -167,6 +167,7 @@ def test_headers_forbid_links_and_keeping():
         (b"%PDF-1.4", True),
         (b"\r\n junk %PDF-1.4", True),
         (b"<p>about %PDF-1.4", False),
+        (b"\xef\xbb\xbf<title>%PDF-1.4", False),
         (b" " * 2000 + b"%PDF-1.4", False),
         (b"", False),
     ],

@@ -142,3 +142,16 @@ def test_huge_file_is_read_in_part(monkeypatch):
 def test_nesting_ends():
     body = b"<urlset>" + b"<url>" * 100_000 + b"<loc>http://www.a.test/</loc>"
     assert len(read_sitemap(body, URL).links) <= 1
+
+
+def test_date_of_an_impossible_zone_is_left_out():
+    text = RSS.replace("GMT", "+99999999999999999")
+    assert text != RSS
+    (link,) = read_sitemap(text.encode(), URL).links
+    assert link.anchor
+
+
+def test_elements_without_end_are_read_in_part(monkeypatch):
+    monkeypatch.setattr(sitemap, "MAX_EVENTS", 20)
+    body = f"<urlset>{'<a/>' * 20}<url><loc>{URL}</loc></url></urlset>"
+    assert not read_sitemap(body.encode(), URL).links

@@ -124,6 +124,28 @@ def test_code_of_a_pack_needs_consent():
         threshold_of(Config(), pack)
 
 
+def test_judge_sees_pages_with_words_only():
+    pack, seen = Pack.load(FOOD), []
+    pack.own_judge = lambda pages: seen.extend(pages) or np.ones(len(pages))
+    empty = Page("http://c.test/sitemap.xml", "", "", (Link("http://c.test/", "pie"),))
+    assert [each.probability for each in pack.judge([empty, SOUP, empty])] == [0, 1, 0]
+    assert seen == [SOUP]
+    assert [each.probability for each in pack.judge([empty])] == [0]
+
+
+@pytest.mark.slow
+def test_judge_with_children_is_given_up(tmp_path, monkeypatch):
+    """A child of the user's function holds the pipe of the answers open."""
+    code = "import os, time\ndef judge(pages):\n    os.fork()\n    time.sleep(60)\n"
+    (tmp_path / "forking.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    task = Task(FOOD, ReadingLimits(), own_judge="forking:judge")
+    with closing(Worker(task, patience=3.0)) as judging:
+        judging.wait()
+        with pytest.raises(PageError, match="took more than 3 s"):
+            judging([Source(b"<title>Soup</title>", "http://a.test/")])
+
+
 @pytest.mark.usefixtures("loaded_python")
 def test_judge_runs_in_its_process():
     def worker(name):

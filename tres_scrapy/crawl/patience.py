@@ -30,7 +30,7 @@ class Patience:
         """Note before a choice which busy hosts are soon free, and the share of free slots."""
         patience = 1 - self.hurry
         if self._last is not None:
-            passed = now - self._last
+            passed = min(LONGEST, now - self._last)  # longer: a pause, or the network was gone
             idle = self._free * passed if self.waiting else 0.0
             self.waited += idle
             self._used = max(0.0, self._used + idle - patience * passed)

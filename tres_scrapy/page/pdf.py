@@ -47,7 +47,7 @@ def read(body: bytes) -> dict[str, Any]:
     links: list[Found] = []
     try:
         with closing(PdfDocument(body)) as document:
-            about = document.get_metadata_dict()
+            title, date = (_about(document, name) for name in ("Title", "CreationDate"))
             length = 0
             for number in range(min(len(document), PAGES)):
                 with closing(document[number]) as page, closing(page.get_textpage()) as text:
@@ -59,8 +59,15 @@ def read(body: bytes) -> dict[str, Any]:
                     break
     except Exception as error:  # an untrusted file may raise any error
         return {"error": f"{type(error).__name__}: {error}"}
-    title = NO_TITLE.sub("", _clean(about["Title"]))
-    return {"title": title, "date": about["CreationDate"], "pages": parts, "links": links}
+    title = NO_TITLE.sub("", _clean(title))
+    return {"title": title, "date": date, "pages": parts, "links": links}
+
+
+def _about(document: PdfDocument, name: str) -> str:
+    try:
+        return str(document.get_metadata_value(name))
+    except ValueError:  # characters that do not exist
+        return ""
 
 
 def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage, most: int) -> list[Found]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from codecs import BOM_UTF8
 from contextlib import suppress
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
@@ -34,7 +35,8 @@ class DocumentError(ValueError):
 
 def is_pdf(body: bytes) -> bool:
     """Return whether a body is a PDF, whatever its media type says."""
-    return MARK in body[:START] and not body[:START].lstrip().startswith(b"<")
+    start = body[:START].removeprefix(BOM_UTF8).lstrip()
+    return MARK in start and not start.startswith(b"<")
 
 
 class PdfReader:

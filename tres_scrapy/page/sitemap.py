@@ -6,6 +6,7 @@ import re
 import zlib
 from email.utils import parsedate_to_datetime
 from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lxml import etree
@@ -26,6 +27,7 @@ DATES: Final = frozenset({"lastmod", "pubdate", "updated", "published", "date"})
 TEXTS: Final = frozenset({"description", "summary"})
 MAX_BYTES: Final = 16 << 20  # unpacked; what follows is not read
 MAX_ENTRIES: Final = 50_000  # as the protocol allows
+MAX_EVENTS: Final = 1_000_000  # starts and ends of elements; what follows is not read
 MAX_TEXT: Final = 2_000  # characters read of a description
 GZIP: Final = b"\x1f\x8b"
 GZIP_OR_ZLIB: Final = 32 + zlib.MAX_WBITS
@@ -128,7 +130,7 @@ def _entries(text: bytes) -> tuple[str, Iterator[Entry]]:
 def _elements(events: Iterator[tuple[str, etree._Element]]) -> Iterator[Entry]:
     count = 0
     try:
-        for event, element in events:
+        for event, element in islice(events, MAX_EVENTS):
             if event == "end" and _name(element) in ENTRIES:
                 yield _entry(element)
                 element.clear()
@@ -163,7 +165,7 @@ def _month(text: str) -> str:
         return text[:7]
     try:
         return parsedate_to_datetime(text).strftime("%Y-%m")
-    except ValueError:
+    except (ValueError, OverflowError):  # a zone of years
         return ""
 
 

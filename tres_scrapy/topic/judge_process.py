@@ -13,8 +13,8 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
-from tres_scrapy.topic.own_judge import OwnJudge, OwnJudgeError
+from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
 from tres_scrapy.topic.pack import Pack, PackError
 
 LONGEST_CHARACTER = 4  # bytes
@@ -79,6 +79,8 @@ class Task:
         pack = Pack.load(self.pack)
         if self.own_judge is not None:
             pack.own_judge = OwnJudge(self.own_judge)
+            if self.own_judge != pack.judged_by:
+                pack.threshold = THRESHOLD
         words = Wordbook() if self.cues else None
         return partial(
             judge_pages,
@@ -97,6 +99,7 @@ class Worker:
         self._task = task
         self._patience = patience or (PATIENCE if task.own_judge is None else OWN_PATIENCE)
         self._page: int | None = None  # of the batch, that the process reads
+        self._is_late = False
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
@@ -108,16 +111,13 @@ class Worker:
             self.close()
             self._process = self._start()
             self.wait()
-        timer = Timer(self._patience, self._process.kill)
-        timer.start()
+        self._is_late = False
         try:
             answer = self._ask([self._cut(source) for source in sources])
         except (OSError, EOFError, pickle.UnpicklingError):
-            took_long = self._process.wait() == -signal.SIGKILL and not timer.is_alive()
-            reason = f"took more than {self._patience:g} s" if took_long else "ended"
+            self._process.wait()
+            reason = f"took more than {self._patience:g} s" if self._is_late else "ended"
             raise PageError(f"the process that judges pages {reason}", self._page) from None
-        finally:
-            timer.cancel()
         if isinstance(answer, str):
             raise PageError(answer)
         return answer
@@ -137,7 +137,7 @@ class Worker:
 
     def close(self) -> None:
         """Kill the process; it has no state to save."""
-        self._process.kill()
+        self._kill()
         with suppress(OSError):  # unsent bytes
             self._input.close()
         self._output.close()
@@ -150,13 +150,33 @@ class Worker:
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
         self._page = None
-        pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
-        self._input.flush()
+        with self._timed():
+            pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
+            self._input.flush()
         while True:
-            answer: list[Judged] | str | int | None = pickle.load(self._output)  # noqa: S301 - ours
+            with self._timed():  # each page has its time, and so has the model for all
+                answer: list[Judged] | str | int | None = pickle.load(self._output)  # noqa: S301
             if isinstance(answer, list | str):
                 return answer
             self._page = answer
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        timer = Timer(self._patience, self._kill_late)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _kill_late(self) -> None:
+        self._is_late = True
+        self._kill()
+
+    def _kill(self) -> None:
+        """Kill the process with all that it has started, which may hold the pipe open."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(place for place in sys.path if place)

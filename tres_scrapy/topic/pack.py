@@ -134,7 +134,7 @@ class Pack:
         """Judge all pages and the anchors of their links in one call of the model."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
-        own = None if self.own_judge is None else self.own_judge(pages)
+        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
         probabilities, anchors = self._score(
             texts if own is None else [], [link.anchor for link in links]
         )
@@ -145,6 +145,14 @@ class Pack:
             Judgement(float(p), features[end - len(page.links) : end])
             for page, p, end in zip(pages, probabilities, ends, strict=True)
         ]
+
+    def _ask(self, judge: OwnJudge, pages: Sequence[Page]) -> NDArray[np.float64]:
+        """Return what the user's judge says of pages, 0 for those without title and text."""
+        probabilities = np.zeros(len(pages))
+        said = [number for number, page in enumerate(pages) if page.title or page.text]
+        if said:
+            probabilities[said] = judge([pages[number] for number in said])
+        return probabilities
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
         """Return features 4, 5 and 6 of P 2.4.1, [n, 3], for URLs and their anchor texts."""
