@@ -46,7 +46,7 @@ TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anc
 TRUST: Final = 0.5  # weight of the first score beside the regression
 # Prior variances of what answers change: the factor of the log odds, their shift, and words; of the
 # last, the one by which the answers predict each other best.
-SCALE: Final = 1.0
+SCALE: Final = 0.25
 SHIFT: Final = 1.0
 WORDS: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_SCALE: Final = 0.1
