@@ -44,7 +44,7 @@ def test_replies_become_answers(run, capsys, monkeypatch):
     code, said = call(capsys, "tres-answer", run)
     assert (code, said.count("P(relevant)")) == (0, 2)  # the other pages are like these two
     assert "2 answers added, 2 in" in said
-    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
+    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert list(answers.values()) == [True, False]
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert not any(url in call(capsys, "tres-answer", run)[1] for url in answers)
@@ -52,7 +52,7 @@ def test_replies_become_answers(run, capsys, monkeypatch):
 
 def test_answers_by_options(run, capsys):
     call(capsys, "tres-answer", run, "--yes", "http://h1.test/", "--no", "http://h0.test/")
-    answers = read_answers(run.with_suffix(".topic") / "answers.txt")
+    answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert answers == {"http://h1.test/": True, "http://h0.test/": False}
     both = call(capsys, "tres-answer", run, "--yes", "http://a.test/", "--no", "http://a.test/")
     assert both[0] == 2

@@ -25,10 +25,11 @@ def test_torn_page_is_dropped(tmp_path):
 
 def test_last_answer_about_a_page_counts(tmp_path):
     file = tmp_path / "answers.txt"
-    assert read_answers(file) == {}
+    assert read_answers(file) == ({}, [])
     file.write_text("# mine\nyes http://a.test/\n\nNo http://b.test/\n", encoding="utf-8")
     add_answers(file, {"http://a.test/": False})
-    assert read_answers(file) == {"http://a.test/": False, "http://b.test/": False}
+    answers = {"http://a.test/": False, "http://b.test/": False}
+    assert read_answers(file) == (answers, ["http://a.test/"])
 
 
 @pytest.mark.parametrize("line", ["maybe http://a.test/", "yes", "http://a.test/ yes", "\x1b[2J"])

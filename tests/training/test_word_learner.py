@@ -73,6 +73,15 @@ def test_all_answers_no_is_said(tmp_path):
     assert "all answers are no" in mine.take_notes()[-1]
 
 
+def test_yes_and_no_for_a_page_is_said(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(12))
+    mine.answer({"http://h0.test/": True})
+    mine.answer({"http://h0.test/": False})
+    said = "yes and no for 1 URLs, the first is http://h0.test/; the last line about each counts"
+    assert any(said in note for note in mine.take_notes())
+
+
 def test_seed_without_text_is_said(tmp_path):
     mine = learner(tmp_path)
     mine.keep(replace(page(0), title="", text=""), b"", is_seed=True)

@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -106,3 +107,28 @@ def test_questions_are_new_and_different(topic):
     urls = [each.url for each, _ in asked]
     assert SHEETS[0].url not in urls
     assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here
+
+
+def test_questions_reach_pages_that_are_hardly_likely():
+    class Judge:
+        threshold = 0.5
+
+        def probabilities(self, texts):
+            return np.linspace(0.99, 0.11, len(texts))
+
+    letters = "abcdefghij"
+    pages = [
+        sheet(3 * a + 3 * b, number) for number, (a, b) in enumerate(product(letters, letters))
+    ]
+    asked = [p for _, p in questions(Judge(), pages, {}, 10)]
+    assert asked[0] > 0.95
+    assert asked[-1] < 0.2
+
+
+def test_answers_that_the_model_expects_change_little(topic):
+    before = judged(topic.fit(SHEETS, {}), *(FOOD.format(word) for word in WORDS))
+    told = {each.url: number % 3 == 0 for number, each in enumerate(SHEETS[:6])}
+    after = topic.fit(SHEETS, told)
+    food, other = judged(after, FOOD.format("leek"), OTHER.format("tax"))
+    assert food > before[0] - 0.2
+    assert food > 0.5 > other

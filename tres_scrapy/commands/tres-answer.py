@@ -57,7 +57,7 @@ class Command(ScrapyCommand):
                 add_answers(folder.answers, told)
                 print(f"{len(told)} answers in {folder.answers}")
                 return
-            known = read_answers(folder.answers)
+            known, _ = read_answers(folder.answers)
             asked = [each for each in folder.read_questions() if each["url"] not in known]
             given = ask(folder.answers, asked)
         except (AnswerError, OSError) as error:

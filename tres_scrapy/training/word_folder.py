@@ -133,18 +133,19 @@ def find_folder(run: Path) -> WordFolder:
     )
 
 
-def read_answers(path: Path) -> dict[str, bool]:
-    """Return whether each URL is relevant; the last line about a URL counts.
+def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
+    """Return whether each URL is relevant, and the URLs with yes and no: their last line counts.
 
     Raise AnswerError for a line that is not `yes URL` or `no URL`.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
-        return {}
+        return {}, []
     except (OSError, UnicodeDecodeError) as error:
         raise AnswerError(f"answers {path.name!r} cannot be read: {error}") from None
     found: dict[str, bool] = {}
+    doubtful: dict[str, None] = {}
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.startswith("#"):
             match = LINE.fullmatch(line.strip())
@@ -154,8 +155,11 @@ def read_answers(path: Path) -> dict[str, bool]:
                     "be `yes URL` or `no URL`"
                 )
                 raise AnswerError(msg)
-            found[match[2]] = match[1].lower().startswith("y")
-    return found
+            url, answer = match[2], match[1].lower().startswith("y")
+            if found.setdefault(url, answer) != answer:
+                doubtful[url] = None
+            found[url] = answer
+    return found, list(doubtful)
 
 
 def add_answers(path: Path, answers: Mapping[str, bool]) -> None:

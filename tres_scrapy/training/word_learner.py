@@ -13,6 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.page.file import printable
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
@@ -171,10 +172,16 @@ class WordLearner:
             return self._used
         self._stamp = stamp
         try:
-            return read_answers(path)
+            answers, doubtful = read_answers(path)
         except AnswerError as error:
             self._said.append(str(error))
             return self._used
+        if doubtful:
+            self._said.append(
+                f"answers {path.name!r}: yes and no for {len(doubtful)} URLs, the first is "
+                f"{printable(doubtful[0])}; the last line about each counts"
+            )
+        return answers
 
 
 def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:

@@ -2,9 +2,10 @@
 
 It starts as the weighted words of the keywords and of words near them (word vectors). The pages of
 a crawl have no labels: a mixture of two groups says how likely each is relevant by this first
-score, and a logistic regression learns these probabilities and the answers from all words
-(positive-unlabelled learning: Elkan, Noto, 2008; Bekker, Davis, 2020). The first score is never
-learned from the regression, so that errors do not feed themselves.
+score, and a logistic regression learns these probabilities from all words (positive-unlabelled
+learning: Elkan, Noto, 2008; Bekker, Davis, 2020). The first score is never learned from the
+regression, so that errors do not feed themselves. Answers correct the result, as far as the answers
+predict each other better with the correction than without it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.calibration import Calibration, sigmoid
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.background import RAREST
+from tres_scrapy.training.correction import fit_correction
 from tres_scrapy.training.logistic import Bags, fit_line, fit_logistic
 from tres_scrapy.training.mixture import fit_mixture
 
@@ -39,11 +41,16 @@ NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
 STRENGTH: Final = 10.0  # inverse of the penalty of the regression
-ANSWER_WEIGHT: Final = 5.0
-UNTOLD_WEIGHT: Final = 200.0  # of all pages without an answer together, one each at most
+PAGES_WEIGHT: Final = 200.0  # of all pages together, one each at most
 TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anchors are judged too
-TRUST: Final = 0.5  # weight of the first score beside the regression, without answers
-ENOUGH: Final = 200  # answers after which the first score has no weight of its own
+TRUST: Final = 0.5  # weight of the first score beside the regression
+# Prior variances of what answers change: the factor of the log odds, their shift, and words; of the
+# last, the one by which the answers predict each other best.
+SCALE: Final = 0.25
+SHIFT: Final = 1.0
+WORDS: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
+LEAST_SCALE: Final = 0.1
+LEAST: Final = 0.2  # P(relevant) by the answers below which no page is relevant
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 UNLIKELY: Final = 0.1  # P(relevant) below which a page is not asked about
@@ -133,32 +140,26 @@ class WordTopic:
         first = self._first(words, rarity, [s.words for s in sheets if s.is_seed])
         scores = bags.times(first)
         mixture = fit_mixture(scores)
-        targets, weights = mixture.probabilities(scores), np.ones(len(sheets))
-        weights *= min(1.0, UNTOLD_WEIGHT / max(1, len(sheets)))
-        told = [row for row, sheet in enumerate(sheets) if sheet.url in answers]
-        said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
-        targets[told], weights[told] = said, ANSWER_WEIGHT
         if len(sheets) < FEWEST:
-            start = _made(words, rarity, first, _steep(mixture))
-            return start._replace(pages=len(sheets), answers=len(told))
-        titles = [_weighted(Counter(tokenise(s.title)), numbers, rarity) for s in sheets]
-        both_bags = Bags.of([*pages, *titles], len(words))
-        twice = np.tile(targets, 2), np.concatenate([weights, TITLE_WEIGHT * weights])
-        learned, _ = fit_logistic(both_bags, *twice, STRENGTH)
-        found = bags.times(learned)
-        trust = TRUST * max(0.0, 1 - len(told) / ENOUGH)
-        both = learned / _deviation(found) + trust * first / _deviation(scores)
-        judged = bags.times(both)
-        # Answered pages are no random ones: if they weighed more here, a few equal answers would
-        # move the threshold far from all other pages.
-        line = fit_line(judged, targets, np.ones(len(sheets)))
-        return _made(words, rarity, both, line)._replace(
-            pages=len(sheets),
-            answers=len(told),
-            share=mixture.share,
-            agreement=_rank_correlation(scores, judged),
-            interval=_interval(judged[told], line),
-        )
+            base = _made(words, rarity, first, _steep(mixture))
+        else:
+            targets = mixture.probabilities(scores)
+            weights = np.full(len(sheets), min(1.0, PAGES_WEIGHT / len(sheets)))
+            titles = [_weighted(Counter(tokenise(s.title)), numbers, rarity) for s in sheets]
+            both_bags = Bags.of([*pages, *titles], len(words))
+            twice = np.tile(targets, 2), np.concatenate([weights, TITLE_WEIGHT * weights])
+            learned, _ = fit_logistic(both_bags, *twice, STRENGTH)
+            found = bags.times(learned)
+            both = learned / _deviation(found) + TRUST * first / _deviation(scores)
+            judged = bags.times(both)
+            base = _made(words, rarity, both, fit_line(judged, targets, np.ones(len(sheets))))
+            base = base._replace(share=mixture.share, agreement=_rank_correlation(scores, judged))
+        base = base._replace(pages=len(sheets))
+        told = [row for row, sheet in enumerate(sheets) if sheet.url in answers]
+        if not told:
+            return base
+        said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
+        return _corrected(base, bags, Bags.of([pages[row] for row in told], len(words)), said)
 
     def _first(
         self, words: Sequence[str], rarity: Numbers, seeds: Iterable[Mapping[str, int]]
@@ -190,6 +191,7 @@ def questions(
     near = np.argsort(np.abs(p - pack.threshold), kind="stable")
     last = min(len(p), max(most, int((p >= UNLIKELY).sum()))) - 1
     places = np.linspace(0, last, 2 * most).astype(np.int64) if len(p) else near
+    places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
     chosen: list[int] = []
     for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
         if len(chosen) == most:
@@ -222,6 +224,41 @@ def _made(
     both = np.stack([rarity, weights]).astype(np.float32)
     slope = max(line[0], 1e-3)  # a score that says nothing must not say the opposite
     return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
+
+
+def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> TopicFit:
+    """Return a fit after answers about the pages `told`; `pages` are all of them."""
+    rarity, weights = base.model.weights.astype(np.float64)
+    slope, intercept = base.calibration
+    before = slope * told.times(weights) + intercept
+    alike = np.stack([told.times(told.turned(row)) for row in np.eye(len(said))])
+    fixed = SHIFT + SCALE * np.outer(before, before)
+    fits = [fit_correction(before, fixed + words * alike, said) for words in WORDS]
+    best = max(range(len(WORDS)), key=lambda place: fits[place][1])
+    change = fits[best][0]
+    scale = max(LEAST_SCALE, 1 + SCALE * float(before @ change))
+    after = scale * slope * weights + WORDS[best] * told.turned(change)
+    middle = scale * intercept + SHIFT * float(change.sum())
+    middle -= _edge(pages.times(after) + middle)
+    return _made(base.model.words, rarity, after, (1.0, middle))._replace(
+        pages=base.pages,
+        answers=len(said),
+        share=base.share,
+        agreement=base.agreement,
+        interval=_interval(told.times(after), (1.0, middle)),
+    )
+
+
+def _edge(logits: Numbers) -> float:
+    """Return the log odds from which on pages are best called relevant.
+
+    The threshold of the highest expected F1 is half that F1 (Lipton, Elkan, Narayanaswamy, 2014).
+    At P 0.5 hardly any page of a vague topic would be relevant.
+    """
+    p = np.sort(sigmoid(logits))[::-1]
+    best = float((2 * p.cumsum() / (np.arange(1, len(p) + 1) + p.sum())).max())
+    edge = max(LEAST, best / 2)
+    return float(np.log(edge / (1 - edge)))
 
 
 def _steep(mixture: TwoGroups) -> tuple[float, float]:
