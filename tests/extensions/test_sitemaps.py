@@ -1,9 +1,14 @@
 """Crawls with `sitemap=1`."""
 
+import asyncio
 import gzip
+from unittest.mock import Mock
 
 import pytest
 from soup import FOOD, OTHER, link
+
+from tres_scrapy.extensions import sitemaps
+from tres_scrapy.extensions.sitemaps import Sitemaps
 
 FEED = '<link rel="alternate" type="application/rss+xml" href="/feed">'
 
@@ -20,6 +25,7 @@ def web(pages):
     pages.add("http://b.test/", OTHER.format("tax"))
     pages.add("http://b.test/sitemap.xml", urlset("http://b.test/soup"))
     robots = "User-agent: x\nDisallow: /\n\nSitemap: http://a.test/index.xml"
+    robots += "\nSitemap: file:///etc/hosts\nSitemap: http://b.test/sitemap.xml"
     pages.add("http://a.test/robots.txt", robots + "\nUser-agent: *\nDisallow: /private")
     maps = ("http://a.test/1.xml.gz", "http://a.test/bomb.xml", "http://a.test/private/2.xml")
     index = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in maps)
@@ -64,15 +70,41 @@ def test_no_sitemap_is_asked_for_by_default(crawl, web):
 
 
 def test_scope_and_max_hold_for_sitemaps(crawl, web):
+    web.add(
+        "http://a.test/robots.txt", "Sitemap: http://old.a.test/\nSitemap: http://a.test/index.xml"
+    )
     process, items = crawl(
         *("-a", "seed=http://a.test/", "-a", "sitemap=1"),
-        *("-a", "max_per_domain=2", "-a", "denied_domains=c.test"),
+        *("-a", "max_per_domain=2", "-a", "denied_domains=c.test,old.a.test"),
         pages=web,
     )
     assert process.returncode == 0, process.stderr
     assert sum(item["domain"] == "a.test" for item in items) == 2
     assert process.stats["tres/out_of_scope/denied_domains"] == 1
-    assert "http://c.test/chickpea" not in web.fetched()
+    assert {"http://c.test/chickpea", "http://old.a.test/"}.isdisjoint(web.fetched())
+
+
+def test_nothing_is_read_while_paused(monkeypatch):
+    monkeypatch.setattr(sitemaps, "PAUSE", 0)
+    engine, read = Mock(paused=True), []
+    extension = Sitemaps(Mock(engine=engine))
+    extension._learner = Mock(**{"crawl.finished": False})
+
+    async def note(row, url):
+        read.append((row, url))
+        return []
+
+    async def crawl():
+        extension._read = note
+        asking = asyncio.ensure_future(extension._ask(7, ["http://a.test/map"]))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        before, engine.paused = list(read), False
+        await asking
+        return before
+
+    assert asyncio.run(crawl()) == []
+    assert read == [(7, "http://a.test/map")]
 
 
 def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):
