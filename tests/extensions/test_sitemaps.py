@@ -2,13 +2,17 @@
 
 import asyncio
 import gzip
-from unittest.mock import Mock
+from collections import Counter
+from concurrent.futures import Future
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from soup import FOOD, OTHER, link
 
 from tres_scrapy.extensions import sitemaps
 from tres_scrapy.extensions.sitemaps import Sitemaps
+from tres_scrapy.page.sitemap import INDEX
+from tres_scrapy.page.text import Link, Page
 
 FEED = '<link rel="alternate" type="application/rss+xml" href="/feed">'
 
@@ -82,6 +86,19 @@ def test_scope_and_max_hold_for_sitemaps(crawl, web):
     assert sum(item["domain"] == "a.test" for item in items) == 2
     assert process.stats["tres/out_of_scope/denied_domains"] == 1
     assert {"http://c.test/chickpea", "http://old.a.test/"}.isdisjoint(web.fetched())
+
+
+def test_names_of_an_index_are_learned():
+    """The judge's process sends a text once: a later file would name it by a number unknown."""
+    response = Mock(status=200, body=b"", url="http://a.test/index.xml")
+    extension = Sitemaps(Mock(**{"engine.download_async": AsyncMock(return_value=response)}))
+    page = Page(response.url, "", "", (Link("http://a.test/1.xml", ""),), content_type=INDEX)
+    found = Future()
+    found.set_result(Mock(is_broken=False, page=page, names=["sitemap"]))
+    extension._learner = Mock(**{"judging.judge.submit.return_value": found})
+    extension._learner.crawl.counts = Counter()
+    assert asyncio.run(extension._read(7, response.url)) == ["http://a.test/1.xml"]
+    extension._learner.crawl.store.names.learn.assert_called_once_with(["sitemap"])
 
 
 def test_nothing_is_read_while_paused(monkeypatch):

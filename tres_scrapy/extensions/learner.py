@@ -181,10 +181,9 @@ class Learner:
     def add_links(self, parent: int, judged: Judged) -> int:
         """Add the new links of a sitemap or feed to the frontier; return how many.
 
-        `parent` is the row of the page that led to it.
+        `parent` is the row of the page that led to it; the store has learned the judge's names.
         """
         store, links = self.crawl.store, judged.page.links
-        store.names.learn(judged.names)
         places = [i for i, link in enumerate(links) if not store.knows(link.url)]
         urls, anchors = [links[i].url for i in places], [links[i].anchor for i in places]
         actions, cues = judged.judgement.actions[places], judged.cues.take(places)

@@ -133,6 +133,8 @@ class Sitemaps:
             logger.debug("Could not read the sitemap %s: %s", url, error)
             return []
         counts[READ] += 1
+        # of any file: the judge's process sends each text once
+        self._learner.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
         new = self._learner.add_links(row, judged)
