@@ -126,7 +126,7 @@ def test_nothing_is_read_while_paused(monkeypatch):
 
 def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):
     job = ("-a", "seed=http://a.test/", "-a", "sitemap=1", "-s", f"JOBDIR={tmp_path / 'job'}")
-    process, _ = crawl(*job, "-a", "pages=3", pages=web)
+    process, _ = crawl(*job, "-a", "pages=4", pages=web)
     assert process.stats["tres/sitemaps/links"] == 3, process.stderr
     for url in ("http://a.test/feed", "http://a.test/index.xml", "http://a.test/1.xml.gz"):
         del web.answers[url]
