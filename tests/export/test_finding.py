@@ -116,11 +116,13 @@ def test_resumed_crawl_extends_its_tables(write, tmp_path):
 def test_torn_row_is_rewritten(write, tmp_path):
     write(SEED, ITEM)
     path = tmp_path / "food.csv"
-    whole = path.read_text(encoding="utf-8")
-    for end in range(len(whole) - 120, len(whole)):
-        path.write_text(whole[:end], encoding="utf-8")
+    whole = path.read_bytes()
+    start = whole.rfind(b"\n", 0, -1) + 1
+    assert not whole[start:].isascii()
+    for end in range(start, len(whole)):
+        path.write_bytes(whole[:end])
         write(ITEM)
-        assert path.read_text(encoding="utf-8") == whole
+        assert path.read_bytes() == whole
 
 
 def test_foreign_table_is_left_alone(write, tmp_path):

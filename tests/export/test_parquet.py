@@ -65,6 +65,22 @@ def test_chosen_columns_only():
     assert exported(page(0), fields_to_export=["url", "title"]).schema.names == ["url", "title"]
 
 
+def test_odd_value_loses_no_other(monkeypatch, caplog):
+    monkeypatch.setattr(ours, "ROWS", 2)
+    odd = [{"price": "n/a", "name": "leek"}, {"price": 2**80, "name": "\ud800"}]
+    rows = [{"price": 3, "name": "pea"}, {"price": 4, "name": "bean"}, *odd]
+    table = exported(*rows, {"price": 5, "name": 7})
+    assert table.column("price").to_pylist() == [3, 4, None, None, 5]
+    assert table.column("name").to_pylist() == ["pea", "bean", "leek", None, "7"]
+    assert [record.args[0] for record in caplog.records] == ["price", "name"]
+
+
+def test_mixed_first_values_are_text():
+    table = exported({"price": 3, "more": {}}, {"price": "n/a", "more": None}, {"price": [1]})
+    assert table.column("price").to_pylist() == ["3", "n/a", "[1]"]
+    assert table.column("more").to_pylist() == ["{}", None, None]
+
+
 def test_large_pages_do_not_wait(monkeypatch):
     monkeypatch.setattr(ours, "CHARACTERS", 100)
     exporter = ParquetItemExporter(io.BytesIO())

@@ -9,6 +9,7 @@ import pytest
 from scrapy import Field, Item
 
 from tres_scrapy.extensions.kept_item import dump_item, load_item
+from tres_scrapy.job.job_file import JobError, reading
 
 
 class Dish(Item):
@@ -38,9 +39,17 @@ def test_what_json_cannot_hold_is_refused(item):
         dump_item(item)
 
 
+def test_module_to_import_is_named(monkeypatch):
+    text = dump_item(Guest("Ada", []))
+    monkeypatch.delitem(sys.modules, __name__)
+    expected = f"^JOBDIR holds .* 'Guest' that is not loaded yet: import '{__name__}'"
+    with pytest.raises(JobError, match=expected), reading():
+        load_item(text)
+
+
 @pytest.mark.parametrize("name", ["this:s", "os:system", "subprocess:Popen", "dict", "builtins:"])
 def test_text_names_no_code_to_run(name, capsys):
     sys.modules.pop("this", None)
-    with pytest.raises((ValueError, LookupError, AttributeError)):
+    with pytest.raises((ValueError, LookupError, AttributeError, JobError)):
         load_item(json.dumps([name, {"args": "true"}]))
     assert "this" not in sys.modules

@@ -1,9 +1,18 @@
 """Crawls with `sitemap=1`."""
 
+import asyncio
 import gzip
+from collections import Counter
+from concurrent.futures import Future
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from soup import FOOD, OTHER, link
+
+from tres_scrapy.extensions import sitemaps
+from tres_scrapy.extensions.sitemaps import Sitemaps
+from tres_scrapy.page.sitemap import INDEX
+from tres_scrapy.page.text import Link, Page
 
 FEED = '<link rel="alternate" type="application/rss+xml" href="/feed">'
 
@@ -20,6 +29,7 @@ def web(pages):
     pages.add("http://b.test/", OTHER.format("tax"))
     pages.add("http://b.test/sitemap.xml", urlset("http://b.test/soup"))
     robots = "User-agent: x\nDisallow: /\n\nSitemap: http://a.test/index.xml"
+    robots += "\nSitemap: file:///etc/hosts\nSitemap: http://b.test/sitemap.xml"
     pages.add("http://a.test/robots.txt", robots + "\nUser-agent: *\nDisallow: /private")
     maps = ("http://a.test/1.xml.gz", "http://a.test/bomb.xml", "http://a.test/private/2.xml")
     index = "".join(f"<sitemap><loc>{url}</loc></sitemap>" for url in maps)
@@ -64,20 +74,59 @@ def test_no_sitemap_is_asked_for_by_default(crawl, web):
 
 
 def test_scope_and_max_hold_for_sitemaps(crawl, web):
+    web.add(
+        "http://a.test/robots.txt", "Sitemap: http://old.a.test/\nSitemap: http://a.test/index.xml"
+    )
     process, items = crawl(
         *("-a", "seed=http://a.test/", "-a", "sitemap=1"),
-        *("-a", "max_per_domain=2", "-a", "denied_domains=c.test"),
+        *("-a", "max_per_domain=2", "-a", "denied_domains=c.test,old.a.test"),
         pages=web,
     )
     assert process.returncode == 0, process.stderr
     assert sum(item["domain"] == "a.test" for item in items) == 2
     assert process.stats["tres/out_of_scope/denied_domains"] == 1
-    assert "http://c.test/chickpea" not in web.fetched()
+    assert {"http://c.test/chickpea", "http://old.a.test/"}.isdisjoint(web.fetched())
+
+
+def test_names_of_an_index_are_learned():
+    """The judge's process sends a text once: a later file would name it by a number unknown."""
+    response = Mock(status=200, body=b"", url="http://a.test/index.xml")
+    extension = Sitemaps(Mock(**{"engine.download_async": AsyncMock(return_value=response)}))
+    page = Page(response.url, "", "", (Link("http://a.test/1.xml", ""),), content_type=INDEX)
+    found = Future()
+    found.set_result(Mock(is_broken=False, page=page, names=["sitemap"]))
+    extension._learner = Mock(**{"judging.judge.submit.return_value": found})
+    extension._learner.crawl.counts = Counter()
+    assert asyncio.run(extension._read(7, response.url)) == ["http://a.test/1.xml"]
+    extension._learner.crawl.store.names.learn.assert_called_once_with(["sitemap"])
+
+
+def test_nothing_is_read_while_paused(monkeypatch):
+    monkeypatch.setattr(sitemaps, "PAUSE", 0)
+    engine, read = Mock(paused=True), []
+    extension = Sitemaps(Mock(engine=engine))
+    extension._learner = Mock(**{"crawl.finished": False})
+
+    async def note(row, url):
+        read.append((row, url))
+        return []
+
+    async def crawl():
+        extension._read = note
+        asking = asyncio.ensure_future(extension._ask(7, ["http://a.test/map"]))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        before, engine.paused = list(read), False
+        await asking
+        return before
+
+    assert asyncio.run(crawl()) == []
+    assert read == [(7, "http://a.test/map")]
 
 
 def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):
     job = ("-a", "seed=http://a.test/", "-a", "sitemap=1", "-s", f"JOBDIR={tmp_path / 'job'}")
-    process, _ = crawl(*job, "-a", "pages=3", pages=web)
+    process, _ = crawl(*job, "-a", "pages=4", pages=web)
     assert process.stats["tres/sitemaps/links"] == 3, process.stderr
     for url in ("http://a.test/feed", "http://a.test/index.xml", "http://a.test/1.xml.gz"):
         del web.answers[url]

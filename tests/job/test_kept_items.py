@@ -73,11 +73,11 @@ def crawl(scrapy, menu, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     feeds = {str(tmp_path / f"feed.{kind}"): {"format": kind} for kind in ("jsonlines", "csv")}
 
-    def run(**options):
+    def run(*arguments, **options):
         return scrapy(
             *("crawl", "recipes", "-a", "start=http://inn.test/0"),
             *("-s", f"JOBDIR={tmp_path / 'job'}", "-s", f"FEEDS={json.dumps(feeds)}"),
-            *("-s", "CONCURRENT_REQUESTS=1", "-s", "DOWNLOAD_DELAY=0"),
+            *("-s", "CONCURRENT_REQUESTS=1", "-s", "DOWNLOAD_DELAY=0", *arguments),
             **{"pages": menu, "project": KITCHEN, **options},
         )
 
@@ -101,6 +101,14 @@ def test_own_items_survive(crawl, tmp_path, program, ending):
         urls = urls_in(tmp_path / f"feed.{kind}")
         assert sorted(set(urls)) == [f"http://inn.test/{i}" for i in range(1, PAGES)]
         assert len(urls) <= PAGES  # one may be there twice
+
+
+def test_parquet_feed_needs_json_lines(crawl, tmp_path):
+    feeds = {str(tmp_path / "feed.parquet"): {"format": "parquet"}}
+    process = crawl("-s", f"FEEDS={json.dumps(feeds)}")
+    assert process.returncode == 1
+    said = process.stderr.splitlines()[-1]
+    assert "JOBDIR: items of a Parquet feed wait in memory" in said
 
 
 def test_unwritable_feed_ends_crawl(crawl, tmp_path):

@@ -1,6 +1,7 @@
 import asyncio
 from concurrent.futures import Future
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -180,6 +181,19 @@ def test_failed_fetch_is_booked(options, kind):
     assert process(middleware, response, no_output) == []
     assert crawl.failures == {kind: 1}
     assert (crawl.pages, crawl.leased) == (0, 0)
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_unsaved_page_gives_no_items(status):
+    """A resumed crawl fetches the page again: its items would be there twice."""
+    middleware, _, response = leased_page(follow_every_link=False, status=status)
+    middleware._learner.job = Mock(**{"book.return_value": False})
+
+    async def outputs():
+        yield {"name": "soup"}
+        yield Request("http://y.test/")
+
+    assert process(middleware, response, outputs) == []
 
 
 def test_dead_judge_stops_the_crawl(caplog):

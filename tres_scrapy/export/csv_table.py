@@ -145,15 +145,15 @@ class CsvPipeline:
 
     def _resume(self) -> None:
         """Read the rows of an interrupted crawl; drop an incomplete last line."""
-        text = self.path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        rows = csv.DictReader(StringIO(whole))
+        content = self.path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]  # a kill may cut inside a character
+        rows = csv.DictReader(StringIO(whole.decode(), newline=""))
         if whole and list(rows.fieldnames or ()) != list(COLUMNS):
             raise ValueError("it holds another table: give another -a output=")
         for row in rows:
             self._note(row)
-        if whole != text:
-            self.path.write_text(whole, encoding="utf-8")
+        if whole != content:
+            self.path.write_bytes(whole)
 
     def _note(self, row: dict[str, str]) -> None:
         self._urls.add(row["url"])

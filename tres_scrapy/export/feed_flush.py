@@ -9,6 +9,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.learner import Learner
 
@@ -28,6 +30,13 @@ class FeedFlush:
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawler.settings["JOBDIR"]:
             raise NotConfigured
+        feeds = crawler.settings.getdict("FEEDS").values()
+        own = not getattr(crawler.spider, "follow_every_link", False)  # no JSON lines hold them
+        if own and any(options.get("format") == FORMAT for options in feeds):
+            raise ConfigError(
+                "JOBDIR: items of a Parquet feed wait in memory, where a kill loses them: use "
+                "another format, such as jsonlines, or leave JOBDIR out"
+            )
         flush = cls(crawler)
         crawler.signals.connect(flush.item_scraped, signal=signals.item_scraped)
         return flush

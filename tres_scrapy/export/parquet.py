@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import types
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 FORMAT: Final = "parquet"
 ROWS: Final = 1_000  # of a row group: they wait in memory
 CHARACTERS: Final = 16_000_000  # the same
+TEXT: Final = (str, bytes, type(None))  # what a column of text holds as it is
+# What Arrow raises for a value that has no type, or not that of its column.
+MISFITS: Final = (ValueError, TypeError, OverflowError, NotImplementedError)
+
+logger = logging.getLogger(__name__)
 
 
 def check_parquet(settings: BaseSettings) -> None:
@@ -47,6 +53,7 @@ class ParquetItemExporter(BaseItemExporter):
         self._rows: list[dict[str, Any]] = []
         self._size = 0  # characters in them
         self._types: dict[str, pa.DataType] = {}
+        self._warned: set[str] = set()  # names of columns
         self._writer: Any = None
 
     def export_item(self, item: Any) -> None:
@@ -70,23 +77,62 @@ class ParquetItemExporter(BaseItemExporter):
         import pyarrow as pa  # noqa: PLC0415 - of an extra
         from pyarrow import parquet  # noqa: PLC0415 - as above
 
-        if self._writer is None:
-            schema = _schema(self._rows, self._types)
-            self._writer = parquet.ParquetWriter(self._file, schema, compression="zstd")
         rows, self._rows, self._size = self._rows, [], 0
-        self._writer.write_table(pa.Table.from_pylist(rows, schema=self._writer.schema))
+        if self._writer is None:
+            schema = _schema(rows, self._types)
+            self._writer = parquet.ParquetWriter(self._file, schema, compression="zstd")
+        schema = self._writer.schema
+        columns = [self._column([row.get(each.name) for row in rows], each) for each in schema]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+    def _column(self, values: list[Any], field: pa.Field) -> pa.Array:
+        """Return values as a column, empty where they do not fit: a warning names it once."""
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        if pa.types.is_string(field.type):
+            values = [each if isinstance(each, TEXT) else str(each) for each in values]
+        try:
+            return pa.array(values, type=field.type)
+        except MISFITS:
+            odd = [not _fits(each, field.type) for each in values]
+        if field.name not in self._warned:
+            self._warned.add(field.name)
+            logger.warning(
+                "The Parquet column %r holds %s: what does not fit is left empty, such as %.99r",
+                *(field.name, field.type, values[odd.index(True)]),
+            )
+        fitting = [None if out else each for each, out in zip(values, odd, strict=True)]
+        return pa.array(fitting, type=field.type)
+
+
+def _fits(value: Any, kind: pa.DataType) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    try:
+        pa.array([value], type=kind)
+    except MISFITS:
+        return False
+    return True
 
 
 def _schema(rows: list[dict[str, Any]], types_: dict[str, pa.DataType]) -> pa.Schema:
-    """Return the columns of rows; one without any value holds text."""
+    """Return the columns of rows; one without any value, or with a mixture, holds text."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     names = list(dict.fromkeys(name for row in rows for name in row))
-    fields = []
-    for name in names:
-        kind = types_.get(name) or pa.array([row.get(name) for row in rows]).type
-        fields.append(pa.field(name, pa.string() if pa.types.is_null(kind) else kind))
-    return pa.schema(fields)
+    kinds = [types_.get(name) or _kind([row.get(name) for row in rows]) for name in names]
+    return pa.schema(list(zip(names, kinds, strict=True)))
+
+
+def _kind(values: list[Any]) -> pa.DataType:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    try:
+        kind = pa.array(values).type
+    except MISFITS:
+        return pa.string()
+    is_empty = pa.types.is_null(kind) or (pa.types.is_struct(kind) and not kind.num_fields)
+    return pa.string() if is_empty else kind
 
 
 def _declared(item: type) -> dict[str, pa.DataType]:

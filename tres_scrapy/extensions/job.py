@@ -25,7 +25,7 @@ from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, load_request
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.job.job_file import reading
+from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.policies.assembly import require_pack
@@ -199,7 +199,7 @@ class Job:
         """Return an item as JSON, or None if JSON cannot store it."""
         try:
             return dump_item(item)
-        except (TypeError, ValueError, LookupError, AttributeError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError, JobError) as error:
             if type(item) not in self._unkept:
                 self._unkept.add(type(item))
                 logger.warning(

@@ -11,6 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy import Item
 
 from tres_scrapy.items import RelevantPage, item_class
+from tres_scrapy.job.job_file import JobError
 
 
 def dump_item(item: Any) -> str:
@@ -26,13 +27,17 @@ def dump_item(item: Any) -> str:
 def load_item(text: str) -> Any:
     """Return the item that `dump_item` wrote, without importing the module that the text names.
 
-    Raise ValueError or LookupError if the text is not such an item or cannot be exported.
+    Raise JobError if that module is not loaded, ValueError or LookupError if the text is not such
+    an item or cannot be exported.
     """
     name, fields = json.loads(text)
     json.dumps(fields, ensure_ascii=False).encode()  # raises UnicodeEncodeError: not exportable
     module, _, path = str(name).partition(":")
     if module not in sys.modules:
-        raise ValueError(f"the spider does not import {module!r}, the module of an item")
+        raise JobError(
+            f"JOBDIR holds items of a class {path!r} that is not loaded yet: "
+            f"import {module!r} at the top of the spider's file, then resume"
+        )
     kind = attrgetter(path)(sys.modules[module])
     if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):
         raise ValueError(f"{str(name)!r} is not a class of items")

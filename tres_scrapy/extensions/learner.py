@@ -181,10 +181,9 @@ class Learner:
     def add_links(self, parent: int, judged: Judged) -> int:
         """Add the new links of a sitemap or feed to the frontier; return how many.
 
-        `parent` is the row of the page that led to it.
+        `parent` is the row of the page that led to it; the store has learned the judge's names.
         """
         store, links = self.crawl.store, judged.page.links
-        store.names.learn(judged.names)
         places = [i for i, link in enumerate(links) if not store.knows(link.url)]
         urls, anchors = [links[i].url for i in places], [links[i].anchor for i in places]
         actions, cues = judged.judgement.actions[places], judged.cues.take(places)
@@ -234,19 +233,22 @@ class Learner:
         outlinks: Outlinks = NO_LINKS,
         own: Mapping[str, Request] | None = None,
         items: Sequence[Any] = (),
-    ) -> None:
-        """Book a failed fetch with the items of its answer, if it is still leased."""
+    ) -> bool:
+        """Book a failed fetch with the items of its answer, if it is still leased.
+
+        Return False if the booking could not be saved, as `book_page` does.
+        """
         if not self.crawl.is_leased(row):
-            return
+            return True
         booking = self.crawl.book_failure(row, failure, outlinks)
         self.health.note_booking(row)
         self.requests.done(row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
-        if self.job is not None:
-            self.job.book(self.crawl, booking, items=items)
-        for listener in self.listeners:
+        booked = self.job is None or self.job.book(self.crawl, booking, items=items)
+        for listener in self.listeners if booked else ():
             listener(booking, None)
+        return booked
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:
         """Put the host of a leased row to rest; return whether the row waits for its host.

@@ -20,12 +20,17 @@ from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.domain import domain_of
 
 FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked
 AT_ONCE: Final = 4  # hosts
+PAUSE: Final = 0.5  # seconds between looks whether a paused crawl goes on
+OF_PAGES: Final = frozenset({"allow", "max_per_path"})  # rules of the scope
 NAMED: Final = 100_000  # hosts whose robots.txt named sitemaps that are remembered
 READ, LINKS, FAILED = "sitemaps/read", "sitemaps/links", "sitemaps/failed"  # counts of the crawl
 
@@ -65,7 +70,9 @@ class Sitemaps:
         learner.listeners.append(self.note)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
-        found = list(getattr(getattr(robotparser, "rp", None), "sitemaps", ()))
+        named = map(canonicalise, getattr(getattr(robotparser, "rp", None), "sitemaps", ()))
+        own = domain_of(request.url)
+        found = [url for url in named if url is not None and domain_of(url) == own]
         if found:
             self._named[_origin(request.url)] = found[:FILES]
             if len(self._named) > NAMED:
@@ -83,7 +90,8 @@ class Sitemaps:
         self._asked.add(origin)
         self._hosts[domain] += 1
         named = self._named.pop(origin, [f"{origin}/sitemap.xml"])
-        task = asyncio.ensure_future(self._ask(visit.row, [*page.feeds, *named]))
+        urls = [url for url in (*page.feeds, *named) if _may_ask(crawl.store.scope, url)]
+        task = asyncio.ensure_future(self._ask(visit.row, urls))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -100,7 +108,9 @@ class Sitemaps:
         waiting, seen = deque(urls), set[str]()
         async with self._turn:
             while waiting and len(seen) < FILES and not self._learner.crawl.finished:
-                if (url := waiting.popleft()) not in seen:
+                if self._crawler.engine.paused:
+                    await asyncio.sleep(PAUSE)
+                elif (url := waiting.popleft()) not in seen:
                     seen.add(url)
                     waiting.extend(await self._read(row, url))
         wake(self._crawler.engine)  # it may have been idle
@@ -123,12 +133,20 @@ class Sitemaps:
             logger.debug("Could not read the sitemap %s: %s", url, error)
             return []
         counts[READ] += 1
+        # of any file: the judge's process sends each text once
+        self._learner.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
         new = self._learner.add_links(row, judged)
         counts[LINKS] += new
         logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []
+
+
+def _may_ask(scope: Scope | None, url: str) -> bool:
+    """Return whether a sitemap or feed may be fetched: rules that only pages match do not count."""
+    refusal = None if scope is None else scope.refusal(url)
+    return refusal is None or refusal.rule in OF_PAGES
 
 
 def _origin(url: str) -> str:

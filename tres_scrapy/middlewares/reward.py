@@ -137,9 +137,10 @@ class RewardMiddleware:
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
             outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
-            self._learner.book_failure(row, visit, outlinks, links, items)
-            return outputs
-        return outputs if self._learner.book_page(visit, outlinks, links, items) else []
+            booked = self._learner.book_failure(row, visit, outlinks, links, items)
+        else:
+            booked = self._learner.book_page(visit, outlinks, links, items)
+        return outputs if booked else []
 
     def _described(
         self, visit: Visit | Failure, urls: list[str]
