@@ -16,6 +16,7 @@ from tres_scrapy.page.file import printable
 from tres_scrapy.training.word_folder import AnswerError, add_answers, find_folder, read_answers
 
 WIDTH: Final = 100
+LEARNS: Final = "The crawl learns from them with its next pages; after its end, resume it."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
@@ -55,7 +56,8 @@ class Command(ScrapyCommand):
             if opts.yes or opts.no:
                 told = dict.fromkeys(opts.yes, True) | dict.fromkeys(opts.no, False)
                 add_answers(folder.answers, told)
-                print(f"{len(told)} answers in {folder.answers}")
+                print(f"{len(told)} answers added to {folder.answers}")
+                print(LEARNS)
                 return
             known, _ = read_answers(folder.answers)
             asked = [each for each in folder.read_questions() if each["url"] not in known]
@@ -63,6 +65,7 @@ class Command(ScrapyCommand):
         except (AnswerError, OSError) as error:
             sys.exit(f"scrapy tres-answer: {error}")
         print(f"{given} answers added, {len(known) + given} in {folder.answers}")
+        print(LEARNS)
 
 
 def ask(file: Path, asked: list[dict[str, Any]]) -> int:

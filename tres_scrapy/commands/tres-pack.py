@@ -16,7 +16,7 @@ from tres_scrapy.config.parser import identifier
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE
 from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_folder import AnswerError, find_folder
+from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
 
 
 class Command(ScrapyCommand):
@@ -50,6 +50,8 @@ class Command(ScrapyCommand):
             folder, place = find_folder(Path(args[2])), opts.models / name
             if (place / TOPIC_FILE).exists():
                 raise ValueError(f"{place} exists: choose another name or remove it")
+            if count := unlearned(folder):
+                print(f"{count} answers are not learned yet: resume the crawl with more pages")
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
         except (AnswerError, OSError, PackError, ValueError) as error:

@@ -16,7 +16,7 @@ from scrapy.exceptions import UsageError
 from tres_scrapy.page.file import reason, whole_file
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.training.word_folder import AnswerError, find_folder
+from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
 
 SUFFIX: Final = ".rejudged.jsonl"
 
@@ -54,11 +54,14 @@ class Command(ScrapyCommand):
         source = Path(args[0])
         target = opts.output or source.with_suffix(SUFFIX)
         try:
-            pack = Pack.load(find_folder(opts.run or source).pack)
+            folder = find_folder(opts.run or source)
+            if count := unlearned(folder):
+                print(f"{count} answers are not learned yet: resume the crawl with more pages")
+            pack = Pack.load(folder.pack)
             kept, count = rejudge(pack, source, target)
         except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-rejudge: {error}")
-        except ValueError as error:
+        except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"scrapy tres-rejudge: {source} is not a crawl's output: {reason(error)}")
         print(f"{kept} of {count} pages are relevant: {target}")
 

@@ -124,6 +124,11 @@ class Config(Options):
 
     def __post_init__(self) -> None:
         """Name a new topic after its keywords; raise ConfigError if values contradict."""
+        if self.words.file is not None and self.topic is None and self.web.kind == "synthetic":
+            raise ConfigError(
+                "the synthetic web has topics of its own: with keywords add -a topic=food, sports or "
+                "hardware"
+            )
         if self.words.file is not None and self.topic is None:
             object.__setattr__(self, "topic", re.sub(r"[^\w-]+", "-", self.words.file.stem))
         if self.words.answers is not None and self.words.file is None:

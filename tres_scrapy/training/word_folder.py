@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -124,13 +125,21 @@ def find_folder(run: Path) -> WordFolder:
 
     Raise AnswerError if the crawl has none.
     """
+    run = run.resolve()  # "." has no name
     for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
         if (folder := WordFolder(path)).pack.is_dir():
             return folder
     raise AnswerError(
         f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
-        "with keywords"
+        "with keywords; of a crawl with --jobdir, the JOBDIR"
     )
+
+
+def unlearned(folder: WordFolder) -> int:
+    """Return how many answers of a topic's own file its model does not know yet."""
+    answers, _ = read_answers(folder.answers)
+    known = folder.read_state().get("answers", {})
+    return sum(known.get(url) != answer for url, answer in answers.items())
 
 
 def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
@@ -164,6 +173,9 @@ def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
 
 def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
     """Add whether each URL is relevant to a file of answers."""
+    with path.open("a+b") as file:
+        if file.tell() and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+            file.write(b"\n")  # an editor may leave the last line open
     with path.open("a", encoding="utf-8") as file:
         file.writelines(f"{'yes' if each else 'no'} {url}\n" for url, each in answers.items())
 

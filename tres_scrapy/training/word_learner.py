@@ -17,7 +17,7 @@ from tres_scrapy.page.file import printable
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.background import FREQUENCIES, Background
@@ -119,10 +119,13 @@ class WordLearner:
         self._seen += 1
         sheet = Sheet(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
         self._kept[mark] = self._seen, sheet
-        self._folder.add_page(self._seen, mark, sheet)
+        try:
+            self._folder.add_page(self._seen, mark, sheet)
+        except OSError as error:  # only a resumed crawl misses it
+            self._said.append(f"cannot keep a page: {error}")
 
     def learn(self) -> None:
-        """TopicFit the topic again if enough pages or an answer are new."""
+        """Fit the topic again if enough pages or an answer are new."""
         if not self._kept:
             return
         answers = self._answers()
@@ -132,7 +135,14 @@ class WordLearner:
         sheets = [sheet for _, sheet in sorted(self._kept.values(), key=lambda each: each[0])]
         fit = self._topic.fit(sheets, answers)
         self._next = int(self._seen * GROWTH) + 10
-        if fit.drifts and not answers:
+        changed, self._used = answers != self._used, answers
+        try:
+            self._keep_fit(fit, changed=changed)
+        except (OSError, PackError) as error:  # a full disk: the crawl goes on as it was
+            self._said.append(f"cannot keep what was learned: {error}")
+
+    def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
+        if fit.drifts and not self._used:
             self._next = 2 * self._seen
             self._said.append(
                 f"keywords and pages disagree (rank correlation {fit.agreement:.2f}): kept the "
@@ -141,10 +151,9 @@ class WordLearner:
         else:
             self._folder.write_pack(self._name, self._topic.keywords, self._near(), fit)
             self.pack = Pack.load(self._folder.pack)
-            self._said.append(_said(fit, answers, changed=answers != self._used))
-        self._used = answers
+            self._said.append(_said(fit, self._used, changed=changed))
         self._folder.write_questions(self.questions(ASKED))
-        self._folder.write_state({"next": self._next, "answers": answers})
+        self._folder.write_state({"next": self._next, "answers": self._used})
 
     def _near(self) -> list[str]:
         return sorted(self.pack.keywords.words - self._topic.keywords.words)

@@ -59,7 +59,7 @@ class WordJudge:
             content=self._task.content,
         )
         for source, each in zip(sources, judged, strict=True):
-            if not (each.is_missing or each.is_broken):
+            if each.page.may_be_kept and not (each.is_missing or each.is_broken):
                 self._learner.keep(each.page, each.mark, is_seed=source.is_seed)
         judged[-1] = judged[-1]._replace(notes=self._learner.take_notes())
         return judged
