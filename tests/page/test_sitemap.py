@@ -147,8 +147,9 @@ def test_nesting_ends():
 def test_date_of_an_impossible_zone_is_left_out():
     text = RSS.replace("GMT", "+99999999999999999")
     assert text != RSS
-    (link,) = read_sitemap(text.encode(), URL).links
-    assert link.anchor
+    page = read_sitemap(text.encode(), URL)
+    assert page.links == read_sitemap(RSS.encode(), URL).links
+    assert "changed" not in str(page.places[0])
 
 
 def test_elements_without_end_are_read_in_part(monkeypatch):
