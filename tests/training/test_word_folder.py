@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tres_scrapy.training.word_folder import (
@@ -44,3 +46,16 @@ def test_malformed_answer_names_its_line(tmp_path, line):
 def test_run_without_a_topic_is_refused(tmp_path):
     with pytest.raises(AnswerError, match="has no topic that learns"):
         find_folder(tmp_path / "food.jsonl")
+
+
+def test_answers_are_added_after_an_open_line(tmp_path):
+    file = tmp_path / "answers.txt"
+    file.write_text("yes http://a.test/")
+    add_answers(file, {"http://b.test/": False})
+    assert read_answers(file)[0] == {"http://a.test/": True, "http://b.test/": False}
+
+
+def test_folder_is_found_from_within(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AnswerError, match="has no topic that learns"):
+        find_folder(Path())

@@ -108,3 +108,32 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
     learn(mine, *range(9, 14))
     assert pack_of(tmp_path) == before
     assert "keywords and pages disagree" in " ".join(mine.take_notes())
+
+
+def test_edited_keywords_count_at_once(tmp_path):
+    learn(learner(tmp_path), *range(12))
+    others = KeywordSet.parse(["football", "goal", "league"])
+    open_topic("soup", others, tmp_path)
+    mine = WordLearner(tmp_path, "soup", others)
+    assert set(mine.pack.given) == others.words
+    assert not mine.pack.keywords.in_text("a recipe of soup")
+    mine.learn()
+    assert set(mine.pack.given) == others.words
+    assert not KEYWORDS.words & mine.pack.keywords.words
+
+
+def test_full_disk_does_not_end_a_crawl(tmp_path, monkeypatch):
+    mine = learner(tmp_path)
+    learn(mine, *range(5))
+    before, _ = mine.pack, mine.take_notes()
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(WordFolder, "write_pack", full)
+    monkeypatch.setattr(WordFolder, "add_page", full)
+    learn(mine, *range(5, 40))
+    notes = mine.take_notes()
+    assert mine.pack is before
+    assert "cannot keep what was learned: No space left on device" in notes
+    assert 0 < sum(note.startswith("cannot keep what") for note in notes) < 5

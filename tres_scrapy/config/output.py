@@ -26,7 +26,7 @@ class OutputOptions:
     fields: tuple[str, ...] = setting(
         some_of("language", "html", "markdown", "date", "headings"),
         (),
-        "further fields of each item, separated by commas; its language is always there",
+        "further fields of each item: html, markdown, date, headings; its language is always there",
     )
     csv: bool = setting(
         flag, False, "also write tables of the relevant pages and their domains (CSV)"

@@ -109,7 +109,8 @@ class Learner:
         with ExitStack() as started:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
-            pack = Pack.load(task.pack, lazily=True)
+            # the files of a topic that learns are replaced
+            pack = Pack.load(task.pack, lazily=config.words.file is None)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if jobdir else None

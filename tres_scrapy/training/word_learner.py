@@ -46,16 +46,22 @@ def _english() -> tuple[Background, WordVectors]:
 def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
     """Make the first pack of a topic in its folder, unless it is there; return what to say.
 
-    Raise ValueError if no keyword is known.
+    It is made anew if it came from other keywords. Raise ValueError if no keyword is known.
     """
     folder = WordFolder(path)
     topic = word_topic(keywords)
-    if not folder.pack.exists():
+    if not folder.pack.exists() or not _is_made_from(Pack.load(folder.pack), keywords):
         path.mkdir(parents=True, exist_ok=True)
         folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
+        folder.write_state({})  # pages of an earlier crawl are learned again
     if unknown := topic.unknown:
         return [f"no word vectors for {', '.join(unknown)}: found only word for word"]
     return []
+
+
+def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
+    given = set(pack.given), set(pack.keywords.phrases)
+    return given == (set(keywords.words), set(keywords.phrases))
 
 
 class WordLearner:
@@ -76,6 +82,7 @@ class WordLearner:
         self._salt = str(seed).encode()
         self.pack = Pack.load(self._folder.pack)
         self._topic = word_topic(keywords)
+        self._near = self._topic.near(NEAR)
         self._kept = {mark: (number, sheet) for number, mark, sheet in self._folder.read_pages()}
         state = self._folder.read_state()
         self._seen = max((number for number, _ in self._kept.values()), default=0)
@@ -149,14 +156,11 @@ class WordLearner:
                 f"model before, learns again after {self._next} pages; `tres answer` settles it"
             )
         else:
-            self._folder.write_pack(self._name, self._topic.keywords, self._near(), fit)
+            self._folder.write_pack(self._name, self._topic.keywords, self._near, fit)
             self.pack = Pack.load(self._folder.pack)
             self._said.append(_said(fit, self._used, changed=changed))
         self._folder.write_questions(self.questions(ASKED))
         self._folder.write_state({"next": self._next, "answers": self._used})
-
-    def _near(self) -> list[str]:
-        return sorted(self.pack.keywords.words - self._topic.keywords.words)
 
     def _forget(self, answers: dict[str, bool]) -> None:
         """Keep a random sample of the pages, with all seeds and answered ones."""
