@@ -13,9 +13,9 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.statscollectors import StatsCollector
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.policies.assembly import require_pack
 
 logger = logging.getLogger(__name__)
@@ -28,8 +28,9 @@ class OfflineWebError(RuntimeError):
 class OfflineWeb:
     """An offline web in a separate process, the proxy for every request of the crawl."""
 
-    def __init__(self, command: list[str], stats: StatsCollector) -> None:
-        self._stats = stats
+    def __init__(self, command: list[str], crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._stats = crawler.stats
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
         # In its own session: else Ctrl-C would end the web before the crawl.
         self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
@@ -55,7 +56,7 @@ class OfflineWeb:
             raise NotConfigured
         if config.web.kind != "changing" and config.words.file is None:
             require_pack(config)
-        web = cls(_command(config), crawler.stats)
+        web = cls(_command(config), crawler)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
 
@@ -70,13 +71,18 @@ class OfflineWeb:
         if unrecorded := count["by_kind"].get("unrecorded"):
             self._stats.set_value("tres/web/unrecorded", unrecorded)
             logger.info("%d of the requested URLs are not in the recording", unrecorded)
+        if not count["pages"]:
+            return
+        learner = self._crawler.get_extension(Learner)
+        is_resumed = learner is not None and learner.crawl.pages > count["pages"]
         logger.info(
             "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
-            "%d relevant domains",
+            "%d relevant domains%s",
             count["pages"],
             count["relevant"],
             count["harvest"],
             count["domains"],
+            ", since this start" if is_resumed else "",
         )
 
     def _read(self) -> dict[str, Any]:

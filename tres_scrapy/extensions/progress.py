@@ -97,6 +97,10 @@ class Progress:
             state or f"{pace:.1f} pages/s",
             "" if left is None or state else f", {left:.0f} s left",
         )
+        if closing and (waited := crawl.patience.waited) >= 1:
+            logger.info(
+                "Request slots were left idle for %.0f s in all, for better hosts (hurry)", waited
+            )
 
     def _draw(self, crawl: Crawl) -> None:
         self._pace.note(crawl.pages, monotonic())
