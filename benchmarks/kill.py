@@ -128,6 +128,8 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
             under_way.update(leased_urls(job, web))
             print(f"kill {number} of {len(whens)}: {fetches(log)} fetches so far", flush=True)
         finish(crawl(port, arguments))
+    if options.own:  # its start requests are sent at each start, as Scrapy does
+        under_way[web.seeds[0]] += options.kills
     start = time.perf_counter()
     recovered = recovered_crawl(job, most)
     seconds = time.perf_counter() - start

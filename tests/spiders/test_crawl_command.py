@@ -108,6 +108,7 @@ def test_item_has_its_origin(crawl, pages):
         "new": True,
         "new_domain": True,
         "rendered": False,
+        "content_type": "text/html",
     }
     assert "onions" in page["text"]
     first, said, leaf = page["why"].split(". L")
@@ -162,7 +163,7 @@ def test_refusal_is_logged_to_file(scrapy, tmp_path):
         "crawl", "tres", "-a", "topic=fod", "-a", "seed=http://a.test/", "-s", f"LOG_FILE={log}"
     )
     assert process.returncode == 1
-    assert process.stderr.startswith("scrapy crawl tres: unknown topic 'fod': ")
+    assert process.stderr.startswith("scrapy crawl tres: unknown topic 'fod'; ")
     assert process.stderr.strip() in log.read_text()
 
 

@@ -12,9 +12,6 @@ from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder
-from tres_scrapy.training.word_learner import open_topic
-from tres_scrapy.training.word_task import WordTask
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +36,11 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         raise ConfigError(
             f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
         )
+    # they load PyTorch, which the crawler's process does without
+    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
+    from tres_scrapy.training.word_learner import open_topic  # noqa: PLC0415
+    from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
+
     lines = keyword_lines(config.words.file)
     folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
     try:

@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
-from safetensors.torch import save
 
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -36,6 +35,8 @@ def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier
     A process killed at any moment leaves the old pack or the new one. Raise TypeError if a fact
     cannot be written as TOML.
     """
+    from safetensors.torch import save  # noqa: PLC0415 - the crawler's process does without PyTorch
+
     weights = save(dict(classifier.tensors()))
     digest = hashlib.sha256(weights).hexdigest()
     name = f"classifier-{digest[:12]}.safetensors"

@@ -61,5 +61,8 @@ class WordJudge:
         for source, each in zip(sources, judged, strict=True):
             if each.page.may_be_kept and not (each.is_missing or each.is_broken):
                 self._learner.keep(each.page, each.mark, is_seed=source.is_seed)
-        judged[-1] = judged[-1]._replace(notes=self._learner.take_notes())
+        pages = [each for each, source in enumerate(sources) if not source.is_sitemap]
+        place = next((each for each in pages if not judged[each].is_broken), None)
+        if place is not None:  # else the next page brings them to the log
+            judged[place] = judged[place]._replace(notes=self._learner.take_notes())
         return judged
