@@ -9,7 +9,6 @@ from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
@@ -91,7 +90,6 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             similarity=_similarity(config, pack),
             labels=_labels(web) if needs == "labels" else None,
             graph=_graph(web, config.reading) if needs == "graph" else None,
-            patience=Patience(),
         )
         ledger = DomainLedger(
             config.max_per_domain,

@@ -46,7 +46,7 @@ def _english() -> tuple[Background, WordVectors]:
 def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
     """Make the first pack of a topic in its folder, unless it is there; return what to say.
 
-    It is made anew if it came from other keywords. Raise ValueError if no keyword is known.
+    It is made again if it came from other keywords. Raise ValueError if no keyword is known.
     """
     folder = WordFolder(path)
     topic = word_topic(keywords)
