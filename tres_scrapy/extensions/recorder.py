@@ -30,7 +30,7 @@ from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
-from tres_scrapy.report.record_row import Health
+from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions
@@ -184,7 +184,7 @@ class Recorder:
             if name.startswith(ANSWERS):
                 kind = name.rpartition("/")[2].rpartition(".")[2]
                 found[kind] = found.get(kind, 0) + value
-        writer.note_health(Health(now, memory, found))
+        writer.note_health(HealthPoint(now, memory, found))
         self._next_health = now + max(HEALTH, (now - self._begun) / NOTES)
 
 

@@ -17,7 +17,7 @@ from tres_scrapy.report.chart import (
     layout,
     line,
 )
-from tres_scrapy.report.record_row import Health
+from tres_scrapy.report.record_row import HealthPoint
 
 OK: Final = "200"
 NAMED: Final = 5  # kinds of answers with an area of their own
@@ -25,7 +25,7 @@ COLOURS: Final = (ORANGE, PURPLE, BLUE, GREEN, LIGHT_BLUE, GREY)
 MIB: Final = 1024**2
 
 
-def errors_chart(health: Sequence[Health], starts: Sequence[float]) -> Chart | None:
+def errors_chart(health: Sequence[HealthPoint], starts: Sequence[float]) -> Chart | None:
     """Return the shares of answers other than 200, and of errors, over time."""
     parts = list(_differences(health, starts))
     total = sum((found for _, found in parts), Counter[str]())
@@ -55,7 +55,7 @@ def errors_chart(health: Sequence[Health], starts: Sequence[float]) -> Chart | N
     )
 
 
-def memory_chart(health: Sequence[Health], starts: Sequence[float]) -> Chart | None:
+def memory_chart(health: Sequence[HealthPoint], starts: Sequence[float]) -> Chart | None:
     """Return the memory of the crawl over time, with a gap before each later start."""
     minutes, values = list[float](), list[float | None]()
     for before, now in zip([None, *health], health, strict=False):
@@ -78,7 +78,7 @@ def memory_chart(health: Sequence[Health], starts: Sequence[float]) -> Chart | N
 
 
 def _differences(
-    health: Sequence[Health], starts: Sequence[float]
+    health: Sequence[HealthPoint], starts: Sequence[float]
 ) -> Iterator[tuple[float, Counter[str]]]:
     """Yield the answers since the note before; the counts of a resumed crawl begin at 0 again."""
     before = None
@@ -89,5 +89,5 @@ def _differences(
         before = now
 
 
-def _restarted(before: Health, now: Health, starts: Sequence[float]) -> bool:
+def _restarted(before: HealthPoint, now: HealthPoint, starts: Sequence[float]) -> bool:
     return any(before.time < start <= now.time for start in starts)

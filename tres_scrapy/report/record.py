@@ -26,7 +26,7 @@ from tres_scrapy.report.link_part import LinkPart, words_of
 from tres_scrapy.report.link_weight import LinkWeight
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record_file import open_to_read, reading
-from tres_scrapy.report.record_row import DomainCount, Fetch, Health, Point, Rival
+from tres_scrapy.report.record_row import DomainCount, Fetch, HealthPoint, Point, Rival
 from tres_scrapy.report.rule import RuleBook
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
 
@@ -146,12 +146,12 @@ class Record:
         with reading(self.path):
             return [point._replace(time=_time(point.time)) for point in points]
 
-    def health(self) -> list[Health]:
+    def health(self) -> list[HealthPoint]:
         """Return memory and answers by time, in order."""
         found = self._read("SELECT * FROM health ORDER BY time")
         with reading(self.path):
             return [
-                Health(
+                HealthPoint(
                     *(_time(time), None if memory is None else int(memory)),
                     {str(name): int(number) for name, number in json.loads(answers).items()},
                 )

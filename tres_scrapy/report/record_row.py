@@ -68,7 +68,7 @@ class Point(NamedTuple):
     loss: float | None
 
 
-class Health(NamedTuple):
+class HealthPoint(NamedTuple):
     """The memory of a crawl in bytes, and its answers since its start by status or error."""
 
     time: float

@@ -21,7 +21,7 @@ from tres_scrapy.report.link_part import parts_of
 from tres_scrapy.report.link_weight import FETCHED, strongest
 from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
 from tres_scrapy.report.record_file import names_in, open_to_write
-from tres_scrapy.report.record_row import Health
+from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.snapshot import (
     DEPENDENCE,
     LINKS,
@@ -157,7 +157,7 @@ class Writer:
             raise
         self._waiting.clear()
 
-    def note_health(self, health: Health) -> None:
+    def note_health(self, health: HealthPoint) -> None:
         """Write memory and answers of this moment."""
         self._connection.execute(
             "INSERT OR REPLACE INTO health VALUES (?, ?, ?)",

@@ -55,7 +55,8 @@ def fetch_lists(
 
     A list is a .txt or .urls file of http(s) URLs, with comments after #. `answered` are the URLs
     of files of answers, which follow. Pages already in the file are not fetched again. Raise
-    ValueError if a line of a list is not a URL, or if the fetch is interrupted. Can fetch only once in a process, because Scrapy runs only once.
+    ValueError if a line of a list is not a URL, or if the fetch is interrupted. Can fetch only once
+    in a process, because Scrapy runs only once.
     """
     selections = list(selections)
     lists = {text: urls for text in selections if (urls := read_urls(Path(text)))}
