@@ -256,7 +256,7 @@ function buttons(page) {
 async function showRelevant(isMore) {
   const list = byId("relevant");
   const last = isMore ? list.lastElementChild.dataset.step : -1;
-  const words = byId("words").value;
+  const words = byId("sought").value;
   try {
     const { pages } = await ask(`relevant?step=${last}&words=${encodeURIComponent(words)}`);
     if (!isMore) list.replaceChildren();
