@@ -234,7 +234,7 @@ def _text(request: HttpRequest, code: int, text: str) -> bytes:
 
 def _words(request: HttpRequest) -> str:
     """Return the words to search for in a request."""
-    given = (request.args or {}).get(b"words", [b""])[0]
+    given: bytes = (request.args or {}).get(b"words", [b""])[0]
     return given.decode("utf-8", "replace")[:LONGEST_SEARCH]
 
 

@@ -30,7 +30,7 @@ def errors_chart(health: Sequence[HealthPoint], starts: Sequence[float]) -> Char
     parts = list(_differences(health, starts))
     total = sum((found for _, found in parts), Counter[str]())
     kinds = [kind for kind, _ in total.most_common() if kind != OK]
-    if not total:
+    if not kinds:
         return None
     minutes = [round((time - health[0].time) / 60, 3) for time, _ in parts]
     named = {kind: [kind] for kind in kinds[:NAMED]} | {"others": kinds[NAMED:]}
