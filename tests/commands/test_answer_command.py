@@ -9,9 +9,9 @@ from soup import FOOD, OTHER, lines_of
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.training.word_folder import read_answers
 from tres_scrapy.training.word_learner import WordLearner, open_topic
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])

@@ -13,7 +13,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.page.file import printable
-from tres_scrapy.training.word_folder import AnswerError, add_answers, find_folder, read_answers
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.training.word_folder import find_folder
 
 WIDTH: Final = 100
 LEARNS: Final = "The crawl learns from them with its next pages; after its end, resume it."

@@ -13,10 +13,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.config.parser import identifier
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE
 from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
+from tres_scrapy.training.word_folder import find_folder, unlearned
 
 
 class Command(ScrapyCommand):

@@ -14,9 +14,10 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.page.file import reason, whole_file
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
+from tres_scrapy.training.word_folder import find_folder, unlearned
 
 SUFFIX: Final = ".rejudged.jsonl"
 

@@ -15,13 +15,14 @@ from typing import Final
 
 from tres_scrapy.page.file import printable
 from tres_scrapy.page.text import Page
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.background import FREQUENCIES, Background
-from tres_scrapy.training.word_folder import AnswerError, WordFolder, add_answers, read_answers
+from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, questions
 
 MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
