@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,7 +129,7 @@ class Config(Options):
                 "or hardware"
             )
         if self.words.file is not None and self.topic is None:
-            object.__setattr__(self, "topic", re.sub(r"[^\w-]+", "-", self.words.file.stem))
+            object.__setattr__(self, "topic", self.words.topic)
         if self.words.answers is not None and self.words.file is None:
             raise ConfigError("answers need keywords: add -a keywords=FILE")
         if self.judge is not None and self.words.file is not None:

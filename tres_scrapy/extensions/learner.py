@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
@@ -77,6 +78,7 @@ class Learner:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
+        self.new_topic: Path | None = None  # the folder of a topic that this crawl learns
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)
         self._reasons = Reasons(crawl)
@@ -136,6 +138,9 @@ class Learner:
         crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
         crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge
+        if config.words.file is not None and not jobdir:
+            learner.new_topic = task.pack.parent
+            crawler.signals.connect(learner.remove_unused, signal=signals.engine_stopped)
         return learner
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -151,6 +156,11 @@ class Learner:
         self._report()  # figures of a resumed crawl, which may have nothing left to fetch
         gc.collect()
         gc.freeze()  # objects loaded so far stay: collecting them took 0.2 s each time
+
+    def remove_unused(self) -> None:
+        """Remove the folder of a new topic that has learned nothing: no page was fetched."""
+        if self.new_topic is not None and not self.crawl.pages:
+            rmtree(self.new_topic, ignore_errors=True)
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the sample to fetch next; return None if none can be fetched now."""

@@ -12,6 +12,7 @@ from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.shipped import packs
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
 
     lines = keyword_lines(config.words.file)
     folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+    _refuse_name_of_pack(config, folder.pack)
     try:
         keywords = KeywordSet.parse(lines)
         notes = open_topic(str(config.topic), keywords, folder.path)
@@ -53,7 +55,10 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     for note in notes:
         logger.info("Topic: %s", note)
     count = len(keywords.words) + len(keywords.phrases)
-    logger.info("Topic: %d keywords; what is learned lies in %s", count, folder.path)
+    logger.info(
+        *("Topic: a new one, %s, from %d keywords; what is learned lies in %s", config.topic),
+        *(count, folder.path),
+    )
     return WordTask(
         *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
         cues=reads_cues,
@@ -63,6 +68,20 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         answers=config.words.answers,
         seed=config.random_seed,
     )
+
+
+def _refuse_name_of_pack(config: Config, made: Path) -> None:
+    """Raise ConfigError if a new topic would have the name of a trained one.
+
+    A crawl that made its topic before may continue; offline webs have topics of these names.
+    """
+    if config.topic == config.words.topic or config.web.kind is not None or made.exists():
+        return
+    if config.topic in packs(config.models):
+        raise ConfigError(
+            f"topic {config.topic!r} is a trained topic, and keywords= starts a new one: leave out "
+            "one of them, or give the new topic another name"
+        )
 
 
 def keyword_lines(path: Path) -> tuple[str, ...]:
