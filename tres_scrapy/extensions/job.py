@@ -28,7 +28,7 @@ from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
@@ -270,7 +270,8 @@ def _judge_of(config: Config) -> dict[str, str]:
         text = config.words.file.read_bytes()
         return {"keywords": f"{len(text.splitlines())} lines, {_hash(text)}"}
     judge = f" judged by {config.judge}" if config.judge else ""
-    return {"pack": _hash((require_pack(config) / TOPIC_FILE).read_bytes()) + judge}
+    found = [(place / TOPIC_FILE).read_bytes() for place in require_packs(config)]
+    return {"pack": "+".join(map(_hash, found)) + judge}
 
 
 def _hash(text: bytes) -> str:

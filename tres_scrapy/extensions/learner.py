@@ -35,11 +35,12 @@ from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
+from tres_scrapy.frontier.scope import REFUSED
 from tres_scrapy.policies.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.several import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
 EXTRACTED: Final = frozenset({"markdown", "date"})
@@ -112,7 +113,7 @@ class Learner:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
             # the files of a topic that learns are replaced
-            pack = Pack.load(task.pack, lazily=config.words.file is None)
+            pack = load_packs(task.packs, lazily=config.words.file is None)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
@@ -223,6 +224,8 @@ class Learner:
         page = visit.judged.page
         if visit.verdict.is_copy:
             self.crawl.counts["duplicates"] += 1
+        if visit.verdict.is_foreign:
+            self.crawl.counts[f"{REFUSED}languages"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
@@ -26,11 +26,13 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     content = tuple(name for name in config.output.fields if name in CHOSEN)
     reads_cues = kind.reads_cues and config.links.enabled
     if config.words.file is None:
+        pack, *more = require_packs(config)
         return Task(
-            *(require_pack(config), config.reading, kind.reads_text, config.torch_threads),
+            *(pack, config.reading, kind.reads_text, config.torch_threads),
             cues=reads_cues,
             content=content,
             own_judge=config.judge,
+            more_packs=tuple(more),
         )
     if kind.classifier:
         alike = next(name for name, each in POLICIES.items() if not each.classifier)

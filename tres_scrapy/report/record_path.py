@@ -35,12 +35,9 @@ def find_record(place: Path) -> Path:
     if place.suffix == SUFFIX or not place.exists():
         return place
     stem = place.name.removesuffix(".jsonl")
-    beside = [
-        *records_below(),
-        place.with_name(f"{stem}{SUFFIX}"),
-        *place.parent.glob(f"{stem}-*{SUFFIX}"),
-    ]
+    beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
     found = [path for path in beside if path.is_file() and _output(path) == place.name]
+    found = found or [path for path in records_below() if _output(path) == place.name]
     if not found:
         raise RecordError(
             f"no record of {place} lies beside it or in this folder: give the path of the record "

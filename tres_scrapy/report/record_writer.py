@@ -63,6 +63,7 @@ class Writer:
         self._connection = connection
         self._crawl = crawl
         self._waiting: list[RecordEntry] = []
+        self._remarks: dict[int, str] = {}  # by row
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         self._step = self._highest("page", "step")
         self._splits = self._forget_splits()
@@ -118,6 +119,10 @@ class Writer:
         """Add a booking; the next flush writes it."""
         self._waiting.append(RecordEntry(booking, time, title, probability, is_copy))
 
+    def remark(self, row: int, text: str) -> None:
+        """Add what else there is to say about a fetched row; the next flush writes it."""
+        self._remarks[row] = text
+
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
         """Add bookings that are missing from the record because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
@@ -149,6 +154,7 @@ class Writer:
                 cursor.execute("ROLLBACK")
             raise
         self._waiting.clear()
+        self._remarks.clear()
 
     def close(self, time: float, reason: str, **facts: str) -> None:
         """Write the rest, why the crawl ended and facts of that, and leave a single file."""
@@ -189,6 +195,7 @@ class Writer:
             self._recent.append(entry.booking.experience.x)
         cursor.executemany(_PAGE, pages)
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
+        cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", self._remarks.items())
         self._write_names(cursor)
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
