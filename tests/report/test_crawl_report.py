@@ -5,9 +5,9 @@ import re
 import shutil
 import subprocess
 from argparse import Namespace
-from pathlib import Path
 from html.parser import HTMLParser
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest

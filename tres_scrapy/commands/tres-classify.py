@@ -69,10 +69,10 @@ class Command(ScrapyCommand):
         return fill(
             "Judge documents with the topic pack TOPIC. Print the probability that each is "
             "relevant, the threshold of the pack, the language, the keywords found, and the words "
-            "with the strongest effect. A FILE is .html, .txt, JSON lines with html or text (all "
-            "also as .xz or .gz), or a WARC file. Without arguments, or for -, read a page, a text "
-            "or JSON lines from standard input. URLs are fetched politely, after the files. The "
-            "exit status is 1 if anything could not be read."
+            "with the strongest effect. A FILE is .html, .txt, .pdf, JSON lines with html or "
+            "text (all also as .xz or .gz), or a WARC file. Without arguments, or for -, read a "
+            "page, a PDF, a text or JSON lines from standard input. URLs are fetched politely, "
+            "after the files. The exit status is 1 if anything could not be read."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
