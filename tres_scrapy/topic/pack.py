@@ -10,7 +10,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -52,10 +52,14 @@ class PackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """P(relevant) of a page and features 4, 5 and 6 of each of its links."""
+    """P(relevant) of a page and features 4, 5 and 6 of each of its links.
+
+    `scores` has P(relevant) by topic if there are several.
+    """
 
     probability: float
     actions: NDArray[np.float32]  # [links, 3]
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 class Pack:
@@ -139,9 +143,15 @@ class Pack:
 
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge all pages and the anchors of their links in one call of the model."""
+        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
+        return self._judged(pages, own)
+
+    def _judged(
+        self, pages: Sequence[Page], own: NDArray[np.float64] | None = None
+    ) -> list[Judgement]:
+        """Judge pages; `own` is P(relevant) of each if it is known."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
-        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
         probabilities, anchors = self._score(
             texts if own is None else [], [link.anchor for link in links]
         )
