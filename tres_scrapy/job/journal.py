@@ -135,8 +135,8 @@ class Journal:
             cursor.executemany("INSERT INTO item VALUES (?, ?, ?)", kept)
         self._written = written
 
-    def seed(self, crawl: Crawl) -> None:
-        """Save seeds that were added during the crawl."""
+    def save(self, crawl: Crawl) -> None:
+        """Save what changed apart from leases and bookings: new seeds, hosts that are given up."""
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
         self._written = written
@@ -150,6 +150,11 @@ class Journal:
         """Return the value saved under a name, or None."""
         found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
         return next((str(value) for (value,) in found), None)
+
+    def noted_after(self, start: str) -> list[str]:
+        """Return the rest of each name of a saved value that begins with `start`."""
+        names = self._connection.execute("SELECT name FROM meta ORDER BY name")
+        return [name.removeprefix(start) for (name,) in names if name.startswith(start)]
 
     def keep(self, row: int, request: str) -> None:
         """Keep the spider's own request of a row, to save it in the next transaction."""
