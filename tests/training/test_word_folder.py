@@ -2,13 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tres_scrapy.training.word_folder import (
-    AnswerError,
-    WordFolder,
-    add_answers,
-    find_folder,
-    read_answers,
-)
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.training.word_folder import WordFolder, find_folder
 from tres_scrapy.training.word_topic import Sheet
 
 SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
