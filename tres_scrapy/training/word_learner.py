@@ -105,7 +105,8 @@ class WordLearner:
         self.pack = Pack.load(self._folder.pack)
         self._topic = word_topic(keywords)
         self._near = self._topic.near(NEAR)
-        self._kept = {mark: (number, sheet) for number, mark, sheet in self._folder.read_pages()}
+        pages = self._folder.read_pages(repair=True)
+        self._kept = {mark: (number, sheet) for number, mark, sheet in pages}
         state = self._folder.read_state()
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)

@@ -53,7 +53,6 @@ LEAST_SCALE: Final = 0.1
 LEAST: Final = 0.2  # P(relevant) by the answers below which no page is relevant
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
-UNLIKELY: Final = 0.1  # P(relevant) below which a page is not asked about
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
@@ -183,14 +182,16 @@ def questions(
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
-    They spread evenly over the pages that may be relevant; no two are alike.
+    They are drawn by the deviation of an answer, so most are pages of which the model is unsure,
+    below and above the threshold (Neyman, 1934, for strata); no two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
     p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
     falling = np.argsort(-p, kind="stable")
     near = np.argsort(np.abs(p - pack.threshold), kind="stable")
-    last = min(len(p), max(most, int((p >= UNLIKELY).sum()))) - 1
-    places = np.linspace(0, last, 2 * most).astype(np.int64) if len(p) else near
+    doubt = np.sqrt(p * (1 - p))[falling].cumsum()
+    steps = (np.arange(2 * most) + 0.5) / (2 * most)
+    places = np.searchsorted(doubt, steps * doubt[-1]) if len(p) else near
     places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
     chosen: list[int] = []
     for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
