@@ -182,14 +182,14 @@ def questions(
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
-    They are drawn by the deviation of an answer, so most are pages of which the model is unsure,
-    below and above the threshold (Neyman, 1934, for strata); no two are alike.
+    They are drawn by the variance of an answer, so most are pages of which the model is unsure,
+    below and above the threshold; no two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
     p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
     falling = np.argsort(-p, kind="stable")
     near = np.argsort(np.abs(p - pack.threshold), kind="stable")
-    doubt = np.sqrt(p * (1 - p))[falling].cumsum()
+    doubt = (p * (1 - p))[falling].cumsum()
     steps = (np.arange(2 * most) + 0.5) / (2 * most)
     places = np.searchsorted(doubt, steps * doubt[-1]) if len(p) else near
     places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
