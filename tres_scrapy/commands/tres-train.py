@@ -15,6 +15,7 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
@@ -39,7 +40,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "TOPIC --keywords FILE --relevant PATH... --irrelevant PATH..."
+        return "TOPIC --keywords FILE --relevant PATH... --irrelevant PATH... [--answers FILE]"
 
     def short_desc(self) -> str:
         return "Train a topic pack from keywords and labelled documents"
@@ -71,8 +72,16 @@ class Command(ScrapyCommand):
             help="text file with one word or phrase of the topic per line",
         )
         hosts = f"documents from at least {STRIPES} hosts"
-        parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True, help=hosts)
-        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True, help=hosts)
+        parser.add_argument("--relevant", metavar="PATH", nargs="+", default=[], help=hosts)
+        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", default=[], help=hosts)
+        parser.add_argument(
+            "--answers",
+            metavar="FILE",
+            nargs="+",
+            default=[],
+            help="answers of the live page or of tres-answer, `yes URL` or `no URL`; they win over "
+            "--relevant and --irrelevant. Pages whose text the crawl did not keep are fetched",
+        )
         parser.add_argument(
             "--output",
             metavar="DIR",
@@ -142,10 +151,17 @@ class Command(ScrapyCommand):
         vectors = WordVectors.load(shipped_models() / VECTORS if ships else place)
         keywords = KeywordSet.read(opts.keywords)
         assert self.settings is not None
-        paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings)
-        sides = [Selection.parse(path) for path in paths]
-        count = len(opts.relevant)
-        documents, census = read_documents(sides[:count], sides[count:], language=opts.language)
+        answered = {file: _answers(Path(file)) for file in opts.answers}
+        given = len(opts.relevant), len(opts.relevant) + len(opts.irrelevant)
+        paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings, answered)
+        sides = [Selection.parse(path) for path in paths[: given[1]]]
+        pages = zip(paths[given[1] :], answered.values(), strict=True)
+        sides += [Selection(Path(path), "url", frozenset(urls)) for path, urls in pages]
+        documents, census = read_documents(
+            *(sides[: given[0]], sides[given[0] :]),
+            language=opts.language,
+            answers={url: yes for answers in answered.values() for url, yes in answers.items()},
+        )
         print(census, flush=True)
         if opts.classifier == WORDS:
             _train_few(directory, keywords, documents, opts)
@@ -184,6 +200,13 @@ def _train_few(
     print(train_few(directory, keywords, documents, pages, seed=opts.seed, date=opts.date))
     print(f"written to {directory}")
     print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
+
+
+def _answers(file: Path) -> dict[str, bool]:
+    answers, _ = read_answers(file)
+    if not answers:
+        raise ValueError(f"answers {str(file)!r} must be a file of lines `yes URL` or `no URL`")
+    return answers
 
 
 def _notes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -12,6 +13,9 @@ from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
+
+if TYPE_CHECKING:
+    from tres_scrapy.training.word_folder import WordFolder
 
 logger = logging.getLogger(__name__)
 
@@ -37,12 +41,11 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
             f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
         )
     # they load PyTorch, which the crawler's process does without
-    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
     from tres_scrapy.training.word_learner import open_topic  # noqa: PLC0415
     from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
 
     lines = keyword_lines(config.words.file)
-    folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+    folder = topic_folder(output, jobdir)
     try:
         keywords = KeywordSet.parse(lines)
         notes = open_topic(str(config.topic), keywords, folder.path)
@@ -63,6 +66,13 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         answers=config.words.answers,
         seed=config.random_seed,
     )
+
+
+def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
+    """Return the folder of the topic of a crawl from keywords."""
+    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
+
+    return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
 
 
 def keyword_lines(path: Path) -> tuple[str, ...]:
