@@ -14,6 +14,7 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_learner import WordLearner, open_topic
+from tres_scrapy.training.word_reason import topic_reason
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 
@@ -87,6 +88,20 @@ def test_rejudged_pages_have_the_final_probability(run, capsys):
     assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
     items = lines_of(run.with_name("soup.rejudged.jsonl"))
     assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
+
+
+def test_topic_says_which_words_and_answers_count(run, capsys):
+    folder = WordFolder(run.with_suffix(".topic"))
+    pages = [f"--{'yes' if i % 2 else 'no'}=http://h{i}.test/" for i in range(8)]
+    call(capsys, "tres-answer", run, *pages)
+    reason = topic_reason(folder, "http://h9.test/")
+    assert reason.probability > 0.5
+    assert "soup" in dict(reason.given)
+    assert reason.added
+    assert not {*KEYWORDS.words} & {word for word, _ in reason.added}
+    assert all(each.relevant == (each.adds > 0) for each in reason.answers)
+    assert "found by the model" in str(reason)
+    assert topic_reason(folder, "http://x.test/") is None
 
 
 def test_run_without_topic_is_one_line(capsys, tmp_path):

@@ -183,7 +183,8 @@ class WordLearner:
             self.pack = Pack.load(self._folder.pack)
             self._said.append(_said(fit, self._used, changed=changed))
         self._folder.write_questions(self.questions(ASKED))
-        self._folder.write_state({"next": self._next, "answers": self._used, **self._origin})
+        state = {"next": self._next, "answers": self._used, "pulls": dict(fit.pulls)}
+        self._folder.write_state(state | self._origin)
 
     def _forget(self, answers: dict[str, bool]) -> None:
         """Keep a random sample of the pages, with all seeds and answered ones."""

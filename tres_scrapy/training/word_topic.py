@@ -11,6 +11,7 @@ predict each other better with the correction than without it.
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -72,7 +73,8 @@ class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
     `agreement` is the rank correlation of first score and model; `interval` holds the probabilities
-    between which the threshold lies by the answers, in four of five cases.
+    between which the threshold lies by the answers, in four of five cases. `pulls` holds, by URL
+    of an answered page, what the answer adds to the log odds of a page with exactly its words.
     """
 
     model: BagOfWords
@@ -82,6 +84,7 @@ class TopicFit(NamedTuple):
     share: float = 0.0
     agreement: float = 1.0
     interval: tuple[float, float] = (0.0, 1.0)
+    pulls: Mapping[str, float] = MappingProxyType({})
 
     @property
     def drifts(self) -> bool:
@@ -158,7 +161,11 @@ class WordTopic:
         if not told:
             return base
         said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
-        return _corrected(base, bags, Bags.of([pages[row] for row in told], len(words)), said)
+        corrected, pulls = _corrected(
+            base, bags, Bags.of([pages[row] for row in told], len(words)), said
+        )
+        urls = [sheets[row].url for row in told]
+        return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
 
     def _first(
         self, words: Sequence[str], rarity: Numbers, seeds: Iterable[Mapping[str, int]]
@@ -203,6 +210,16 @@ def questions(
     return [(untold[row], float(p[row])) for row in chosen]
 
 
+def alikeness(model: BagOfWords, page: Sheet, others: Sequence[Sheet]) -> list[float]:
+    """Return the cosine of a page's weighted words to those of others."""
+    numbers = {word: row for row, word in enumerate(model.words)}
+    rarity = model.weights[0].astype(np.float64)
+    own, *rest = (_weighted(each.words, numbers, rarity) for each in (page, *others))
+    at = np.zeros(len(model.words))
+    at[own[0]] = own[1]
+    return [float(at[ids] @ values) for ids, values in rest]
+
+
 def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
     """Return the share of common words, without stop words."""
     ours, theirs = a.keys() - STOP_WORDS, b.keys() - STOP_WORDS
@@ -227,8 +244,11 @@ def _made(
     return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> TopicFit:
-    """Return a fit after answers about the pages `told`; `pages` are all of them."""
+def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> tuple[TopicFit, Numbers]:
+    """Return a fit after answers about the pages `told`, and what each answer pulls.
+
+    `pages` are all pages.
+    """
     rarity, weights = base.model.weights.astype(np.float64)
     slope, intercept = base.calibration
     before = slope * told.times(weights) + intercept
@@ -241,13 +261,14 @@ def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> TopicF
     after = scale * slope * weights + WORDS[best] * told.turned(change)
     middle = scale * intercept + SHIFT * float(change.sum())
     middle -= _edge(pages.times(after) + middle)
-    return _made(base.model.words, rarity, after, (1.0, middle))._replace(
+    fit = _made(base.model.words, rarity, after, (1.0, middle))._replace(
         pages=base.pages,
         answers=len(said),
         share=base.share,
         agreement=base.agreement,
         interval=_interval(told.times(after), (1.0, middle)),
     )
+    return fit, WORDS[best] * change
 
 
 def _edge(logits: Numbers) -> float:
