@@ -45,6 +45,8 @@ CHOSEN_ITEM = {  # what the fields hold that `fields` names
     "nothing was found",
     "date": "when the page was published, `2026-05-31`, as it says; empty if unknown",
     "headings": "the texts of its headings, the first 200",
+    "scores": "not by `fields`, but of each crawl with several topics: P(relevant) by topic, moved "
+    "so that 0.5 is the threshold of each; `probability` is the largest",
 }
 LOG = {  # what a line of the log of an offline web holds
     "time": "seconds since 1970",

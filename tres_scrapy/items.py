@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from typing import Any, Final
 
-CHOSEN: Final[dict[str, Any]] = {  # fields that an item has if `TRES_FIELDS` names them
+CHOSEN: Final[dict[str, Any]] = {  # fields that an item has if they are asked for
     "html": str,
     "markdown": str,
     "date": str,
     "headings": list[str],
+    "scores": dict[str, float],  # by topic, of crawls with several
 }
 
 

@@ -60,8 +60,9 @@ def test_reward_of_page(relevant, is_trusted, is_query, reward):
     assert reward_of(relevant, is_trusted=is_trusted, is_query=is_query) == reward
 
 
-def test_hidden_page_earns_nothing():
-    verdict = Verdicts(0.5).of(0.9, SOUP, is_hidden=True)
+@pytest.mark.parametrize("reason", ["is_hidden", "is_foreign"])
+def test_hidden_and_foreign_pages_earn_nothing(reason):
+    verdict = Verdicts(0.5).of(0.9, SOUP, **{reason: True})
     assert isinstance(verdict, Verdict)
     assert verdict.on_topic
     assert not verdict.relevant

@@ -101,11 +101,14 @@ def test_names_of_an_index_are_learned():
     extension._learner.crawl.store.names.learn.assert_called_once_with(["sitemap"])
 
 
-def test_nothing_is_read_while_paused(monkeypatch):
+@pytest.mark.parametrize("reason", ["pause", "rest"])
+def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
     monkeypatch.setattr(sitemaps, "PAUSE", 0)
-    engine, read = Mock(paused=True), []
+    engine, read = Mock(paused=reason == "pause"), []
     extension = Sitemaps(Mock(engine=engine))
-    extension._learner = Mock(**{"crawl.finished": False})
+    learner = Mock(**{"crawl.finished": False, "crawl.store.host_number.return_value": 3})
+    learner.health.resting.return_value = [3] if reason == "rest" else []
+    extension._learner = learner
 
     async def note(row, url):
         read.append((row, url))
@@ -113,15 +116,27 @@ def test_nothing_is_read_while_paused(monkeypatch):
 
     async def crawl():
         extension._read = note
-        asking = asyncio.ensure_future(extension._ask(7, ["http://a.test/map"]))
+        asking = asyncio.ensure_future(extension._ask(7, "http://a.test", ["http://a.test/map"]))
         for _ in range(9):
             await asyncio.sleep(0)
         before, engine.paused = list(read), False
+        learner.health.resting.return_value = []
         await asking
         return before
 
     assert asyncio.run(crawl()) == []
     assert read == [(7, "http://a.test/map")]
+    learner.job.note_asked.assert_called_once_with("http://a.test")
+
+
+def test_hosts_asked_before_are_not_asked_again():
+    learner = Mock(listeners=[], **{"job.asked.return_value": ["http://a.test"]})
+    learner.crawl.store.ledger.id_of_host.return_value = 5
+    learner.crawl.store.ledger.exhausted.return_value = [False]
+    extension = Sitemaps(Mock(**{"get_extension.return_value": learner}))
+    extension.spider_opened()
+    extension.note(Mock(), Mock(relevant=True, **{"judged.page.url": "http://a.test/soup"}))
+    assert not extension._tasks
 
 
 def test_resumed_crawl_keeps_what_sitemaps_gave(crawl, web, tmp_path):

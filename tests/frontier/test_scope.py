@@ -128,3 +128,9 @@ def test_only_links_that_enter_count_in_their_directory():
         add(store, page, "http://a.test/1", "http://a.test/2")
     assert not refused_links(store.scope.taken_counts())
     assert store.scope.refusal("http://a.test/3") is None
+
+
+def test_pages_of_unknown_language_pass():
+    scope = Scope.of(ScopeOptions(languages=("de", "en")))
+    assert [scope.reads(language) for language in ("en", "de", "", "fr")] == [True] * 3 + [False]
+    assert Scope.of(ScopeOptions(max_depth=1)).reads("fr")

@@ -123,7 +123,7 @@ def test_crawl_that_is_done_says_so(crawl, two_pages, soups, tmp_path):
     copytree(two_pages, tmp_path / "job")
     process = crawl("-a", "pages=2")
     assert process.returncode == 0, process.stderr
-    assert "All 2 pages were fetched before: raise pages to go on" in process.stderr
+    assert "All 2 pages were fetched before: raise -a pages= to go on" in process.stderr
     assert process.stats["tres/relevant_pages"] == 2
     assert soups.fetched() == []
 

@@ -7,6 +7,7 @@ import subprocess
 from argparse import Namespace
 from html.parser import HTMLParser
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tres_scrapy.report.chart_page import plotly_script
 from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_path import find_record, record_path
+from tres_scrapy.report.record_path import find_record, latest_record, record_path
 from tres_scrapy.report.record_writer import Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
@@ -228,6 +229,18 @@ def test_record_is_found_by_output(path, tmp_path):
     for nothing in (tmp_path, tmp_path / "pages-3.run.txt", tmp_path / "missing"):
         with pytest.raises(RecordError):
             Record(find_record(nothing))
+
+
+def test_crawl_of_a_jobdir_is_found_from_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecordError, match="no crawl has left a record in this folder"):
+        latest_record()
+    output, record = Path("output", "soup.jsonl"), Path("jobs", "food", "tres.run")
+    for place in (output.parent, record.parent):
+        place.mkdir(parents=True)
+    output.touch()
+    Writer.open(record, crawl_of(), META | {"output": output.name}, {}, 1.0).close(2.0, "")
+    assert latest_record() == find_record(output) == record
 
 
 def test_command_places_the_report(path, tmp_path, capsys):

@@ -129,7 +129,7 @@ def test_foreign_language_is_reported(crawl, pages):
 def test_pages_built_by_scripts_are_noticed(crawl, pages):
     pages.add("http://a.test/", "<title>Soup</title><div id=root></div><script src=/a.js></script>")
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
-    assert "1 of 1 pages look built by scripts: try render=auto" in process.stderr
+    assert "1 of 1 pages look built by scripts: try -a render=auto" in process.stderr
 
 
 def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):

@@ -75,7 +75,7 @@ def test_pages_once_and_failures_named(tmp_path: Path, pages, fetch) -> None:
     pages.add("http://a.org/2", "<p>milk")
     pages.add("http://a.org/private", "<p>secret")
     pages.add("http://a.org/robots.txt", "User-agent: *\nDisallow: /private")
-    pages.add("http://b.org/paper", "%PDF", Content_Type="application/pdf")
+    pages.add("http://b.org/paper", "%PDF-1.4", Content_Type="application/pdf")
     pages.add("http://c.org/", "", status=301, Location="http://a.org/2")
     food, other = tmp_path / "food.txt", tmp_path / "other.urls"
     food.write_text("http://a.org/1\nhttp://c.org/\nhttp://a.org/gone\n")
@@ -93,7 +93,7 @@ def test_pages_once_and_failures_named(tmp_path: Path, pages, fetch) -> None:
     assert found["http://c.org/"]["html"] == "<p>milk"
     assert found["http://a.org/gone"]["error"] == "HTTP 404"
     assert "robots" in lines(Path(names[1]))["http://a.org/private"]["error"]
-    assert lines(Path(names[1]))["http://b.org/paper"]["error"] == "no HTML"
+    assert lines(Path(names[1]))["http://b.org/paper"]["error"].startswith("cannot be read as PDF")
     assert pages.fetched().count("http://a.org/1") == 1
     made, census = read_documents([Selection(Path(names[0]))], [])
     assert {document.host for document in made} == {"a.org", "c.org"}

@@ -9,6 +9,7 @@ from typing import Any
 import brotli
 import pytest
 from fastwarc.warc import WarcRecord, WarcRecordType
+from fpdf import FPDF
 
 from tres_scrapy.page.text import Page
 from tres_scrapy.training.census import Census
@@ -204,7 +205,7 @@ def test_folder_is_read_in_order(tmp_path: Path) -> None:
         "a.org/2.txt": "caf\u00e9 cr\u00e8me".encode("cp1252"),
         "top.HTM": "<meta charset=koi8-r>\u0441\u044b\u0440".encode("koi8-r"),
         "utf16.xhtml": "<p>tea".encode("utf-16"),
-        "a.org/notes.pdf": b"%PDF",
+        "a.org/notes.doc": b"milk",
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -332,3 +333,23 @@ def test_fault_is_escaped_for_terminal() -> None:
     census = Census()
     census.add_fault(Unreadable("\x1b]0;owned\x07http://a.org/\ud800", "\x9b2J\nno \u202epage"))
     assert str(census).splitlines()[-1] == "  ]0;ownedhttp://a.org/: 2Jno page"
+
+
+@pytest.mark.slow
+def test_pdfs_are_read_like_pages(tmp_path: Path) -> None:
+    made = FPDF()
+    made.set_title("Leek soup")
+    made.set_font("helvetica", size=12)
+    made.add_page()
+    made.multi_cell(0, 8, "Boil the leeks in butter.")
+    data = bytes(made.output())
+    (tmp_path / "soups").mkdir()
+    (tmp_path / "soups" / "leek.pdf").write_bytes(data)
+    (tmp_path / "soups" / "broken.pdf").write_bytes(data[:99])
+    (tmp_path / "unnamed").write_bytes(data)
+    warc = write_warc(tmp_path / "a.warc", ("200 OK", "Content-Type: application/pdf", data))
+    for source in (tmp_path / "soups" / "leek.pdf", tmp_path / "unnamed", data, warc):
+        (page,) = read_pages(source)
+        assert isinstance(page, Page)
+        assert (page.title, page.text) == ("Leek soup", "Boil the leeks in butter.")
+    assert texts(tmp_path / "soups") == ["fault", "Boil the leeks in butter."]

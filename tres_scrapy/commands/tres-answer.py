@@ -12,6 +12,7 @@ from typing import Any, Final
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import printable
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
@@ -51,7 +52,9 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"tres-answer takes one RUN, not {args!r}")
+            raise UsageError(
+                f"give one RUN, the JOBDIR or JSON lines file of a crawl, not {named(args)}"
+            )
         if both := set(opts.yes) & set(opts.no):
             raise UsageError(f"tres-answer: yes and no for {min(both)}: give one answer")
         try:

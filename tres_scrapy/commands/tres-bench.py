@@ -21,7 +21,7 @@ from tres_scrapy.bench.grid import make_grid, read_results
 from tres_scrapy.bench.mean import VARIANTS
 from tres_scrapy.bench.version import code_version
 from tres_scrapy.bench.worker import Advance, RunFailure, work
-from tres_scrapy.commands.calling import called
+from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
@@ -133,7 +133,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
-            raise UsageError(f"takes options only, not {args!r}")
+            raise UsageError(f"give options only, not {named(args)}")
         assert self.settings is not None
         runs: list[Run] = []
         try:

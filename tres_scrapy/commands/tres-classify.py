@@ -17,7 +17,7 @@ import torch
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.commands.calling import called
+from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.page.file import reason
@@ -69,10 +69,10 @@ class Command(ScrapyCommand):
         return fill(
             "Judge documents with the topic pack TOPIC. Print the probability that each is "
             "relevant, the threshold of the pack, the language, the keywords found, and the words "
-            "with the strongest effect. A FILE is .html, .txt, JSON lines with html or text (all "
-            "also as .xz or .gz), or a WARC file. Without arguments, or for -, read a page, a text "
-            "or JSON lines from standard input. URLs are fetched politely, after the files. The "
-            "exit status is 1 if anything could not be read."
+            "with the strongest effect. A FILE is .html, .txt, .pdf, JSON lines with html or "
+            "text (all also as .xz or .gz), or a WARC file. Without arguments, or for -, read a "
+            "page, a PDF, a text or JSON lines from standard input. URLs are fetched politely, "
+            "after the files. The exit status is 1 if anything could not be read."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -91,9 +91,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         unknown = [each for each in args if each.startswith("-") and each != "-"]
         if unknown or not args:
-            raise UsageError(
-                f"tres-classify takes a topic and documents to judge, not {unknown or args!r}"
-            )
+            raise UsageError(f"give a topic and documents to judge, not {named(unknown or args)}")
         if opts.words < 0:
             raise UsageError(f"--words {opts.words} must be 0 or more")
         topic, *sources = args

@@ -14,6 +14,7 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -40,7 +41,7 @@ class Command(ScrapyCommand):
             "in the tree, what its link says, its features, its Q value, and the links it was "
             "preferred to; in a crawl from keywords also which words and answers make the page "
             "relevant. RUN is the record of the crawl (food-TIME.run), its JOBDIR or its JSON "
-            "lines file; without it, the latest record in output/."
+            "lines file; without it, the latest crawl of this folder."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) not in (1, 2) or not args[-1].lower().startswith(("http://", "https://")):
-            raise UsageError(f"tres-explain takes a RUN and a URL, or a URL, not {args!r}")
+            raise UsageError(f"give the URL of a page, or a RUN and a URL, not {named(args)}")
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
         *run, url = args

@@ -12,6 +12,7 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
@@ -46,7 +47,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 3 or args[0] != "save":
-            raise UsageError(f"tres-pack takes `save NAME RUN`, not {' '.join(args)!r}")
+            raise UsageError(f"give `save NAME RUN`, not {named(args)}")
         try:
             name = identifier(args[1])
             folder, place = find_folder(Path(args[2])), opts.models / name

@@ -13,6 +13,7 @@ from typing import Final
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import reason, whole_file
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.classifier import Text
@@ -52,7 +53,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"tres-rejudge takes one OUTPUT, not {args!r}")
+            raise UsageError(f"give one OUTPUT, the JSON lines file of a crawl, not {named(args)}")
         source = Path(args[0])
         target = opts.output or source.with_suffix(SUFFIX)
         try:

@@ -11,6 +11,7 @@ from textwrap import fill
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
@@ -33,8 +34,8 @@ class Command(ScrapyCommand):
         return fill(
             "Write the report of a crawl as one HTML file, which needs no network. RUN is the "
             "record of the crawl (food-TIME.run), its JOBDIR or its JSON lines file; without it, "
-            "the latest record in output/. The crawl may still be running. The report is written "
-            "beside the record unless -o names a file."
+            "the latest crawl of this folder. The crawl may still be running. The report is "
+            "written beside the record unless -o names a file."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
-            raise UsageError(f"tres-report takes one RUN or none, not {args!r}")
+            raise UsageError(f"give one RUN or none, not {named(args)}")
         try:
             require("dashboard", "the report")
             path = find_record(Path(args[0])) if args else latest_record()

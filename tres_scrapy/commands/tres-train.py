@@ -48,9 +48,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return (
             "Train a topic pack: the keywords and the classifier that recognise a topic. A PATH is "
-            "a JSON lines file (html or text, and title, url and host if known), a folder of .html "
-            "and .txt files, a WARC file, or a .txt list of URLs. The URLs are fetched politely, "
-            "and the pages are saved beside the list. Files may be .gz or .xz. "
+            "a JSON lines file (html or text, and title, url and host if known), a folder of "
+            ".html, .txt and .pdf files, a WARC file, or a .txt list of URLs. The URLs are fetched "
+            "politely, and the pages are saved beside the list. Files may be .gz or .xz. "
             "FILE:FIELD=VALUE[,VALUE...] selects the lines whose field has one of the values, in "
             "which * stands for any text; a document selected by both sides is relevant. Give "
             "irrelevant documents of all kinds that the crawl may meet, near misses included. The "

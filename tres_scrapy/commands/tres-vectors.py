@@ -12,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS, WordVectors
 from tres_scrapy.training.document import Sentences
 from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
@@ -75,8 +76,8 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args or bool(opts.files) == bool(opts.source):
-            msg = f"tres-vectors takes texts, or --from FILE|NAME, not {[*opts.files, *args]!r}"
-            raise UsageError(msg)
+            said = named([*opts.files, *args])
+            raise UsageError(f"give texts, or --from FILE|NAME, not {said}")
         try:
             _check(opts)
             opts.output.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from tres_scrapy.commands.calling import named
 from tres_scrapy.page.text import read_page
 from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.fault import FaultSchedule
@@ -61,7 +62,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"tres-web takes one web ({', '.join(KINDS)}), not {args!r}")
+            raise UsageError(f"give one web ({', '.join(KINDS)}), not {named(args)}")
         try:
             web = open_web(
                 *(args[0], opts.topic, opts.seed, opts.data, opts.labels),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.config.parser import (
     callable_name,
     flag,
-    identifier,
+    names,
     number,
     one_of,
     query_url,
@@ -38,7 +37,9 @@ class Config(Options):
     """All options of a crawl; each is the setting TRES_NAME or the argument `-a name=`."""
 
     topic: str | None = setting(
-        identifier, None, "name of the topic pack, which decides what is relevant"
+        names,
+        None,
+        "name of the topic pack, which decides what is relevant; several with commas between",
     )
     seed: tuple[str, ...] = setting(
         seeds, (), "URLs to start from, separated by commas, or @FILE with one URL per line"
@@ -130,14 +131,24 @@ class Config(Options):
                 "or hardware"
             )
         if self.words.file is not None and self.topic is None:
-            object.__setattr__(self, "topic", re.sub(r"[^\w-]+", "-", self.words.file.stem))
+            object.__setattr__(self, "topic", self.words.topic)
         if self.words.answers is not None and self.words.file is None:
             raise ConfigError("answers need keywords: add -a keywords=FILE")
+        if len(self.topics) > 1 and (self.judge is not None or self.words.file is not None):
+            raise ConfigError(
+                f"topic {self.topic!r}: several topics are judged by their packs, which excludes "
+                "judge= and keywords=: give one topic"
+            )
         if self.judge is not None and self.words.file is not None:
             raise ConfigError("pages are judged by judge= or by keywords=, not by both: leave one")
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The names of the topic packs."""
+        return () if self.topic is None else tuple(self.topic.split("+"))
 
     def require_seed(self) -> None:
         """Raise ConfigError if there is no URL to start from."""

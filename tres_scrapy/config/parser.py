@@ -24,6 +24,11 @@ def identifier(text: str) -> str:
     return text
 
 
+def names(text: str) -> str:
+    """Accept names that are safe as a file name, with commas between; return them joined by +."""
+    return "+".join(dict.fromkeys(identifier(name.strip()) for name in re.split(r"[,+]", text)))
+
+
 def callable_name(text: str) -> str:
     """Accept package.module:callable."""
     if not re.fullmatch(CALLABLE, text, re.ASCII):
@@ -175,6 +180,14 @@ def hosts(text: str) -> tuple[str, ...]:
             )
         found.append(host)
     return tuple(dict.fromkeys(found))
+
+
+def languages(text: str) -> tuple[str, ...]:
+    """Read codes of languages of two letters (ISO 639-1), separated by commas."""
+    codes = [code.strip().lower() for code in text.split(",")]
+    if not all(re.fullmatch("[a-z]{2}", code) for code in codes):
+        raise ValueError("must be codes of two letters such as en,de")
+    return tuple(dict.fromkeys(codes))
 
 
 def _lines(name: str) -> list[str]:

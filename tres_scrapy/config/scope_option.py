@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import hosts, patterns, whole
+from tres_scrapy.config.parser import hosts, languages, patterns, whole
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,12 @@ class ScopeOptions:
     )
     denied_domains: tuple[str, ...] = setting(
         hosts, (), "follow no link to these domains and suffixes, and their subdomains"
+    )
+    languages: tuple[str, ...] = setting(
+        languages,
+        (),
+        "languages of relevant pages, such as en,de; a page in another one is not relevant, its "
+        "links are followed; unset: any",
     )
     max_depth: int | None = setting(
         whole(1), None, "most links between a seed and a page; unset: no limit"

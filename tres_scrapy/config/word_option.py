@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,3 +27,8 @@ class WordOptions:
         "beside answers.txt in the topic's folder",
         group=Group.EVERYDAY,
     )
+
+    @property
+    def topic(self) -> str | None:
+        """The name of the new topic unless another is given: that of the file."""
+        return None if self.file is None else re.sub(r"[^\w-]+", "-", self.file.stem)

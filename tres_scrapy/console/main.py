@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from textwrap import fill
+from typing import Any
 
 from scrapy.cmdline import execute
 from scrapy.exceptions import UsageError
@@ -26,6 +28,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command that the command line names, with the settings of this package."""
     os.environ.setdefault(ENVVAR, "tres_scrapy.settings")  # whatever scrapy.cfg lies around
+    logging.setLogRecordFactory(_record)
     try:
         _run(*sys.argv[1:])
     except SystemExit as end:
@@ -71,6 +74,7 @@ def _run_command(name: str, given: Sequence[str]) -> None:
     command.settings = get_project_settings()
     command.settings.setdict(command.default_settings, priority="command")
     command.add_options(parser)
+    _hide_scrapys(parser)
     said = command.long_desc()
     parser.description = in_words_of_tres(said if "\n" in said else fill(said))
     parser.epilog = in_words_of_tres(parser.epilog or "")
@@ -83,6 +87,22 @@ def _run_command(name: str, given: Sequence[str]) -> None:
     except UsageError as error:
         parser.error(in_words_of_tres(str(error)))
     sys.exit(command.exitcode)
+
+
+def _record(*values: Any, **more: Any) -> logging.LogRecord:
+    """Make the record of a log message; ours name options as they are typed here."""
+    record = logging.LogRecord(*values, **more)
+    if record.name.startswith("tres_scrapy."):
+        record.msg, record.args = in_words_of_tres(record.getMessage()), None
+    return record
+
+
+def _hide_scrapys(parser: argparse.ArgumentParser) -> None:
+    """Hide the options that Scrapy gives to all its commands; they work."""
+    for group in parser._action_groups:
+        if group.title == "Global Options":
+            for action in group._group_actions:
+                action.help = argparse.SUPPRESS
 
 
 def _version() -> str:

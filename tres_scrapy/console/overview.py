@@ -7,7 +7,8 @@ from time import time
 from typing import Final
 
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import records_below
 from tres_scrapy.topic.shipped import HERE, shipped_models, topics
 
 COMMANDS: Final = {
@@ -53,11 +54,7 @@ def _topics() -> str:
 
 
 def _crawls() -> str:
-    here = Path()
-    patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", IN_JOB, f"*/{IN_JOB}", f"*/*/{IN_JOB}"
-    places = {path for pattern in patterns for path in here.glob(pattern) if path.is_file()}
-    found = sorted(places, key=lambda path: path.stat().st_mtime, reverse=True)
-    lines = [line for path in found[:SHOWN] if (line := _described(path))]
+    lines = [line for path in records_below()[:SHOWN] if (line := _described(path))]
     if not lines:
         return "No crawl has written to this folder."
     lines.sort(key=lambda line: not line.startswith("  runs"))

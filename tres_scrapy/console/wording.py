@@ -18,8 +18,8 @@ def in_words_of_tres(text: str) -> str:
     """Replace the commands and arguments of `scrapy` in a text by those of `tres`."""
     text = re.sub(r"scrapy tres-(\w+)", r"tres \1", text)
     text = re.sub(r"scrapy crawl (?:tres\b)?", _crawl, text)
-    text = re.sub(r"\btres-[a-z]+ takes", "takes", text)
     text = re.sub(r"TRES_\w+ \(-a (\w+)=\)", lambda found: option_of(found[1]), text)
+    text = re.sub(r"-s TRES_(\w+=[01])\b", lambda found: f"-a {found[1].lower()}", text)
     text = re.sub(r" \(see [\w-]+\.md\)", "", text)  # who has the program need not have docs/
     return re.sub(r"-a (\w+)=(\S*)", _argument, text)
 

@@ -6,6 +6,7 @@
 | a page below the threshold | 0 | yes | no |
 | a copy of a page fetched before | 0 | yes | no |
 | a page that says noindex, unless that is ignored | 0 | yes | no |
+| a page in a language that is not among `languages` | 0 | yes | no |
 | the page of a seed | as any page; 1 with `trusted_seeds` | yes | as judged |
 | the answer to a search query | 0 | no | no |
 | "not found" with status 200, or any other failure | 0 | no | no |
@@ -27,18 +28,20 @@ FAILURE_REWARD: Final = 0.0
 class Verdict(NamedTuple):
     """The verdict on a fetched page: on topic, a copy, the answer to a search query, or hidden.
 
-    A hidden page asks not to be kept.
+    A hidden page asks not to be kept; a foreign one is in a language that is not wanted.
     """
 
     on_topic: bool
     is_copy: bool = False
     is_query: bool = False
     is_hidden: bool = False
+    is_foreign: bool = False
 
     @property
     def relevant(self) -> bool:
         """Whether the page counts as relevant in HR and for its domain."""
-        return self.on_topic and not (self.is_copy or self.is_query or self.is_hidden)
+        out = self.is_copy or self.is_query or self.is_hidden or self.is_foreign
+        return self.on_topic and not out
 
 
 class Verdicts:
@@ -61,6 +64,7 @@ class Verdicts:
         is_missing: bool = False,
         is_query: bool = False,
         is_hidden: bool = False,
+        is_foreign: bool = False,
     ) -> Verdict | Failure:
         """Return the verdict on a page from its P(relevant) and its fingerprint `mark`.
 
@@ -69,7 +73,7 @@ class Verdicts:
         if is_missing:
             return SOFT_404
         is_copy = self._detects_copies and not self._texts.add(mark)
-        return Verdict(probability >= self._threshold, is_copy, is_query, is_hidden)
+        return Verdict(probability >= self._threshold, is_copy, is_query, is_hidden, is_foreign)
 
     def remember(self, marks: Iterable[bytes]) -> None:
         """Add the fingerprints of the pages that an interrupted crawl fetched."""

@@ -72,7 +72,7 @@ class PrivateAddressMiddleware:
 
     def _refuse(self, reason: str) -> NoReturn:
         """Raise an error; log only the first, because one page may hold a thousand such links."""
-        error = PrivateAddressError(f"{reason}; to allow it, set TRES_PRIVATE_ADDRESSES=1")
+        error = PrivateAddressError(f"{reason}; to allow it, add -s TRES_PRIVATE_ADDRESSES=1")
         if not self._said:
             self._said = True
             logger.warning("Request refused: %s (later refusals are not logged)", error)

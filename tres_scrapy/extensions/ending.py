@@ -66,7 +66,9 @@ class Ending:
             logger.info("Links that the scope refused, by rule: %s", rules)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
-            logger.warning("%d of %d pages look built by scripts: try render=auto", scripted, pages)
+            logger.warning(
+                "%d of %d pages look built by scripts: try -a render=auto", scripted, pages
+            )
         if given_up := self.given_up():
             logger.warning("Given up, to be tried once more when resumed: %s", given_up)
         if foreign := foreign_pages(self._crawl.counts):

@@ -28,11 +28,12 @@ from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
+_ASKED = "sitemaps of "  # before the origin of a host
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ class Job:
                 *(crawl.pages, crawl.store.pending, crawl.relevant),
             )
         if crawl.finished:
-            logger.info("All %d pages were fetched before: raise pages to go on", crawl.pages)
+            logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
 
     def recover_marks(self, verdicts: Verdicts) -> None:
         """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
@@ -146,6 +147,15 @@ class Job:
         """Save a changed MAX, valid until the setting changes; return whether that worked."""
         changed = json.dumps([self._asked, str(cap)])
         return self._write(partial(self._journal.note, _CAP, changed))
+
+    def note_asked(self, origin: str) -> bool:
+        """Save that a host was asked for its sitemaps; return whether that worked."""
+        return self._write(partial(self._journal.note, f"{_ASKED}{origin}", "1"))
+
+    def asked(self) -> list[str]:
+        """Return the hosts that were asked for their sitemaps, such as http://a.test."""
+        with reading():
+            return self._journal.noted_after(_ASKED)
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
@@ -244,14 +254,25 @@ def now() -> str:
 
 def identity_of(config: Config) -> dict[str, str]:
     """Return what a crawl must have in common with the crawl that it resumes."""
-    words = config.words.file
-    pack = words if words is not None else require_pack(config) / TOPIC_FILE
-    judge = f" judged by {config.judge}" if config.judge else ""
     return {
         "topic": str(config.topic),
         "policy": config.policy,
-        "pack": sha256(pack.read_bytes()).hexdigest()[:12] + judge,
+        **_judge_of(config),
         "web": "the real one"
         if config.web.kind is None
         else f"{config.web.kind} {config.web.seed}",
     }
+
+
+def _judge_of(config: Config) -> dict[str, str]:
+    """Return what judges the pages of a crawl, by the word for it."""
+    if config.words.file is not None:
+        text = config.words.file.read_bytes()
+        return {"keywords": f"{len(text.splitlines())} lines, {_hash(text)}"}
+    judge = f" judged by {config.judge}" if config.judge else ""
+    found = [(place / TOPIC_FILE).read_bytes() for place in require_packs(config)]
+    return {"pack": "+".join(map(_hash, found)) + judge}
+
+
+def _hash(text: bytes) -> str:
+    return sha256(text).hexdigest()[:12]

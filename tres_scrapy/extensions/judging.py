@@ -52,11 +52,13 @@ class Judging:
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
         store.names.learn(judged.names)  # of any page: each text is sent once
+        is_foreign = store.scope is not None and not store.scope.reads(judged.page.language)
         verdict = self._verdicts.of(
             *(judged.judgement.probability, judged.mark),
             is_missing=judged.is_missing,
             is_hidden=not judged.page.may_be_kept,
             is_query=lease.decision.is_query,
+            is_foreign=is_foreign,
         )
         if isinstance(verdict, Failure):
             return verdict

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
@@ -34,11 +35,12 @@ from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
+from tres_scrapy.frontier.scope import REFUSED
 from tres_scrapy.policies.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.several import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
 EXTRACTED: Final = frozenset({"markdown", "date"})
@@ -77,6 +79,7 @@ class Learner:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
+        self.new_topic: Path | None = None  # the folder of a topic that this crawl learns
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)
         self._reasons = Reasons(crawl)
@@ -110,7 +113,7 @@ class Learner:
             # both processes load their models at the same time
             worker = started.enter_context(closing(Worker(task)))
             # the files of a topic that learns are replaced
-            pack = Pack.load(task.pack, lazily=config.words.file is None)
+            pack = load_packs(task.packs, lazily=config.words.file is None)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
@@ -136,6 +139,9 @@ class Learner:
         crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
         crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge
+        if config.words.file is not None and not jobdir:
+            learner.new_topic = task.pack.parent
+            crawler.signals.connect(learner.remove_unused, signal=signals.engine_stopped)
         return learner
 
     def response_downloaded(self, response: Response, request: Request) -> None:
@@ -151,6 +157,11 @@ class Learner:
         self._report()  # figures of a resumed crawl, which may have nothing left to fetch
         gc.collect()
         gc.freeze()  # objects loaded so far stay: collecting them took 0.2 s each time
+
+    def remove_unused(self) -> None:
+        """Remove the folder of a new topic that has learned nothing: no page was fetched."""
+        if self.new_topic is not None and not self.crawl.pages:
+            rmtree(self.new_topic, ignore_errors=True)
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the sample to fetch next; return None if none can be fetched now."""
@@ -213,6 +224,8 @@ class Learner:
         page = visit.judged.page
         if visit.verdict.is_copy:
             self.crawl.counts["duplicates"] += 1
+        if visit.verdict.is_foreign:
+            self.crawl.counts[f"{REFUSED}languages"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)

@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.assembly import require_packs
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,9 @@ class OfflineWeb:
         started = self._read()
         self.proxy = f"http://127.0.0.1:{started['port']}"
         self.seeds: tuple[str, ...] = tuple(started["seeds"])
+        topics = Config.of(crawler.settings).topics
+        if len(topics) > 1:
+            logger.info("The offline web: its labels are those of %s alone", topics[0])
         for note in started["notes"]:
             logger.info("The offline web: %s", note)
 
@@ -55,7 +58,7 @@ class OfflineWeb:
         if config.web.kind is None:
             raise NotConfigured
         if config.web.kind != "changing" and config.words.file is None:
-            require_pack(config)
+            require_packs(config)
         web = cls(_command(config), crawler)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
@@ -102,8 +105,8 @@ def _command(config: Config) -> list[str]:
     """Return the command-line arguments for the web server."""
     web = config.web
     command = [str(web.kind), "--port", str(web.port)]
-    if config.topic is not None:
-        command += ["--topic", config.topic]
+    if config.topics:
+        command += ["--topic", config.topics[0]]
     if web.kind in {"synthetic", "deep", "changing"}:
         command += ["--seed", str(web.seed)]
     if web.kind == "changing":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
+from time import monotonic
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ from tres_scrapy.url.domain import domain_of
 FILES: Final = 10  # most sitemaps and feeds of a host
 HOSTS: Final = 5  # most hosts of a domain that are asked
 AT_ONCE: Final = 4  # hosts
-PAUSE: Final = 0.5  # seconds between looks whether a paused crawl goes on
+PAUSE: Final = 0.5  # seconds between looks whether a paused crawl goes on, or a rest is over
 OF_PAGES: Final = frozenset({"allow", "max_per_path"})  # rules of the scope
 NAMED: Final = 100_000  # hosts whose robots.txt named sitemaps that are remembered
 READ, LINKS, FAILED = "sitemaps/read", "sitemaps/links", "sitemaps/failed"  # counts of the crawl
@@ -53,9 +54,13 @@ class Sitemaps:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        follows_all = getattr(crawler.spider, "follow_every_link", False)
-        if not Config.of(crawler.settings).sitemap or not follows_all:
+        if not Config.of(crawler.settings).sitemap:
             raise NotConfigured
+        if not getattr(crawler.spider, "follow_every_link", False):
+            raise NotConfigured(
+                "sitemap=1 has no effect on a spider that chooses its links: use Scrapy's "
+                "SitemapSpider"
+            )
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.robots_parsed, signal=signals.robots_parsed)
@@ -67,6 +72,10 @@ class Sitemaps:
         learner = self._crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
         self._learner = learner
+        if learner.job is not None:
+            self._asked.update(learner.job.asked())
+            hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
+            self._hosts.update(map(learner.crawl.store.ledger.id_of_host, hosts))
         learner.listeners.append(self.note)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
@@ -91,7 +100,7 @@ class Sitemaps:
         self._hosts[domain] += 1
         named = self._named.pop(origin, [f"{origin}/sitemap.xml"])
         urls = [url for url in (*page.feeds, *named) if _may_ask(crawl.store.scope, url)]
-        task = asyncio.ensure_future(self._ask(visit.row, urls))
+        task = asyncio.ensure_future(self._ask(visit.row, origin, urls))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -103,17 +112,23 @@ class Sitemaps:
         for task in self._tasks:
             task.cancel()
 
-    async def _ask(self, row: int, urls: list[str]) -> None:
+    async def _ask(self, row: int, origin: str, urls: list[str]) -> None:
         """Read files one after the other, and those that an index names."""
         waiting, seen = deque(urls), set[str]()
-        async with self._turn:
-            while waiting and len(seen) < FILES and not self._learner.crawl.finished:
-                if self._crawler.engine.paused:
-                    await asyncio.sleep(PAUSE)
-                elif (url := waiting.popleft()) not in seen:
-                    seen.add(url)
+        while waiting and len(seen) < FILES and not self._learner.crawl.finished:
+            if self._crawler.engine.paused or self._rests(waiting[0]):
+                await asyncio.sleep(PAUSE)
+            elif (url := waiting.popleft()) not in seen:
+                seen.add(url)
+                async with self._turn:
                     waiting.extend(await self._read(row, url))
+        if self._learner.job is not None and not self._learner.crawl.finished:
+            self._learner.job.note_asked(origin)
         wake(self._crawler.engine)  # it may have been idle
+
+    def _rests(self, url: str) -> bool:
+        host = self._learner.crawl.store.host_number(urlsplit(url).hostname or "")
+        return host in self._learner.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:
         """Add the links of a file to the frontier; return the sitemaps that it names."""

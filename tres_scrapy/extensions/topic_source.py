@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.shipped import packs
 
 if TYPE_CHECKING:
     from tres_scrapy.training.word_folder import WordFolder
@@ -29,11 +30,13 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     content = tuple(name for name in config.output.fields if name in CHOSEN)
     reads_cues = kind.reads_cues and config.links.enabled
     if config.words.file is None:
+        pack, *more = require_packs(config)
         return Task(
-            *(require_pack(config), config.reading, kind.reads_text, config.torch_threads),
+            *(pack, config.reading, kind.reads_text, config.torch_threads),
             cues=reads_cues,
             content=content,
             own_judge=config.judge,
+            more_packs=tuple(more),
         )
     if kind.classifier:
         alike = next(name for name, each in POLICIES.items() if not each.classifier)
@@ -46,6 +49,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
 
     lines = keyword_lines(config.words.file)
     folder = topic_folder(output, jobdir)
+    _refuse_name_of_pack(config, folder.pack)
     try:
         keywords = KeywordSet.parse(lines)
         notes = open_topic(str(config.topic), keywords, folder.path)
@@ -56,7 +60,10 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     for note in notes:
         logger.info("Topic: %s", note)
     count = len(keywords.words) + len(keywords.phrases)
-    logger.info("Topic: %d keywords; what is learned lies in %s", count, folder.path)
+    logger.info(
+        *("Topic: a new one, %s, from %d keywords; what is learned lies in %s", config.topic),
+        *(count, folder.path),
+    )
     return WordTask(
         *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
         cues=reads_cues,
@@ -73,6 +80,20 @@ def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
     from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
 
     return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+
+
+def _refuse_name_of_pack(config: Config, made: Path) -> None:
+    """Raise ConfigError if a new topic would have the name of a trained one.
+
+    A crawl that made its topic before may continue; offline webs have topics of these names.
+    """
+    if config.topic == config.words.topic or config.web.kind is not None or made.exists():
+        return
+    if config.topic in packs(config.models):
+        raise ConfigError(
+            f"topic {config.topic!r} is a trained topic, and keywords= starts a new one: leave out "
+            "one of them, or give the new topic another name"
+        )
 
 
 def keyword_lines(path: Path) -> tuple[str, ...]:

@@ -91,6 +91,10 @@ class Scope:
         if most is not None and not known and self._directories[directory_of(url)] >= most:
             yield Refusal("max_per_path", f"{most} URLs of {directory_of(url)}")
 
+    def reads(self, language: str) -> bool:
+        """Return whether a page in a language may be relevant; "" is an unknown one."""
+        return not self._options.languages or language in {"", *self._options.languages}
+
     def taken_counts(self) -> Counter[str]:
         """Return how many links were refused since the last call, by stat name."""
         counts, self._counts = self._counts, Counter()

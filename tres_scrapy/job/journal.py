@@ -151,6 +151,11 @@ class Journal:
         found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,))
         return next((str(value) for (value,) in found), None)
 
+    def noted_after(self, start: str) -> list[str]:
+        """Return the rest of each name of a saved value that begins with `start`."""
+        names = self._connection.execute("SELECT name FROM meta ORDER BY name")
+        return [name.removeprefix(start) for (name,) in names if name.startswith(start)]
+
     def keep(self, row: int, request: str) -> None:
         """Keep the spider's own request of a row, to save it in the next transaction."""
         self._kept[row] = request

@@ -27,16 +27,29 @@ from tres_scrapy.webs.server import open_web
 from tres_scrapy.webs.web import FiniteWeb, Web
 
 
-def require_pack(config: Config) -> Path:
-    """Return the directory of the pack that judges pages; some policies need another classifier.
+def require_packs(config: Config) -> list[Path]:
+    """Return the directories of the packs that judge pages, one for each topic.
 
-    Raise ConfigError if there is no topic, no such policy, or no pack for them.
+    Some policies need another classifier. Raise ConfigError if there is no topic, no such policy,
+    or no pack for them.
     """
-    classifier = kind_of(config.policy).classifier
-    found, topic = packs(config.models), config.topic
-    place = f"{'models' if config.models is None else config.models.name}/"
-    if topic is None:
+    if not config.topics:
         raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
+    return [_require(config, topic) for topic in config.topics]
+
+
+def require_pack(config: Config) -> Path:
+    """Return the directory of the pack of the only topic, as `require_packs` does."""
+    found = require_packs(config)
+    if len(found) > 1:
+        raise ConfigError(f"topic {config.topic!r}: give one topic here")
+    return found[0]
+
+
+def _require(config: Config, topic: str) -> Path:
+    classifier = kind_of(config.policy).classifier
+    found = packs(config.models)
+    place = f"{'models' if config.models is None else config.models.name}/"
     if topic not in found:
         known = topics(config.models)
         hint = suggestion(topic.lower(), known)
@@ -80,7 +93,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
     needs = POLICIES[config.policy].needs
     try:
         if web is None and needs in {"labels", "graph"}:
-            web = _open_web(config.web, str(config.topic))
+            web = _open_web(config.web, config.topics[0])
         setup = Setup(
             seed=config.random_seed,
             tree=config.tree,
@@ -88,7 +101,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             learning=config.learning,
             links=config.links,
             link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
-            keywords=(str(config.topic), *pack.given),
+            keywords=(" ".join(config.topics), *pack.given),
             search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),
             labels=_labels(web) if needs == "labels" else None,

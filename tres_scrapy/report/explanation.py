@@ -40,6 +40,7 @@ class FetchExplanation:
             refused = f"; links that the scope refused: {', '.join(rules)}" if rules else ""
             raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
+        self._remark = record.remark(page)
         self._trail = record.trail(page)
         self._rule = record.rule(page.leaf, page.splits)
         self._why = record.why(page)
@@ -65,6 +66,7 @@ class FetchExplanation:
         rivals = [rival._asdict() | {"rule": rule} for rival, rule in self._rivals]
         found: dict[str, Any] = {
             "outcome": self._page.outcome,
+            "remark": self._remark,
             "why": self._why,
             "rule": self._rule,
             "path": path,
@@ -91,7 +93,8 @@ class FetchExplanation:
         if page.title:
             lines.append(f'"{plain(page.title)}"')
         sure = "" if page.probability is None else f", P(relevant) {page.probability:.3f}"
-        return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}"])
+        remark = f"; {plain(self._remark)}" if self._remark else ""
+        return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}{remark}"])
 
     def _path(self) -> str:
         lines = ["Path:" if self._trail[0].parent is None else "Path (the record has only a part):"]

@@ -130,6 +130,11 @@ class Record:
             rows.add(parent)
         return trail[::-1]
 
+    def remark(self, page: Fetch) -> str:
+        """Return what else there is to say about a page, such as its scores by topic."""
+        found = self._read("SELECT text FROM remark WHERE row = ?", page.row)
+        return next((str(text) for (text,) in found), "")
+
     def rivals(self, step: int) -> list[Rival]:
         """Return the rivals of the fetch at a step; only recent fetches keep their rivals."""
         found = self._read("SELECT value FROM rivals WHERE step = ?", step)

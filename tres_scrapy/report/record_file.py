@@ -43,6 +43,7 @@ CREATE TABLE split (
     feature INTEGER NOT NULL, threshold REAL NOT NULL, reduction REAL NOT NULL
 );
 CREATE TABLE snapshot (name TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
+CREATE TABLE remark (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """,
 )
 

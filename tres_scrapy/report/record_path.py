@@ -37,22 +37,31 @@ def find_record(place: Path) -> Path:
     stem = place.name.removesuffix(".jsonl")
     beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
     found = [path for path in beside if path.is_file() and _output(path) == place.name]
+    found = found or [path for path in records_below() if _output(path) == place.name]
     if not found:
         raise RecordError(
-            f"no record lies beside {place}: give the path of the record or the JOBDIR"
+            f"no record of {place} lies beside it or in this folder: give the path of the record "
+            "or the JOBDIR"
         )
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
-def latest_record(directory: Path = Path("output")) -> Path:
-    """Return the record in a directory that was written last; raise RecordError if none is."""
-    found = [path for path in directory.glob(f"*{SUFFIX}") if path.is_file()]
+def records_below(folder: Path = Path()) -> list[Path]:
+    """Return the records in a folder, in output/ there and in JOBDIRs, the latest first."""
+    patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", f"*/{IN_JOB}", f"*/*/{IN_JOB}"
+    found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def latest_record() -> Path:
+    """Return the record in this folder that was written last; raise RecordError if none is."""
+    found = records_below()
     if not found:
         raise RecordError(
-            f"no crawl has left a record in {directory}/: give the record, the JOBDIR or the JSON "
+            "no crawl has left a record in this folder: give the record, the JOBDIR or the JSON "
             "lines file of a crawl"
         )
-    return max(found, key=lambda path: path.stat().st_mtime)
+    return found[0]
 
 
 def _output(path: Path) -> str:

@@ -65,6 +65,7 @@ class Writer:
         self._connection = connection
         self._crawl = crawl
         self._waiting: list[RecordEntry] = []
+        self._remarks: dict[int, str] = {}  # by row
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         self._step = self._highest("page", "step")
         self._splits = self._forget_splits()
@@ -125,6 +126,10 @@ class Writer:
             RecordEntry(booking, time, title, text[:LONGEST], probability, is_copy)
         )
 
+    def remark(self, row: int, text: str) -> None:
+        """Add what else there is to say about a fetched row; the next flush writes it."""
+        self._remarks[row] = text
+
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
         """Add bookings that are missing from the record because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
@@ -156,6 +161,7 @@ class Writer:
                 cursor.execute("ROLLBACK")
             raise
         self._waiting.clear()
+        self._remarks.clear()
 
     def note_health(self, health: HealthPoint) -> None:
         """Write memory and answers of this moment."""
@@ -203,6 +209,7 @@ class Writer:
             self._recent.append(entry.booking.experience.x)
         cursor.executemany(_PAGE, pages)
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
+        cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", self._remarks.items())
         self._write_names(cursor)
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))

@@ -24,6 +24,8 @@ from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.url.canonical import canonicalise
 
 # No frontier and no pipelines: this spider fetches only the URLs of its list. Those are trusted no
@@ -104,7 +106,7 @@ def read_urls(path: Path) -> list[str]:
 
 
 class FetchSpider(Spider):
-    """Fetches each URL and writes its HTML, or the reason of its failure, to the files given."""
+    """Fetches each URL and writes its HTML, the text of its PDF, or why that failed, to files."""
 
     def __init__(self, wanted: dict[str, list[Path]]) -> None:
         super().__init__("tres-fetch")  # a class attribute `name` would list it in `scrapy crawl`
@@ -123,8 +125,13 @@ class FetchSpider(Spider):
     def parse(self, response: Response, asked: str = "", **kwargs: Any) -> None:
         if isinstance(response, HtmlResponse):
             self._write(asked, status=response.status, html=response.text)
+        elif is_pdf(response.body):
+            found = read_pdf(response.body, asked)
+            said = found if isinstance(found, dict) else {"error": found.reason}
+            said.pop("place", None)
+            self._write(asked, status=response.status, **said)
         else:
-            self._write(asked, status=response.status, error="no HTML")
+            self._write(asked, status=response.status, error="no HTML and no PDF")
 
     def fail(self, failure: Failure) -> None:
         asked: str = failure.request.cb_kwargs["asked"]  # type: ignore[attr-defined]

@@ -50,7 +50,9 @@ class TresSpider(Spider):
             return
         learner = self.crawler.get_extension(Learner)
         assert learner is not None  # the learner judged the page
-        item = item_class(Config.of(self.settings).output.fields)
+        scores = visit.judged.judgement.scores
+        more: dict[str, Any] = {"scores": dict(scores)} if scores else {}
+        item = item_class((*Config.of(self.settings).output.fields, *more))
         yield item(
             url=response.meta.get("redirect_urls", [response.url])[0],
             final_url=response.url,
@@ -70,4 +72,5 @@ class TresSpider(Spider):
             rendered=RENDERED in response.flags,
             content_type=visit.judged.page.content_type,
             **dict(visit.judged.content),
+            **more,
         )

@@ -26,7 +26,8 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
-from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.pack import PackError
+from tres_scrapy.topic.several import load_packs
 
 LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
@@ -64,6 +65,12 @@ class Task:
     cues: bool = False
     content: tuple[str, ...] = ()
     own_judge: str | None = None
+    more_packs: tuple[Path, ...] = ()  # of further topics
+
+    @property
+    def packs(self) -> tuple[Path, ...]:
+        """The pack of each topic."""
+        return self.pack, *self.more_packs
 
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
@@ -76,7 +83,7 @@ class Task:
         import torch  # noqa: PLC0415 - the crawler's process loads this module too
 
         torch.set_num_threads(self.threads)
-        pack = Pack.load(self.pack)
+        pack = load_packs(self.packs)
         if self.own_judge is not None:
             pack.own_judge = OwnJudge(self.own_judge)
             if self.own_judge != pack.judged_by:

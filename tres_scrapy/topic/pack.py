@@ -10,13 +10,13 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from safetensors.numpy import load
+import safetensors.numpy
 
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
@@ -52,10 +52,14 @@ class PackError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """P(relevant) of a page and features 4, 5 and 6 of each of its links."""
+    """P(relevant) of a page and features 4, 5 and 6 of each of its links.
+
+    `scores` has P(relevant) by topic if there are several.
+    """
 
     probability: float
     actions: NDArray[np.float32]  # [links, 3]
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 class Pack:
@@ -139,9 +143,15 @@ class Pack:
 
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge all pages and the anchors of their links in one call of the model."""
+        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
+        return self._judged(pages, own)
+
+    def _judged(
+        self, pages: Sequence[Page], own: NDArray[np.float64] | None = None
+    ) -> list[Judgement]:
+        """Judge pages; `own` is P(relevant) of each if it is known."""
         links = [link for page in pages for link in page.links]
         texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
-        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
         probabilities, anchors = self._score(
             texts if own is None else [], [link.anchor for link in links]
         )
@@ -194,14 +204,13 @@ class Pack:
 
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
-    # a process that judges no page needs no PyTorch
-    from safetensors import torch  # noqa: PLC0415
+    import safetensors.torch  # noqa: PLC0415 - a process that judges no page needs no PyTorch
 
     from tres_scrapy.topic import bag, bilstm  # noqa: PLC0415
 
     sizes = facts["classifier"]
     # read, not memory-mapped: later changes of the file have no effect
-    tensors = torch.load(_verified(directory, sizes, within=directory).read_bytes())
+    tensors = safetensors.torch.load(_verified(directory, sizes, within=directory).read_bytes())
     if sizes["kind"] in bag.KINDS:
         return bag.BagOfWords.of(sizes, tensors)
     if sizes["kind"] not in bilstm.KINDS:
@@ -215,7 +224,7 @@ def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: Keywor
 
 def _read_prior(directory: Path, facts: Mapping[str, Any]) -> LinkPrior:
     """Return the weights of what links say; raise ValueError or KeyError if they are impossible."""
-    tensors = load(_verified(directory, facts, within=directory).read_bytes())
+    tensors = safetensors.numpy.load(_verified(directory, facts, within=directory).read_bytes())
     codes, weights = tensors["codes"], tensors["weights"]
     if codes.shape != weights.shape or codes.ndim != 1 or codes.dtype != np.uint32:
         raise ValueError(f"{facts['file']!r} must hold codes and as many weights")

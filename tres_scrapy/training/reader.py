@@ -1,4 +1,4 @@
-"""Readers of documents in JSON lines, HTML, text, folders and WARC files (P 3.1).
+"""Readers of documents in JSON lines, HTML, text, PDF, folders and WARC files (P 3.1).
 
 For a document that cannot be read, readers yield an Unreadable and continue.
 """
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from tres_scrapy.page.file import OPENERS, open_bytes, reason
+from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 from tres_scrapy.training.warc_reader import read_warc
 
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
 JSON: Final = frozenset({".jsonl", ".json", ".ndjson", ".jl"})
 PEEK: Final = 1024
 HTML: Final = frozenset({".html", ".htm", ".xhtml"})
+PDF: Final = ".pdf"
 
 
 def read_records(path: Path) -> Iterator[Record | Unreadable]:
-    """Yield the records of a file or, in sorted order, of all HTML and text below a folder."""
+    """Yield the records of a file or, in sorted order, of all HTML, text and PDF below a folder."""
     if path.is_dir():
         yield from _folder(path)
     elif path.name.removesuffix(".gz").endswith(".warc"):
@@ -52,9 +55,11 @@ def _sniffed(file: IO[bytes], place: str) -> Iterator[Record | Unreadable]:
 
 
 def sniff_records(data: bytes, place: str) -> Iterator[Record | Unreadable]:
-    """Yield the records of bytes, whose content decides: JSON lines, HTML or plain text."""
-    if b"\0" in data[:PEEK]:
-        yield Unreadable(place, "is binary, must be text, HTML or JSON lines")
+    """Yield the records of bytes, whose content decides: JSON lines, HTML, PDF or plain text."""
+    if is_pdf(data):
+        yield read_pdf(data, place)
+    elif b"\0" in data[:PEEK]:
+        yield Unreadable(place, "is binary, must be text, HTML, PDF or JSON lines")
     elif _starts_with(b"{", data):
         yield from _json_lines(BytesIO(data), place)
     else:
@@ -76,16 +81,20 @@ def _kind(path: Path) -> str:
 
 
 def _is_page(path: Path) -> bool:
-    return is_text(path) or _kind(path) in HTML
+    return is_text(path) or _kind(path) in {*HTML, PDF}
 
 
 def _page(path: Path, place: str) -> Record | Unreadable:
     try:
         with open_bytes(path) as file:
-            text = decode(file.read(MAX_BYTES))
+            data = file.read(MAX_BYTES)
     except BROKEN as error:
         return Unreadable(place, reason(error))
-    return {"text" if is_text(path) else "html": text, "place": place}
+    if is_pdf(data):
+        return read_pdf(data, place)
+    if _kind(path) == PDF:
+        return Unreadable(place, "is not a PDF")
+    return {"text" if is_text(path) else "html": decode(data), "place": place}
 
 
 def _folder(path: Path) -> Iterator[Record | Unreadable]:

@@ -1,4 +1,4 @@
-"""Reader of the HTML pages in WARC files, as archives and crawlers write them (P 3.1)."""
+"""Reader of the HTML pages and PDFs in WARC files, as archives and crawlers write them (P 3.1)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import IO, TYPE_CHECKING, Final
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from tres_scrapy.page.file import reason
+from tres_scrapy.page.pdf_page import PDF, is_pdf
+from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+TYPES: Final = ("text/html", "application/xhtml+xml", PDF)
 
 
 def read_warc(stream: IO[bytes], name: str) -> Iterator[Record | Unreadable]:
-    """Yield the HTML pages among the responses of a WARC file, plain or .gz."""
+    """Yield the HTML pages and PDFs among the responses of a WARC file, plain or .gz."""
     url = "start"
     try:
         for entry in ArchiveIterator(
@@ -41,10 +43,15 @@ def _response(block: bytes, url: str, place: str) -> Record | Unreadable | None:
     response.is_http = True
     try:
         response.parse_http(auto_decode="all")
-        if response.http_headers.status_code != 200 or response.http_content_type not in HTML_TYPES:
+        if response.http_headers.status_code != 200 or response.http_content_type not in TYPES:
             return None
         data = response.reader.read(MAX_BYTES)
     except BROKEN as error:
         return Unreadable(place, reason(error))
+    if is_pdf(data):
+        found = read_pdf(data, place)
+        return found | {"url": url} if isinstance(found, dict) else found
+    if response.http_content_type == PDF:
+        return None
     kind = response.http_headers.get("Content-Type")
     return {"html": decode(data, kind), "url": url, "place": place}
