@@ -3,8 +3,8 @@ import json
 from tres_scrapy.refresh.text_change import (
     PLACES,
     SHOWN,
-    Piece,
     Passage,
+    Piece,
     page_changes,
     side_by_side,
 )
