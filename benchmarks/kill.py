@@ -151,7 +151,7 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
         losses={
             "fetched twice without a kill": twice(log, under_way),
             "discovered and lost": lost(recovered.store, web, links, booked_pages(job), most),
-            "domains over MAX": sum(n > most for n in Counter(map(domain, urls)).values()),
+            "domains over MAX": over_max(log, urls, booked_pages(job), most),
             **({} if options.own else item_losses(job, items)),
             "feed items missing": len(expected(job, options.own, web) - exported.keys()),
         },
@@ -168,6 +168,16 @@ def twice(log: Path, under_way: Counter[str]) -> int:
         gaps = [round(time - times[url][0], 1) for time in times[url][1:]]
         print(f"fetched again: {url}: {gaps} s later; at {under_way[url]} kills under way")
     return len(found)
+
+
+def over_max(log: Path, urls: Iterable[str], booked: Iterable[str], most: int) -> int:
+    """Count and print domains of which more than `most` pages were served."""
+    full = {name for name, count in Counter(map(domain, urls)).items() if count > most}
+    known = set(booked)
+    for line in pages_of(log):
+        if domain(line["url"]) in full:
+            print(f"over MAX: {line['time']:.1f} {line['url']} booked={line['url'] in known}")
+    return len(full)
 
 
 def lost(
