@@ -3,7 +3,7 @@ import json
 from tres_scrapy.refresh.text_change import (
     PLACES,
     SHOWN,
-    Difference,
+    Passage,
     Piece,
     page_changes,
     side_by_side,
@@ -25,12 +25,12 @@ def visit(url, second, change, text):
 def test_words_that_differ_are_marked():
     (place,) = side_by_side(OLD, OLD.replace("add cream", "add no butter"))
     before = "Soup with leek: chop the leek, then add", "and serve it hot"
-    assert place == Difference(
+    assert place == Passage(
         [Piece(before[0], False), Piece("cream", True), Piece(before[1], False)],
         [Piece(before[0], False), Piece("no butter", True), Piece(before[1], False)],
     )
     assert side_by_side(OLD, OLD) == []
-    assert side_by_side("", "new") == [Difference([], [Piece("new", True)])]
+    assert side_by_side("", "new") == [Passage([], [Piece("new", True)])]
 
 
 def test_distant_differences_are_places_of_their_own():

@@ -15,7 +15,9 @@ def test_torn_page_is_dropped(tmp_path):
         folder.add_page(number, f"{number:02x}", sheet)
     file = tmp_path / "pages.jsonl"
     file.write_bytes(file.read_bytes()[:-7])
-    assert list(folder.read_pages()) == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
+    for repair in (False, True):
+        kept = list(folder.read_pages(repair=repair))
+        assert kept == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
     folder.add_page(3, "03", SHEETS[2])
     assert [sheet for *_, sheet in folder.read_pages()] == SHEETS
 

@@ -7,7 +7,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import ScrapyCommand
 
@@ -22,6 +22,7 @@ from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.word_folder import find_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from tres_scrapy.training.document import Document
     from tres_scrapy.training.recipe import Trained
+
+WORDS: Final = "words"  # a kind of --classifier: few labels
 
 
 class Command(ScrapyCommand):
@@ -95,9 +98,17 @@ class Command(ScrapyCommand):
         )
         parser.add_argument(
             "--classifier",
-            choices=[*bilstm.KINDS, *bag.KINDS],
+            choices=[*bilstm.KINDS, *bag.KINDS, WORDS],
             default=bilstm.KINDS[0],
-            help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most",
+            help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most; "
+            f"{WORDS} learns from 20 documents and the keywords",
+        )
+        parser.add_argument(
+            "--unlabelled",
+            metavar="RUN",
+            type=Path,
+            help=f"with --classifier {WORDS}: JOBDIR or JSON lines file of a crawl from keywords, "
+            "whose pages help without labels",
         )
         parser.add_argument(
             "--beside",
@@ -127,6 +138,8 @@ class Command(ScrapyCommand):
 
     def _train(self, opts: argparse.Namespace) -> None:
         require("train", "training")
+        if opts.unlabelled and opts.classifier != WORDS:
+            raise ValueError(f"--unlabelled needs --classifier {WORDS}")
         # importing scikit-learn takes two seconds
         from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
@@ -150,6 +163,9 @@ class Command(ScrapyCommand):
             answers={url: yes for answers in answered.values() for url, yes in answers.items()},
         )
         print(census, flush=True)
+        if opts.classifier == WORDS:
+            _train_few(directory, keywords, documents, opts)
+            return
         for note in _notes(directory, documents, keywords, vectors):
             print(note, flush=True)
         if ships:
@@ -171,6 +187,19 @@ class Command(ScrapyCommand):
         _print_summary(trained, documents)
         print(f"written to {directory}; open {report} to see scores and mistakes")
         print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
+
+
+def _train_few(
+    directory: Path, keywords: KeywordSet, documents: list[Document], opts: argparse.Namespace
+) -> None:
+    from tres_scrapy.training.few_labels import train_few  # noqa: PLC0415
+
+    pages = []
+    if opts.unlabelled:
+        pages = [sheet for *_, sheet in find_folder(opts.unlabelled).read_pages()]
+    print(train_few(directory, keywords, documents, pages, seed=opts.seed, date=opts.date))
+    print(f"written to {directory}")
+    print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
 
 
 def _answers(file: Path) -> dict[str, bool]:

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     differs: bool
 
 
-class Difference(NamedTuple):
+class Passage(NamedTuple):
     """The words around a difference in the old and in the new text."""
 
     old: list[Piece]
@@ -42,7 +42,7 @@ class PageChange:
     title: str
     change: str
     fetched_at: str
-    places: list[Difference]
+    places: list[Passage]
     more: int = 0  # places that are left out
 
 
@@ -75,12 +75,12 @@ def page_changes(output: Path, collection: Path, since: float) -> list[PageChang
     return changes[::-1]
 
 
-def side_by_side(old: str, new: str) -> list[Difference]:
+def side_by_side(old: str, new: str) -> list[Passage]:
     """Return the places where two texts differ, word by word, with a few words around them."""
     before, after = old.split()[:WORDS], new.split()[:WORDS]
     places = []
     for group in SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(CONTEXT):
-        place = Difference([], [])
+        place = Passage([], [])
         for kind, a, b, c, d in group:
             for side, words in ((place.old, before[a:b]), (place.new, after[c:d])):
                 if words:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.file import printable, whole_file
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,46 +37,58 @@ class WordFolder:
         self.answers = path / "answers.txt"
         self._pages = path / "pages.jsonl"
         self._state = path / "state.json"
+        self._lock = path / "lock"
+
+    @contextmanager
+    def reserved(self, *, wait: bool = False) -> Iterator[bool]:
+        """Yield whether the topic is this process's alone; `wait` until it is.
+
+        The end of a process, even by a kill, leaves the topic to others.
+        """
+        with self._lock.open("ab") as file:
+            try:
+                flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     def write_pack(
         self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
     ) -> None:
         """Write the model of a fit as the topic's pack."""
-        model = fit.model
-        weights = model.weights[1]
-        best = (-weights).argsort(kind="stable")[:LEARNED].tolist()
-        facts: dict[str, Any] = {
-            "name": name,
-            "language": "en",
-            "threshold": THRESHOLD,
-            "keywords": {
-                "given": sorted(keywords.words),
-                "phrases": list(keywords.phrases),
-                "expanded": sorted(near),
-            },
-            "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
-            "crawl": {
-                "pages": fit.pages,
-                "answers": fit.answers,
-                "share_of_relevant_pages": round(fit.share, 4),
-                "agreement_with_keywords": round(fit.agreement, 4),
-                "threshold_interval": [round(each, 4) for each in fit.interval],
-                "heaviest_words": [model.words[row] for row in best],
-            },
-        }
-        write_pack(self.pack, facts, model)
+        facts = word_facts(name, keywords, near, fit)
+        write_pack(self.pack, facts, fit.model)
 
-    def read_pages(self) -> Iterator[tuple[int, str, Sheet]]:
-        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line."""
+    def read_pages(self, *, repair: bool = False) -> Iterator[tuple[int, str, Sheet]]:
+        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line.
+
+        `repair` removes that line; only the process that learns may, for others write it.
+        """
         if not self._pages.exists():
             return
-        with self._pages.open("r+b") as file:
+        with self._pages.open("r+b" if repair else "rb") as file:
             for line in iter(file.readline, b""):
                 if not line.endswith(b"\n"):
-                    file.truncate(file.tell() - len(line))  # the process was killed as it wrote
+                    if repair:
+                        file.truncate(file.tell() - len(line))  # the process was killed meanwhile
                     return
                 number, mark, *fields = json.loads(line)
                 yield number, mark, Sheet(*fields)
+
+    def known(self, urls: Iterable[str]) -> list[str]:
+        """Return the addresses of kept pages that these are; raise AnswerError if one is not."""
+        pages = {sheet.url for *_, sheet in self.read_pages()}
+        found = []
+        for url in urls:
+            page = url if url in pages else canonicalise(url)
+            if page is None or page not in pages:
+                raise AnswerError(
+                    f"{printable(url)} is not a page that the crawl can learn from: only pages it "
+                    "has fetched and kept teach it; copies and pages of hardly a word do not"
+                )
+            found.append(page)
+        return found
 
     def add_page(self, number: int, mark: str, sheet: Sheet) -> None:
         """Append a page, before its verdict leaves this process."""
@@ -112,6 +127,33 @@ class WordFolder:
         except FileNotFoundError:
             raise AnswerError("no questions yet: the crawl has not fetched a page") from None
         return [json.loads(line) for line in lines]
+
+
+def word_facts(
+    name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
+) -> dict[str, Any]:
+    """Return what `topic.toml` says of a fit."""
+    model = fit.model
+    best = (-model.weights[1]).argsort(kind="stable")[:LEARNED].tolist()
+    return {
+        "name": name,
+        "language": "en",
+        "threshold": THRESHOLD,
+        "keywords": {
+            "given": sorted(keywords.words),
+            "phrases": list(keywords.phrases),
+            "expanded": sorted(near),
+        },
+        "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
+        "crawl": {
+            "pages": fit.pages,
+            "answers": fit.answers,
+            "share_of_relevant_pages": round(fit.share, 4),
+            "agreement_with_keywords": round(fit.agreement, 4),
+            "threshold_interval": [round(each, 4) for each in fit.interval],
+            "heaviest_words": [model.words[row] for row in best],
+        },
+    }
 
 
 def find_folder(run: Path) -> WordFolder:
