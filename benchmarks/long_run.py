@@ -1,9 +1,11 @@
-"""A long crawl of the synthetic web: memory, speed, leaves and frontier over time.
+"""A long crawl of the synthetic web: memory, handles, speed, leaves and frontier over time.
 
-    python benchmarks/long_run.py [--pages 100000] [--every 1000] [--output DIRECTORY]
+    python benchmarks/long_run.py [--pages 100000] [--every 1000] [--faults SCHEDULE]
+        [--output DIRECTORY]
 
-Runs `scrapy crawl tres` over HTTP at full speed, 16 requests at a time. Each line covers the pages
-since the last line. DIRECTORY gets long_run.csv, line by line, and long_run.svg.
+Runs `scrapy crawl tres` over HTTP at full speed, 16 requests at a time, in a JOBDIR. With
+`--faults`, the web injects faults, as in `tres web --faults`. Each line covers the pages since the
+last line. DIRECTORY gets long_run.csv, line by line, and long_run.svg.
 """
 
 from __future__ import annotations
@@ -17,15 +19,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import matplotlib as mpl
+from kill import PATIENT, TOPIC, served
 from scrapy import signals
 from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.utils.project import get_project_settings
 
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.webs.synthetic import SyntheticWeb
 
 FIELDS = (
     *("pages", "seconds", "pages_per_second", "cpu_ms_per_page", "megabytes", "judge_megabytes"),
-    *("frontier", "samples", "leaves", "harvest_rate", "relevant_domains"),
+    *("handles", "threads", "frontier", "samples", "leaves", "harvest_rate", "relevant_domains"),
+    *("rests", "hosts_given_up"),
 )
 
 
@@ -66,11 +71,15 @@ class Sampler:
                 "cpu_ms_per_page": round(1000 * (cpu - self._cpu) / self._every, 2),
                 "megabytes": resident("self"),
                 "judge_megabytes": max(map(resident, children())),
+                "handles": len(os.listdir("/proc/self/fd")),
+                "threads": len(os.listdir("/proc/self/task")),
                 "frontier": figures["frontier_size"],
                 "samples": len(learner.crawl.store),
                 "leaves": figures["leaves"],
                 "harvest_rate": round(learner.crawl.harvest_rate, 4),
                 "relevant_domains": figures["relevant_domains"],
+                "rests": learner.health.rests,
+                "hosts_given_up": figures["hosts_given_up"],
             }
         )
         self._last, self._cpu = now, cpu
@@ -104,11 +113,13 @@ def plot(path: Path) -> None:
         "samples in the frontier": ["frontier"],
         "leaves": ["leaves"],
         "memory, MB": ["megabytes", "judge_megabytes"],
+        "handles and threads": ["handles", "threads"],
         "processor time of a page, ms": ["cpu_ms_per_page"],
         "pages/s": ["pages_per_second"],
         "harvest rate": ["harvest_rate"],
+        "hosts that were put to rest": ["rests"],
     }
-    figure, axes = plt.subplots(3, 2, figsize=(10, 9), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(4, 2, figsize=(10, 12), sharex=True, layout="constrained")
     for axis, (title, names) in zip(axes.flat, panels.items(), strict=True):
         for name in names:
             pages = [int(row["pages"]) for row in rows]
@@ -128,24 +139,42 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--every", type=int, default=1000, help="pages per line")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the web")
+    parser.add_argument("--faults", default="", help="a schedule, or `default`")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--plot", action="store_true", help="only plot the existing CSV")
     options = parser.parse_args()
     path = options.output / "long_run.csv"
     if not options.plot:
-        settings = get_project_settings()
-        settings.setdict(
-            {"TRES_WEB": "synthetic", "TRES_WEB_SEED": options.seed, "LOG_LEVEL": "ERROR"}
-            | {"SAMPLE_EVERY": options.every, "SAMPLE_FILE": str(path)},
-            priority="cmdline",
-        )
-        settings["EXTENSIONS"] = {**settings.getdict("EXTENSIONS"), "__main__.Sampler": 999}
-        process = CrawlerProcess(settings)
-        with TemporaryDirectory() as directory:
-            output = str(Path(directory) / "items.jsonl")
-            process.crawl("tres", topic="food", pages=str(options.pages), output=output)
-            process.start()
+        with (
+            TemporaryDirectory() as directory,
+            served(options, Path(directory) / "log.jsonl") as port,
+        ):
+            os.environ["http_proxy"] = f"http://127.0.0.1:{port}"
+            crawl(options, Path(directory), path)
     plot(path)
+
+
+def crawl(options: argparse.Namespace, directory: Path, path: Path) -> None:
+    """Crawl through the proxy, in a directory, and write the lines to a path."""
+    settings = get_project_settings()
+    rest = dict(each.split("=") for each in PATIENT)
+    settings.setdict(
+        {f"TRES_{name}": value for name, value in rest.items()}
+        | {"SAMPLE_EVERY": options.every, "SAMPLE_FILE": str(path), "LOG_LEVEL": "ERROR"}
+        | {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+        | {"JOBDIR": str(directory / "job")},
+        priority="cmdline",
+    )
+    settings["EXTENSIONS"] = {**settings.getdict("EXTENSIONS"), "__main__.Sampler": 999}
+    process = CrawlerProcess(settings)
+    process.crawl(
+        "tres",
+        topic=TOPIC,
+        seed=",".join(SyntheticWeb(TOPIC, seed=options.seed).seeds),
+        pages=str(options.pages),
+        output=str(directory / "items.jsonl"),
+    )
+    process.start()
 
 
 if __name__ == "__main__":

@@ -618,7 +618,7 @@ def test_lost_request_is_dropped_after_lease(tmp_path):
 def test_seeds_and_notes_are_written_at_once(tmp_path):
     journal, crawl = Journal.open(tmp_path, {}), new_crawl()
     seed(crawl)
-    journal.seed(crawl)
+    journal.save(crawl)
     for value in ("5", "5_2"):
         journal.note("max", value)
     journal.connection.close()  # the kill
@@ -700,6 +700,6 @@ def test_given_up_hosts_survive_resume(tmp_path):
         crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
         crawl.store.give_up(crawl.store.host_number(f"h{len(names)}.test"))
         crawl.store.refused["max_rests"] += 2
-        journal.seed(crawl)
+        journal.save(crawl)
         journal.close()
     assert crawl.figures()["links_refused/max_rests"] == 2 * 3

@@ -245,7 +245,7 @@ def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
 @pytest.mark.slow
 def test_random_kills_lose_nothing():
     """The benchmark in small: its exit status shows whether it lost anything."""
-    command = [sys.executable, "benchmarks/kill.py", "--pages", "150", "--kills", "3"]
+    command = [sys.executable, "benchmarks/kill.py", "--pages", "100", "--kills", "2"]
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     assert "'discovered and lost': 0" in process.stdout

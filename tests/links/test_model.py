@@ -8,10 +8,14 @@ from hypothesis import strategies as st
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, CueGroup, Ragged
 from tres_scrapy.links.model import GROUPS, LinkModel, sigmoid
+from tres_scrapy.links.prior import LinkPrior
 
 MEANS = np.array([0.5, -1.0], dtype=np.float32)
 PRECISIONS = np.array([1.0, 4.0], dtype=np.float32)
-FACTS = np.array([0.0, 2.0, -0.25], dtype=np.float32)
+PRIOR = LinkPrior(
+    np.array([(CueGroup.FACT << BITS) | 1, (CueGroup.URL << BITS) | 2], dtype=np.uint32),
+    np.array([2.0, -0.25], dtype=np.float32),
+)
 OPTIONS = LinkOptions(without=("path", "siblings"), variance=0.5, rate=0.4, shrinkage=0.01)
 CODES = st.lists(
     st.builds(
@@ -27,7 +31,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(["gain", "fit"]), LINKS, st.booleans
 
 
 def model_of(options=OPTIONS):
-    return LinkModel(options, MEANS, PRECISIONS, FACTS)
+    return LinkModel(options, MEANS, PRECISIONS, PRIOR)
 
 
 def read(model, *links):
@@ -67,8 +71,7 @@ class PlainModel:
     def prior(self, name):
         if isinstance(name, str):
             return float(MEANS[int(name.split()[1])])
-        first, number = CueGroup.FACT << BITS, name % SIZE
-        return float(FACTS[number]) if name >= first and number < len(FACTS) else 0.0
+        return dict(zip(*map(np.ndarray.tolist, PRIOR), strict=True)).get(name, 0.0)
 
     def weight(self, name):
         return self.weights.get(name, self.prior(name))

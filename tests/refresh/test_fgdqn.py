@@ -129,8 +129,8 @@ def test_fgdqn_passes_thompson_sampling():
     options = FgDqnOptions(hidden=(256, 8))
 
     def last(make, seed):
-        trace = simulate(SINGLE, lambda p, r: BanditPolicy(p, make(p, r, seed)), 3_000, seed)
-        return trace.last(1_500)
+        trace = simulate(SINGLE, lambda p, r: BanditPolicy(p, make(p, r, seed)), 2_000, seed)
+        return trace.last(1_000)
 
     learnt = [
         last(lambda p, r, seed: FgDqnBandit(p.arm_weights(), options, seed), seed)

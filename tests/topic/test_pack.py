@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 import torch
 from conftest import DATA, PROJECT
+from numpy.typing import NDArray
 from safetensors.torch import load, save_file
 
+from tres_scrapy.links.prior import LinkPrior
 from tres_scrapy.page.file import sha256
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
@@ -479,3 +481,42 @@ def test_food_pack_finds_food() -> None:
     assert relevant[: len(food)].mean() > 0.75
     assert relevant[len(food) :].mean() < 0.05
     assert relevant[[r["title"] for r in food].index("Cheese")]
+
+
+@pytest.fixture
+def known_links(directory: Path) -> Path:
+    """A pack that knows two weights of what links say."""
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    prior = LinkPrior(np.array([1, 7], dtype=np.uint32), np.array([0.5, -2], dtype=np.float32))
+    write_pack(directory, facts(directory.parent) | model(linear), linear, prior)
+    return directory
+
+
+def test_pack_knows_links(known_links: Path) -> None:
+    codes, weights = Pack.load(known_links, lazily=True).link_prior
+    assert (codes.tolist(), weights.tolist()) == ([1, 7], [0.5, -2.0])
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    write_pack(known_links, facts(known_links.parent) | model(linear), linear)
+    assert not list(known_links.glob("links*"))
+
+
+@pytest.mark.parametrize(
+    ("codes", "weights"),
+    [
+        (np.array([2**31], np.uint32), np.ones(1, np.float32)),
+        (np.array([1], np.int64), np.ones(1, np.float32)),
+        (np.array([1, 2], np.uint32), np.ones(1, np.float32)),
+        (np.array([[1]], np.uint32), np.ones((1, 1), np.float32)),
+        (np.array([1], np.uint32), np.full(1, np.nan, np.float32)),
+        (np.array([1], np.uint32), np.full(1, 31, np.float32)),
+        (np.array([1], np.uint32), np.ones(1, np.float64)),
+    ],
+)
+def test_impossible_weights_of_links_are_refused(
+    directory: Path, codes: NDArray[Any], weights: NDArray[Any]
+) -> None:
+    linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
+    prior = LinkPrior(codes, weights)
+    write_pack(directory, facts(directory.parent) | model(linear), linear, prior)
+    with pytest.raises(PackError, match="links-"):
+        Pack.load(directory)

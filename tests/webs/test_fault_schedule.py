@@ -99,8 +99,8 @@ def test_each_fault_is_what_it_says():
 @pytest.mark.slow
 def test_kills_with_faults_lose_nothing():
     """The benchmark in small: its exit status shows whether it lost anything."""
-    command = [sys.executable, "benchmarks/kill.py", "--pages", "100", "--kills", "2", "--own"]
-    command += ["--faults", "default"]
+    command = [sys.executable, "benchmarks/kill.py", "--pages", "60", "--kills", "2", "--own"]
+    command += ["--faults", "outage=0.1:3,busy=0.1:3,error=0.05:3,reset=0.05,length=0.05"]
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
     assert "'feed items missing': 0" in process.stdout

@@ -18,7 +18,7 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CODES, Codes, url_codes
 from tres_scrapy.links.model import Estimate, LinkModel, Links, Said, sigmoid
-from tres_scrapy.links.prior import KNOWN, known_of, prior_of
+from tres_scrapy.links.prior import KNOWN, NO_PRIOR, LinkPrior, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
 NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
@@ -36,9 +36,11 @@ class LinkLearner:
     its known facts add is as old as that of `refresh`, which is much cheaper.
     """
 
-    def __init__(self, store: SampleStore, options: LinkOptions, seed: int) -> None:
+    def __init__(
+        self, store: SampleStore, options: LinkOptions, seed: int, prior: LinkPrior = NO_PRIOR
+    ) -> None:
         self.options = options
-        self.model = LinkModel(options, *prior_of())
+        self.model = LinkModel(options, *prior_of(), prior)
         self.fetched = np.zeros(CODES, dtype=np.int32)  # links with a code
         self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
         self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links

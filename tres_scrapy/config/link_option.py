@@ -35,6 +35,9 @@ class LinkOptions:
     without: tuple[str, ...] = setting(
         some_of(*GROUPS), (), "groups that the link model does not read", name="link_without"
     )
+    pretrained: bool = setting(
+        flag, True, "begin with what the URLs and titles of the topic's training documents say"
+    )
     exploration: float = setting(
         number(0, 20),
         2.0,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.patience import Patience
+from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
 from tres_scrapy.webs.graph import Graph
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -32,6 +33,7 @@ class Setup:
     agent: AgentOptions = field(default_factory=AgentOptions)
     learning: LearningOptions = field(default_factory=LearningOptions)
     links: LinkOptions = field(default_factory=LinkOptions)
+    link_prior: LinkPrior = NO_PRIOR
     keywords: Sequence[str] = ()
     similarity: AnchorSimilarity | None = None
     search: str | None = None

@@ -82,7 +82,7 @@ class Control:
                 refused.append(str(error))
         if not added:
             raise ControlError("; ".join(refused))
-        if self._learner.job is not None and not self._learner.job.seed(self._learner.crawl):
+        if self._learner.job is not None and not self._learner.job.save(self._learner.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         rest = f". Not added: {'; '.join(refused)}" if refused else ""
         return self._said(f"Next: {', '.join(added)}{rest}")

@@ -139,9 +139,9 @@ class Job:
         """Save that a leased sample waits among the others again; return whether that worked."""
         return self._write(partial(self._journal.set_back, row))
 
-    def seed(self, crawl: Crawl) -> bool:
-        """Save seeds that were added during the crawl; return whether that worked."""
-        return self._write(partial(self._journal.seed, crawl))
+    def save(self, crawl: Crawl) -> bool:
+        """Save what changed apart from leases and bookings; return whether that worked."""
+        return self._write(partial(self._journal.save, crawl))
 
     def note_cap(self, cap: Cap | None) -> bool:
         """Save a changed MAX, valid until the setting changes; return whether that worked."""

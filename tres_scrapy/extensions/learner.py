@@ -201,7 +201,7 @@ class Learner:
         actions, cues = judged.judgement.actions[places], judged.cues.take(places)
         rows = self.crawl.add_unlinked(parent, Outlinks(urls, anchors, actions, cues))
         if self.job is not None:
-            self.job.seed(self.crawl)
+            self.job.save(self.crawl)
         self._report()
         return len(rows)
 
@@ -285,6 +285,8 @@ class Learner:
             logger.warning(
                 "Gave up %s (%s): a resumed crawl tries it once more", name, failure.kind
             )
+            if self.job is not None:
+                self.job.save(self.crawl)  # no booking may follow
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None

@@ -135,8 +135,8 @@ class Journal:
             cursor.executemany("INSERT INTO item VALUES (?, ?, ?)", kept)
         self._written = written
 
-    def seed(self, crawl: Crawl) -> None:
-        """Save seeds that were added during the crawl."""
+    def save(self, crawl: Crawl) -> None:
+        """Save what changed apart from leases and bookings: new seeds, hosts that are given up."""
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
         self._written = written

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
+from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
 
 GROUPS: Final = len(CueGroup)
 _START: Final = 1e-2  # of AdaGrad's sums of squares
@@ -59,8 +60,8 @@ class LinkModel:
     """Weights of codes and of known facts, with their precisions.
 
     Each group of codes of a link has the norm 1, so that a long URL does not outweigh an anchor.
-    `means` [K] and `precisions` [K] are the prior of the weights of known facts, `facts` that of
-    codes of the group FACT.
+    `means` [K] and `precisions` [K] are the prior of the weights of known facts, `codes` that of
+    codes.
     """
 
     def __init__(
@@ -68,14 +69,14 @@ class LinkModel:
         options: LinkOptions,
         means: NDArray[np.float32],
         precisions: NDArray[np.float32],
-        facts: NDArray[np.float32],
+        codes: LinkPrior = NO_PRIOR,
     ) -> None:
         self.options = options
         self._scales = np.ones(GROUPS, dtype=np.float32)
         self._scales[[group for group in CueGroup if group.name.lower() in options.without]] = 0
         size = GROUPS * SIZE
         self.prior = np.concatenate([np.zeros(size, dtype=np.float32), means])
-        self.prior[CueGroup.FACT << BITS :][: len(facts)] = facts
+        self.prior[codes.codes] = codes.weights
         self.weights = self.prior.copy()
         self.precisions = np.concatenate(
             [np.full(size, 1 / options.variance, dtype=np.float32), precisions]
@@ -86,10 +87,7 @@ class LinkModel:
 
     def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
         """Return links as the model reads them, from their codes [m] and the link of each [m]."""
-        groups = (codes >> np.uint32(BITS)).astype(np.int64)
-        keys = owner * GROUPS + groups
-        sizes = np.bincount(keys, minlength=len(known) * GROUPS)
-        values = self._scales[groups] / np.sqrt(sizes[keys], dtype=np.float32)
+        values = self._scales[codes >> np.uint32(BITS)] * normed(codes, owner, len(known))
         return Links(known, codes, values, owner)
 
     def estimate(self, links: Links) -> Estimate:
@@ -156,6 +154,14 @@ class LinkModel:
         known = np.arange(self._known, len(self.weights))
         where = np.concatenate([link.codes.astype(np.int64), known])
         return where, np.concatenate([link.values, link.known[0]])
+
+
+def normed(codes: Codes, owner: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    """Return values [m] of codes of `count` links: those of a group of a link have the norm 1."""
+    keys = owner * GROUPS + (codes >> np.uint32(BITS)).astype(np.int64)
+    sizes = np.bincount(keys, minlength=count * GROUPS)
+    values: NDArray[np.float32] = np.reciprocal(np.sqrt(sizes[keys], dtype=np.float32))
+    return values
 
 
 def sigmoid(logit: NDArray[np.floating]) -> NDArray[np.float32]:

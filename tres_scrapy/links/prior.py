@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tres_scrapy.links.code import Codes
 
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
 _MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
 _EDGE: Final = 0.02  # P(relevant) of an anchor text is no surer than this
+
+
+class LinkPrior(NamedTuple):
+    """Codes [m] and their weights [m] before anything is learned; other codes have 0."""
+
+    codes: Codes
+    weights: NDArray[np.float32]
+
+
+NO_PRIOR: Final = LinkPrior(np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.float32))
 
 
 def known_of(
@@ -30,8 +42,7 @@ def known_of(
     return known
 
 
-def prior_of() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return means [K] and precisions [K] of the weights of known facts, and means of facts."""
+def prior_of() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return means [K] and precisions [K] of the weights of known facts."""
     means = np.array([_MEANS.get(str(name), 0.0) for name in KNOWN], dtype=np.float32)
-    precisions = np.ones(len(KNOWN), dtype=np.float32)
-    return means, precisions, np.zeros(16, dtype=np.float32)
+    return means, np.ones(len(KNOWN), dtype=np.float32)

@@ -13,6 +13,7 @@ from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.links.prior import NO_PRIOR
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
@@ -98,6 +99,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             agent=config.agent,
             learning=config.learning,
             links=config.links,
+            link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
             keywords=(" ".join(config.topics), *pack.given),
             search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),

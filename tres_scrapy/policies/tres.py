@@ -40,7 +40,11 @@ class TresPolicy:
         self._learner = QLearner(
             store, self.features, setup, self._random, prior=setup.links.enabled
         )
-        self._links = LinkLearner(store, setup.links, setup.seed) if setup.links.enabled else None
+        self._links = (
+            LinkLearner(store, setup.links, setup.seed, setup.link_prior)
+            if setup.links.enabled
+            else None
+        )
         self._best = Shortlist(store, SHORTLIST)
         self._patience = setup.patience
         self._yield = 0.5  # relevant share of the last fetches, later ones weighing more

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+from safetensors.numpy import load
 
 from tres_scrapy.config.parser import CALLABLE
+from tres_scrapy.links.code import CODES
+from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
 from tres_scrapy.page.file import check_numbers, reason, sha256
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 MAX_ANCHORS_KEPT: Final = 50_000
 MOST_KEPT: Final = 20_000  # texts and URLs that were searched for keywords
 MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
+LARGEST: Final = 30.0  # weight of what a link says
 MOST_BYTES: Final = 2**30  # limit of each file that it names
 
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
@@ -72,8 +76,10 @@ class Pack:
         language: str = "",
         given: Sequence[str] = (),
         judged_by: str = "",
+        link_prior: LinkPrior = NO_PRIOR,
     ) -> None:
         self.name = name
+        self.link_prior = link_prior
         self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
         self.own_judge: OwnJudge | None = None  # judges pages instead of the classifier
         self.given = tuple(given)  # the keywords before expansion
@@ -118,6 +124,7 @@ class Pack:
                 language=_code(facts["language"]),
                 given=given,
                 judged_by=_place("judge", facts.get("judge", "")),
+                link_prior=_read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
             )
             if lazily:  # the anchor of seeds is known without the classifier
                 blank = np.array([_number("bias", model.get("bias", BLANK_LOGIT))])
@@ -197,13 +204,14 @@ class Pack:
 
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
-    from safetensors.torch import load  # noqa: PLC0415 - a process that judges no page needs none
+    # a process that judges no page needs no PyTorch
+    from safetensors import torch  # noqa: PLC0415
 
     from tres_scrapy.topic import bag, bilstm  # noqa: PLC0415
 
     sizes = facts["classifier"]
     # read, not memory-mapped: later changes of the file have no effect
-    tensors = load(_verified(directory, sizes, within=directory).read_bytes())
+    tensors = torch.load(_verified(directory, sizes, within=directory).read_bytes())
     if sizes["kind"] in bag.KINDS:
         return bag.BagOfWords.of(sizes, tensors)
     if sizes["kind"] not in bilstm.KINDS:
@@ -213,6 +221,19 @@ def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: Keywor
     models = directory.resolve().parent
     vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
     return bilstm.BiLstm.of(sizes, tensors, vectors, keywords)
+
+
+def _read_prior(directory: Path, facts: Mapping[str, Any]) -> LinkPrior:
+    """Return the weights of what links say; raise ValueError or KeyError if they are impossible."""
+    tensors = load(_verified(directory, facts, within=directory).read_bytes())
+    codes, weights = tensors["codes"], tensors["weights"]
+    if codes.shape != weights.shape or codes.ndim != 1 or codes.dtype != np.uint32:
+        raise ValueError(f"{facts['file']!r} must hold codes and as many weights")
+    if len(codes) and codes.max() >= CODES:
+        raise ValueError(f"{facts['file']!r} has a code of no link")
+    if weights.dtype != np.float32 or not (np.abs(weights) <= LARGEST).all():
+        raise ValueError(f"{facts['file']!r} must hold weights of {LARGEST:g} or less")
+    return LinkPrior(codes, weights)
 
 
 def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import tomli_w
+from safetensors import numpy
 
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from tres_scrapy.links.prior import LinkPrior
     from tres_scrapy.topic.classifier import Classifier
 
 
@@ -29,25 +31,37 @@ def check_place(vectors: Path, directory: Path) -> Path:
     return vectors
 
 
-def write_pack(directory: Path, facts: Mapping[str, Any], classifier: Classifier) -> None:
-    """Write facts and weights as a pack; the same input gives the same bytes.
+def write_pack(
+    directory: Path,
+    facts: Mapping[str, Any],
+    classifier: Classifier,
+    prior: LinkPrior | None = None,
+) -> None:
+    """Write facts, weights and what is known of links as a pack; the same input, the same bytes.
 
     A process killed at any moment leaves the old pack or the new one. Raise TypeError if a fact
     cannot be written as TOML.
     """
     from safetensors.torch import save  # noqa: PLC0415 - the crawler's process does without PyTorch
 
-    weights = save(dict(classifier.tensors()))
-    digest = hashlib.sha256(weights).hexdigest()
-    name = f"classifier-{digest[:12]}.safetensors"
-    model = facts["classifier"] | {"file": name, "sha256": digest}
+    weights = {"classifier": save(dict(classifier.tensors()))}
+    if prior is not None:
+        weights["links"] = numpy.save(prior._asdict())
+    named = {
+        name: {"file": f"{name}-{digest[:12]}.safetensors", "sha256": digest}
+        for name, digest in ((name, sha256(part).hexdigest()) for name, part in weights.items())
+    }
+    said = {**facts, **{name: facts.get(name, {}) | file for name, file in named.items()}}
     # source names come from file names, which may not be valid UTF-8
-    encoded = tomli_w.dumps({**facts, "classifier": model}).encode("utf-8", "replace")
+    encoded = tomli_w.dumps(said).encode("utf-8", "replace")
     directory.mkdir(parents=True, exist_ok=True)
-    with whole_file(directory / name) as file:
-        file.write(weights)
+    for name, part in weights.items():
+        with whole_file(directory / named[name]["file"]) as file:
+            file.write(part)
     with whole_file(directory / TOPIC_FILE) as file:
         file.write(encoded)
-    for old in directory.glob("classifier*.safetensors"):
-        if old.name != name:
-            old.unlink()
+    kept = {each["file"] for each in named.values()}
+    for name in ("classifier", "links"):
+        for old in directory.glob(f"{name}*.safetensors"):
+            if old.name not in kept:
+                old.unlink()

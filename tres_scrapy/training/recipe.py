@@ -20,6 +20,7 @@ from tres_scrapy.training.baseline import fit_bag
 from tres_scrapy.training.expansion import distinctive_words, expand
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
 from tres_scrapy.training.fold import stripes
+from tres_scrapy.training.link_prior import fit_link_prior
 from tres_scrapy.training.pack_file import check_place, write_pack
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
@@ -139,7 +140,7 @@ def train_pack(
         "training": {"seed": seed, "date": date, "documents": _counts(documents)},
         "validation": {v.kind: means(v) for v in (chosen, *others)},
     }
-    write_pack(directory, facts, classifier)
+    write_pack(directory, facts, classifier, fit_link_prior(documents))
     return Trained(facts, [chosen, *others])
 
 
