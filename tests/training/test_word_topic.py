@@ -125,6 +125,22 @@ def test_questions_reach_pages_that_are_hardly_likely():
     assert asked[-1] < 0.2
 
 
+def test_questions_of_a_good_crawl_reach_unsure_pages():
+    class Judge:
+        threshold = 0.5
+
+        def probabilities(self, texts):
+            return np.concatenate([np.full(len(texts) - 10, 0.999), np.linspace(0.95, 0.15, 10)])
+
+    letters = "abcdefghijklmn"
+    pages = [
+        sheet(3 * a + 3 * b, number) for number, (a, b) in enumerate(product(letters, letters))
+    ]
+    asked = [p for _, p in questions(Judge(), pages, {}, 10)]
+    assert sum(p > 0.99 for p in asked) >= 3
+    assert sum(0.1 < p < 0.96 for p in asked) >= 4
+
+
 def test_answers_that_the_model_expects_change_little(topic):
     before = judged(topic.fit(SHEETS, {}), *(FOOD.format(word) for word in WORDS))
     told = {each.url: number % 3 == 0 for number, each in enumerate(SHEETS[:6])}

@@ -17,6 +17,7 @@ _RECORD = np.dtype(
     [
         *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
+        ("budget", "i4"),  # 0: the domain has none of its own
     ]
 )
 LIMITS: Final = FrontierLimits()
@@ -54,6 +55,10 @@ class DomainLedger:
         self._ids: dict[str, int] = {}
         self._links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
+        self._budgets = {
+            registrable_domain(name, private=limits.psl_private): most
+            for name, most in limits.budgets
+        }
 
     def __len__(self) -> int:
         return len(self.names)
@@ -68,6 +73,7 @@ class DomainLedger:
         if number == len(self.names):
             self.names.append(domain)
             self._records.extend(1)
+            self._records["budget"][number] = self._budgets.get(domain, 0)
         return number
 
     def pages_of(self, domain: str) -> int:
@@ -185,7 +191,7 @@ class DomainLedger:
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up or would exceed MAX with one more fetch."""
         fetches = self._records["pages"].take(domains) + self._records["leased"].take(domains)
-        return self._reaches_cap(fetches) | self.given_up(domains)
+        return self._reaches_cap(domains, fetches) | self.given_up(domains)
 
     def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more samples of domains may become PENDING."""
@@ -193,13 +199,20 @@ class DomainLedger:
 
     def at_cap(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains have given MAX pages."""
-        return self._reaches_cap(self._records["pages"].take(domains))
+        return self._reaches_cap(domains, self._records["pages"].take(domains))
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
 
-    def _reaches_cap(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _reaches_cap(
+        self, domains: NDArray[np.int32], counts: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
         if self.cap is None:
-            return np.zeros(len(counts), dtype=np.bool_)
-        return np.asarray(counts >= self.cap.at(self.progress))
+            reached = np.zeros(len(counts), dtype=np.bool_)
+        else:
+            reached = np.asarray(counts >= self.cap.at(self.progress))
+        if self._budgets:
+            own = self._records["budget"].take(domains)
+            reached = np.where(own > 0, counts >= own, reached)
+        return reached

@@ -183,17 +183,27 @@ def questions(
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
-    They spread evenly over the pages that may be relevant; no two are alike.
+    Half of them spread evenly over the pages that may be relevant, half over the values of P, for
+    after a good crawl nearly all pages have P 1. No two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
+    if not untold:
+        return []
     p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
     falling = np.argsort(-p, kind="stable")
     near = np.argsort(np.abs(p - pack.threshold), kind="stable")
     last = min(len(p), max(most, int((p >= UNLIKELY).sum()))) - 1
-    places = np.linspace(0, last, 2 * most).astype(np.int64) if len(p) else near
-    places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
+    likely = p[falling[: last + 1]]
+
+    def spread(count: int) -> list[int]:
+        ranks = np.linspace(0, last, count).astype(np.int64)
+        levels = likely[0] + (np.arange(count) + 0.5) / count * (likely[-1] - likely[0])
+        values = np.searchsorted(-likely, -levels).clip(0, last)
+        rows: list[int] = falling[np.stack([ranks, values], axis=1).ravel()].tolist()
+        return rows
+
     chosen: list[int] = []
-    for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
+    for row in dict.fromkeys([*spread(most // 2), *spread(2 * most), *near.tolist()]):
         if len(chosen) == most:
             break
         alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
