@@ -4,32 +4,38 @@
 
 The folder holds pages, wiki, bbc, news20 and university as .jsonl.xz. The hosts of a topic's
 documents are split in two: a crawl's pages come from one half, the average precision (AP) is
-measured on the other. A random relevant page is the seed. Answers come from the true labels, 25
-at a time or fewer, about the pages that `tres answer` would show; in one run 5 % of them are wrong.
-Prints and writes results/words.md.
+measured on 2,500 pages of the other. A random relevant page is the seed. Answers come from the true
+labels, 50 at a time or fewer, about the pages that `tres answer` would show; in one run 5 % of them
+are wrong. Results are kept in results/words.csv: an interrupted run continues where it stopped.
+Writes all of results/words.md, with the crawls of words_crawl.py; without --data, from what was
+measured before.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score
 from topic import ROOT
 
+from tres_scrapy.topic.bag import TFIDF
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.training.baseline import fit_bag
 from tres_scrapy.training.document import record_page
 from tres_scrapy.training.reader import read_records
+from tres_scrapy.training.sample import Example
 from tres_scrapy.training.source import Unreadable
 from tres_scrapy.training.word_folder import THRESHOLD
 from tres_scrapy.training.word_learner import MOST_PAGES, word_topic
@@ -38,11 +44,18 @@ from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, question
 RESULTS = Path(__file__).parent / "results"
 FILES = ("pages", "wiki", "bbc", "news20", "university")
 MARKS = (0, 10, 20, 50, 100, 200)
-ROUND = 25  # most answers between two fits
-SEEDS = (0,)
+ROUND = 50  # most answers between two fits
+TESTED = 2_500
+FEW = 20  # documents of each label, for the transfer to another source
+FOREIGN = "news20"
+FOREIGN_TOPICS = ("hardware", "sports")
+UNLABELLED = 1_000
 WRONG = 0.05
 LEAST_WORDS = 20
 GENERAL = {"pages", "wiki", "bbc", "news20"}
+
+Results = dict[tuple[str, int, str], float]  # by topic, seed and name
+Crawl = tuple[str, str, int, int]  # topic, pack or number of answers, web, pages
 
 
 class Record(NamedTuple):
@@ -141,6 +154,7 @@ def split(records: list[Record], about: Topic, seed: int) -> Split:
     pool = [record for record in inside if half[record.host]]
     pool = [pool[row] for row in rng.permutation(len(pool))[:MOST_PAGES].tolist()]
     tests = [record for record in inside if not half[record.host]]
+    tests = [tests[row] for row in rng.permutation(len(tests))[:TESTED].tolist()]
     true = np.array([bool(record.labels & about.labels) for record in pool])
     first = int(rng.choice(np.flatnonzero(true)))
     sheets = [Sheet(f"{row}", "", "", r.words, row == first) for row, r in enumerate(pool)]
@@ -189,98 +203,171 @@ def ranked(score: Callable[[Text], float], held: Split) -> float:
     return float(average_precision_score(held.expected, [score(text) for text in held.tests]))
 
 
-def labelled(topic_: WordTopic, held: Split) -> float:
-    """Return the AP of the regression on all true labels of the pages."""
-    truth = {sheet.url: bool(t) for sheet, t in zip(held.sheets, held.true, strict=True)}
-    p = probabilities(topic_.fit(held.sheets, truth), held.tests)
-    return float(average_precision_score(held.expected, p))
-
-
-def rows_of(records: list[Record], name: str, about: Topic) -> tuple[str, str, str]:
-    """Return the rows of a topic: AP, AP with wrong answers, F1."""
-    made: list[dict[str, float | list[float]]] = []
-    keywords = about.words()
-    topic_ = word_topic(keywords)
-    for seed in SEEDS:
-        held = split(records, about, seed)
-        seeds = [sheet for sheet in held.sheets if sheet.is_seed]
-        start = process_time()
-        first = topic_.fit(seeds, {})
-        middle = process_time()
-        topic_.fit(held.sheets, {})
-        end = process_time()
-        right, wrong = curve(topic_, held, 0.0, seed), curve(topic_, held, WRONG, seed)
-        made.append(
-            {
-                "keywords": ranked(lambda text: keywords.count(text.words) / len(text.words), held),
-                "first": float(
-                    average_precision_score(held.expected, probabilities(first, held.tests))
-                ),
-                "labelled": labelled(topic_, held),
-                "right": right["ap"],
-                "wrong": wrong["ap"],
-                "f1": right["f1"],
-                "times": [middle - start, end - middle],
-            }
-        )
-        print(name, seed, made[-1], flush=True)
-
-    def cell(key: str, place: int | None = None) -> str:
-        each = [m[key] if place is None else m[key][place] for m in made]  # type: ignore[index]
-        return f"{mean(each):.3f}"  # type: ignore[type-var]
-
-    places = range(len(MARKS))
-    ap = [cell("keywords"), cell("first"), *(cell("right", i) for i in places), cell("labelled")]
-    times = f"first pack {cell('times', 0)} s, fit {cell('times', 1)} s"
-    print(name, *ap, times, flush=True)
-    return (
-        f"| {name} | {' | '.join([*ap, cell('times', 1)])} |",
-        f"| {name} | {' | '.join(cell('wrong', i) for i in places)} |",
-        f"| {name} | {' | '.join(cell('f1', i) for i in places)} |",
+def labelled(held: Split) -> float:
+    """Return the AP of the model of `tres train --classifier tfidf` on all true labels."""
+    examples = [
+        Example(Text(list(Counter(sheet.words).elements())), Text([]), "", bool(true))
+        for sheet, true in zip(held.sheets, held.true, strict=True)
+    ]
+    return float(
+        average_precision_score(held.expected, fit_bag(TFIDF, examples).logits(held.tests))
     )
 
 
-def report(rows: list[tuple[str, str, str]]) -> list[str]:
-    """Return the lines of the report."""
-    marks = " | ".join(map(str, MARKS))
-    ap, wrong, f1 = zip(*rows, strict=True)
-    head = f"| topic | {marks} |", "|---" * (len(MARKS) + 1) + "|"
-    return [
-        "# Topics from keywords",
-        "",
-        "Made by `python benchmarks/words.py`; average precision on hosts not seen, means of "
-        f"{len(SEEDS)} splits of the hosts and seed pages, {MOST_PAGES:,} pages fetched.",
-        "",
-        "Columns: share of keywords in a page; first pack (keywords, vectors and the seed page); "
-        "after a fit on the pages, with so many answers; the same regression with all true labels; "
-        "processor seconds of a fit.",
-        "",
-        f"| topic | keywords | first pack | {marks} | all labels | fit (s) |",
-        "|---" * (len(MARKS) + 5) + "|",
-        *ap,
-        "",
-        f"## {WRONG:.0%} of the answers wrong",
-        "",
-        *head,
-        *wrong,
-        "",
-        "## F1 at the estimated threshold",
-        "",
-        *head,
-        *f1,
+def measure(records: list[Record], name: str, seed: int) -> dict[str, float]:
+    """Return the figures of a topic and a split, by name: AP and F1, seconds of processor time."""
+    keywords = TOPICS[name].words()
+    topic_ = word_topic(keywords)
+    held = split(records, TOPICS[name], seed)
+    start = process_time()
+    first = topic_.fit([sheet for sheet in held.sheets if sheet.is_seed], {})
+    middle = process_time()
+    topic_.fit(held.sheets, {})
+    end = process_time()
+    found = {
+        "seconds first": middle - start,
+        "seconds fit": end - middle,
+        "keywords": ranked(lambda text: keywords.count(text.words) / len(text.words), held),
+        "first": float(average_precision_score(held.expected, probabilities(first, held.tests))),
+        "labelled": labelled(held),
+    }
+    for part, wrong in (("right", 0.0), ("wrong", WRONG)):
+        for kind, values in curve(topic_, held, wrong, seed).items():
+            found |= {f"{part} {kind} {m}": v for m, v in zip(MARKS, values, strict=True)}
+    return found
+
+
+def transfer(records: list[Record], name: str, seed: int) -> dict[str, float]:
+    """Return the AP on newsgroups of models from 40 labelled documents of other sources.
+
+    The unlabelled pages are other messages of the same newsgroups.
+    """
+    rng = np.random.default_rng(seed)
+    about = TOPICS[name]
+    inside = [r for r in records if r.file in about.files and r.length >= LEAST_WORDS]
+    drawn = [inside[row] for row in rng.permutation(len(inside)).tolist()]
+    sides: dict[bool, list[Record]] = {True: [], False: []}
+    for record in drawn:
+        side = sides[bool(record.labels & about.labels)]
+        if record.file != FOREIGN and len(side) < FEW:
+            side.append(record)
+    few = sides[True] + sides[False]
+    foreign = [record for record in drawn if record.file == FOREIGN][: UNLABELLED + TESTED]
+    tests = [Text(list(record.words.elements())) for record in foreign[UNLABELLED:]]
+    expected = np.array([bool(r.labels & about.labels) for r in foreign[UNLABELLED:]])
+    sheets = [Sheet(f"#{row}", "", "", record.words) for row, record in enumerate(few)]
+    pages = [Sheet(f"{row}", "", "", r.words) for row, r in enumerate(foreign[:UNLABELLED])]
+    answers = {f"#{row}": bool(r.labels & about.labels) for row, r in enumerate(few)}
+    examples = [
+        Example(Text(list(r.words.elements())), Text([]), "", answers[f"#{row}"])
+        for row, r in enumerate(few)
     ]
+    topic_ = word_topic(about.words())
+    found = {"transfer tfidf": fit_bag(TFIDF, examples).logits(tests)}
+    for kind, more in (("alone", []), ("unlabelled", pages)):
+        fit = topic_.fit([*sheets, *more], answers)
+        found[f"transfer {kind}"] = probabilities(fit, tests)
+    return {kind: float(average_precision_score(expected, p)) for kind, p in found.items()}
+
+
+def report(done: Results, crawls: dict[Crawl, float]) -> list[str]:
+    """Return the lines of the report."""
+    lines = ["# Topics from keywords", "", "Made by `python benchmarks/words.py --data FOLDER`."]
+    topics = [name for name in TOPICS if any(key[0] == name for key in done)]
+    marks = [str(mark) for mark in MARKS]
+    columns = ["keywords", "first", *(f"right ap {m}" for m in marks), "labelled", "seconds fit"]
+    lines += [
+        *("", "## Pages of hosts not seen", ""),
+        f"Average precision; {MOST_PAGES:,} pages fetched. Columns: share of keywords in a page; "
+        "first pack (keywords, vectors and the seed page); after a fit on the pages, with so many "
+        "answers; `tfidf` of `tres train` with all true labels; processor seconds of a fit.",
+        *table(["keywords", "first", *marks, "all labels", "fit (s)"], topics, columns, done),
+        *("", f"{WRONG:.0%} of the answers wrong:"),
+        *table(marks, topics, [f"wrong ap {m}" for m in marks], done),
+        *("", "F1 at the estimated threshold:"),
+        *table(marks, topics, [f"right f1 {m}" for m in marks], done),
+    ]
+    moved = [name for name in FOREIGN_TOPICS if (name, 0, "transfer tfidf") in done]
+    if moved:
+        lines += [
+            *("", "## Few labels, another source", ""),
+            f"Average precision on newsgroups, after up to {FEW} relevant and {FEW} irrelevant "
+            f"documents of other sources, without and with {UNLABELLED:,} unlabelled messages.",
+            *table(
+                ["`tfidf`", "`words`", "`words`, unlabelled pages"],
+                *(moved, [f"transfer {k}" for k in ("tfidf", "alone", "unlabelled")], done),
+            ),
+        ]
+    return [*lines, *crawl_lines(crawls)]
+
+
+def table(heads: list[str], topics: list[str], names: list[str], done: Results) -> list[str]:
+    """Return a table of means over the seeds, ± standard errors; a row is a topic."""
+    rows = []
+    for topic_ in topics:
+        cells = []
+        for name in names:
+            values = [v for (t, _, n), v in done.items() if (t, n) == (topic_, name)]
+            cells.append(mean_error(values) if values else "")
+        rows.append(f"| {topic_} | {' | '.join(cells)} |")
+    return ["", f"| topic | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|", *rows]
+
+
+def mean_error(values: list[float], digits: int = 3) -> str:
+    """Return a mean, with its standard error if there are several values."""
+    error = f" ± {stdev(values) / len(values) ** 0.5:.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{error}"
+
+
+def crawl_lines(crawls: dict[Crawl, float]) -> list[str]:
+    """Return the table of the crawls that words_crawl.py has measured."""
+    if not crawls:
+        return []
+    rows = dict.fromkeys((topic_, name, pages) for topic_, name, _, pages in crawls)
+    lines = ["", "## Crawls", "", "Harvest rate by the true labels, in percent, by"]
+    lines[-1] += " `python benchmarks/words_crawl.py`: synthetic webs, ten pages a domain."
+    lines += ["", "| topic | pages | webs | pack, or answers | harvest |", "|---|---|---|---|---|"]
+    for topic_, name, pages in rows:
+        each = [100 * v for (t, n, _, p), v in crawls.items() if (t, n, p) == (topic_, name, pages)]
+        lines.append(f"| {topic_} | {pages} | {len(each)} | {name} | {mean_error(each, 1)} |")
+    return lines
+
+
+def read_results(file: Path, width: int) -> dict[Any, float]:
+    """Return the values of a CSV file by the first `width` columns, {} without it."""
+    if not file.exists():
+        return {}
+    with file.open(encoding="utf-8", newline="") as lines:
+        return {
+            tuple(int(each) if each.isdigit() else each for each in row[:width]): float(row[width])
+            for row in csv.reader(lines)
+        }
 
 
 def main() -> None:
-    """Measure all topics and write the report."""
+    """Measure what is missing of the topics and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--topics", default=",".join(TOPICS))
+    parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
-    records = read(options.data)
-    chosen = options.topics.split(",")
-    lines = report([rows_of(records, name, TOPICS[name]) for name in chosen])
-    print(*lines, sep="\n")
+    file = RESULTS / "words.csv"
+    done: Results = read_results(file, 3)
+    records = read(options.data) if options.data else []
+    for seed in range(options.seeds if records else 0):
+        for name in options.topics.split(","):
+            steps = [("labelled", measure)]
+            if name in FOREIGN_TOPICS:
+                steps.insert(0, ("transfer tfidf", transfer))
+            for part, step in steps:
+                if (name, seed, part) not in done:
+                    found = {(name, seed, key): v for key, v in step(records, name, seed).items()}
+                    done |= found
+                    with file.open("a", encoding="utf-8", newline="") as rows:
+                        writer = csv.writer(rows, lineterminator="\n")
+                        writer.writerows([*key, f"{v:.4f}"] for key, v in found.items())
+                    print(found, flush=True)
+    lines = report(done, read_results(RESULTS / "words_crawl.csv", 4))
     (RESULTS / "words.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 

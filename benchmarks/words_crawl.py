@@ -4,7 +4,8 @@
 
 Every crawl runs in one process without HTTP, ten pages a domain. Answers come from the true labels:
 ten, as soon as 100 pages are fetched, then ten more at each fit. Rows are appended to
-results/words_crawl.csv; an interrupted run continues where it stopped.
+results/words_crawl.csv; an interrupted run continues where it stopped. `benchmarks/words.py`
+writes them into results/words.md.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import argparse
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -65,8 +65,8 @@ class GrowingPack:
 
 def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:
     """Return the harvest rate of a crawl by the web's labels."""
-    config = Config.from_settings(
-        {
+    with TemporaryDirectory() as place:
+        settings = {
             "TRES_TOPIC": topic,
             "TRES_WEB": "synthetic",
             "TRES_WEB_SEED": str(seed),
@@ -75,12 +75,13 @@ def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:
             "TRES_MAX_PER_DOMAIN": "10",
             "TRES_MODELS": str(ROOT / "models"),
         }
-    )
-    world = World(config, user_agent="tres")
-    if answers is None:
-        return world.crawl(config).relevant / pages
-    with TemporaryDirectory() as place:
-        keywords = TOPICS[topic].words()
+        if answers is None:
+            config = Config.from_settings(settings)
+            return World(config, user_agent="tres").crawl(config).relevant / pages
+        keywords, file = TOPICS[topic].words(), Path(place, "words.txt")
+        file.write_text("\n".join([*keywords.words, *keywords.phrases]), encoding="utf-8")
+        config = Config.from_settings(settings | {"TRES_KEYWORDS": str(file)})
+        world = World(config, user_agent="tres")
         open_topic(topic, keywords, Path(place))
         learner = WordLearner(Path(place), topic, keywords, seed=seed)
         pack: Any = GrowingPack(learner, world.web, answers)
@@ -90,7 +91,7 @@ def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:
 
 
 def main() -> None:
-    """Measure the missing crawls and write the table."""
+    """Measure the missing crawls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--pages", type=int, default=1_000)
     parser.add_argument("--webs", type=int, default=5)
@@ -114,11 +115,6 @@ def main() -> None:
                 with file.open("a", encoding="utf-8", newline="") as rows:
                     csv.writer(rows, lineterminator="\n").writerow([*key, f"{done[key]:.4f}"])
                 print(*key, f"{done[key]:.4f}", flush=True)
-    for topic in options.topics.split(","):
-        for name in names:
-            each = [100 * v for k, v in done.items() if k[:2] == (topic, name)]
-            error = stdev(each) / len(each) ** 0.5 if len(each) > 1 else 0.0
-            print(f"| {topic} | {name} | {mean(each):.1f} ± {error:.1f} |")
 
 
 if __name__ == "__main__":

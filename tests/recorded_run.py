@@ -46,7 +46,8 @@ def record(path, crawl, every=10):
     writer, bookings = Writer.open(path, crawl, META, {"A": "1"}, 100.0), []
     for number, booking in enumerate(steps(crawl)):
         bookings.append(booking)
-        writer.note(booking, 100.0 + number, title=f"title {number}", probability=0.75)
+        page = {"title": f"title {number}", "text": f"text {number}", "probability": 0.75}
+        writer.note(booking, 100.0 + number, **page)
         if number % every == 0:
             writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")

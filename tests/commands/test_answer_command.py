@@ -9,10 +9,12 @@ from soup import FOOD, OTHER, lines_of
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.training.word_folder import read_answers
+from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_learner import WordLearner, open_topic
+from tres_scrapy.training.word_reason import topic_reason
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 
@@ -43,7 +45,8 @@ def test_replies_become_answers(run, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\nwhat\nn\n"))
     code, said = call(capsys, "tres-answer", run)
     assert (code, said.count("P(relevant)")) == (0, 2)  # the other pages are like these two
-    assert "2 answers added, 2 in" in said
+    assert "2 answers added to" in said
+    assert "learned from 12 pages and 2 answers" in said  # the crawl has ended
     answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert list(answers.values()) == [True, False]
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
@@ -54,8 +57,22 @@ def test_answers_by_options(run, capsys):
     call(capsys, "tres-answer", run, "--yes", "http://h1.test/", "--no", "http://h0.test/")
     answers, _ = read_answers(run.with_suffix(".topic") / "answers.txt")
     assert answers == {"http://h1.test/": True, "http://h0.test/": False}
+    code, _ = call(capsys, "tres-answer", run, "--yes", "http://h1.test", "--no", "http://x.test/")
+    assert "http://x.test/ is not a page that the crawl can learn from" in str(code)
+    assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
     both = call(capsys, "tres-answer", run, "--yes", "http://a.test/", "--no", "http://a.test/")
     assert both[0] == 2
+
+
+def test_running_crawl_learns_answers_itself(run, capsys):
+    pack = run.with_suffix(".topic") / "pack" / "topic.toml"
+    before = pack.read_bytes()
+    with WordFolder(run.with_suffix(".topic")).reserved():
+        code, said = call(capsys, "tres-answer", run, "--yes", "http://h1.test")
+        assert (code, pack.read_bytes()) == (0, before)
+        assert "The crawl runs: it learns" in said
+    assert "12 pages and 1 answers" in call(capsys, "tres-rejudge", run)[1]
+    assert pack.read_bytes() != before
 
 
 def test_saved_pack_is_a_topic(run, capsys, tmp_path):
@@ -71,6 +88,20 @@ def test_rejudged_pages_have_the_final_probability(run, capsys):
     assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
     items = lines_of(run.with_name("soup.rejudged.jsonl"))
     assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
+
+
+def test_topic_says_which_words_and_answers_count(run, capsys):
+    folder = WordFolder(run.with_suffix(".topic"))
+    pages = [f"--{'yes' if i % 2 else 'no'}=http://h{i}.test/" for i in range(8)]
+    call(capsys, "tres-answer", run, *pages)
+    reason = topic_reason(folder, "http://h9.test/")
+    assert reason.probability > 0.5
+    assert "soup" in dict(reason.given)
+    assert reason.added
+    assert not {*KEYWORDS.words} & {word for word, _ in reason.added}
+    assert all(each.relevant == (each.adds > 0) for each in reason.answers)
+    assert "found by the model" in str(reason)
+    assert topic_reason(folder, "http://x.test/") is None
 
 
 def test_run_without_topic_is_one_line(capsys, tmp_path):

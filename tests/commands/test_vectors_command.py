@@ -74,4 +74,4 @@ def test_vectors_error_is_one_line(
 def test_missing_input_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         vectors_command(*arguments, "--output", "v.npz")
-    assert "takes texts, or --from" in capsys.readouterr().err
+    assert "give texts, or --from" in capsys.readouterr().err

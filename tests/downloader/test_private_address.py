@@ -40,7 +40,7 @@ def crawl(crawl, tmp_path):
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/", "s3://bucket/key"])
 def test_other_schemes_are_refused(url):
-    with pytest.raises(PrivateAddressError, match="is not http or https; to allow it, set TRES_"):
+    with pytest.raises(PrivateAddressError, match="not http or https; to allow it, add -s TRES_"):
         asyncio.run(PrivateAddressMiddleware().process_request(Request(url)))
 
 

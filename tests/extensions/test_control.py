@@ -220,7 +220,7 @@ def test_max_may_be_adaptive_or_none():
 def test_requests_are_kept_in_jobdir():
     written = []
     job = SimpleNamespace(
-        seed=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,
+        save=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,
         note_cap=lambda cap: written.append(cap) or len(written) < 3,
         lease=lambda crawl, decision: True,
         keep=lambda requests: None,

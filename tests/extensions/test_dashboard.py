@@ -20,7 +20,10 @@ from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
 
 pytestmark = pytest.mark.slow
 
-DATA = ("/state", "/figures", "/page?step=1", "/control", "/nothing", "/../page.py", "//")
+DATA = (
+    *("/state", "/figures", "/page?step=1", "/relevant", "/questions", "/control"),
+    *("/nothing", "/../page.py", "//"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +138,9 @@ def test_only_post_changes_state(crawl, method, path, status):
 def test_what_is_no_request_is_refused(crawl, body):
     status, _, answer = crawl.ask("/control", "POST", body)
     assert status == 400
-    assert json.loads(answer) == {"error": '"do" must be pause, resume, stop, seed or max'}
+    assert json.loads(answer) == {
+        "error": '"do" must be one of pause, resume, stop, seed, max, yes, no'
+    }
     assert crawl.state()["status"] == "paused"
 
 
@@ -193,6 +198,20 @@ def test_ending_crawl_says_so():
     request.requestHeaders.setRawHeaders(TOKEN_HEADER, [token.encode()])
     assert page.render(request) == b"The crawl has ended.\n"
     assert request.responseCode == 410
+
+
+def test_answers_are_for_fetched_pages(crawl):
+    url = crawl.state()["recent"][0]["url"]
+    status, said = crawl.steer("no", url)
+    assert (status, said.startswith("Noted for a later training")) == (200, True)
+    assert crawl.steer("yes", "http://h2998.test/x")[0] == 409
+    assert crawl.steer("yes")[0] == 409
+    assert crawl.ask("/relevant", "POST", b"{}")[0] == 405
+    file = crawl.directory / "job" / "tres.answers.txt"
+    assert file.read_text(encoding="utf-8") == f"no {url}\n"
+    texts = (file.parent / "tres.answers.fetched.jsonl").read_text(encoding="utf-8")
+    assert "A recipe for soup" in json.loads(texts)["text"]
+    assert json.loads(crawl.ask("/questions")[2]) == {"questions": []}
 
 
 def test_crawl_is_steered(crawl):

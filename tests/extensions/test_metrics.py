@@ -1,4 +1,6 @@
+import json
 import logging
+import re
 import socket
 import threading
 from collections import Counter
@@ -6,6 +8,7 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
+from conftest import PROJECT
 from scraped import asked, samples_of
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
@@ -93,6 +96,15 @@ def test_every_figure_is_exported():
     collector.snapshot = {metric.figure: 1.0 for metric in METRICS}
     told = {sample.name for family in collector.collect() for sample in family.samples}
     assert {metric.name for metric in METRICS} <= told
+
+
+def test_grafana_board_shows_metrics_that_exist(started):
+    board = json.loads((PROJECT / "docs" / "grafana.json").read_text(encoding="utf-8"))
+    queries = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    named = {name for query in queries for name in re.findall(r"[a-z_]+(?={)", query)}
+    told = {name for name, *_ in asked(started(TRES_METRICS_PORT=0).port)}
+    assert {"tres_failures_total", "process_resident_memory_bytes"} <= named
+    assert named <= told | {metric.name for metric in ALL}
 
 
 def test_stalled_reactor_is_seen(started, monkeypatch):

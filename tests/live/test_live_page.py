@@ -71,8 +71,28 @@ def check_max(page):
     has(page, "#said.error", "^MAX '0' must be at least 1: write none for no limit$")
 
 
+def check_answers(page, live):
+    """A relevant page is found by its words, and yes and no are written, the last one to count."""
+    page.locator("#tab-relevant").click()
+    page.locator("#relevant .text", has_text="A recipe for soup").first.wait_for()
+    page.locator("#sought").fill("soup leek 0")
+    page.locator("#find button").click()
+    page.locator("#relevant > li").nth(1).wait_for(state="detached")
+    assert page.locator("#relevant img").count() == 0
+    page.locator("#relevant .head").click()
+    for word in ("yes", "no"):
+        page.locator("#relevant .answer button", has_text=word).click()
+        page.locator(f"#relevant .answer button[aria-pressed=true] >> text={word}").wait_for()
+    has(page, "#answered", r"^Noted for a later training, .*pages\.answers\.txt\.$")
+    file = live.directory / "pages.answers.txt"
+    assert file.read_text(encoding="utf-8") == "yes http://h0.test/\nno http://h0.test/\n"
+    assert page.locator("#tab-asked").is_hidden()
+    page.locator("#tab-recent").click()
+
+
 def test_page_shows_and_steers(page, tmp_path):
     with live_crawl(tmp_path) as live:
+        live.directory = tmp_path
         assert page.goto(live.page).status == 403
         has(page, "body", "^Open the address in the crawl's log")
         page.goto(live.url, wait_until="commit")
@@ -104,6 +124,7 @@ def test_page_shows_and_steers(page, tmp_path):
         assert page.locator("#recent img").count() == 0
         page.locator("#recent .head").first.click()
 
+        check_answers(page, live)
         ask(page, "seed", "javascript:alert(1)")
         has(page, "#said.error", r"^A seed must hold http\(s\) URLs")
         ask(page, "seed", "http://h2999.test/x, http://localhost/")

@@ -10,7 +10,8 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.live.view import COST, PERIOD, RECENT, View
+from tres_scrapy.live.answering import Answering
+from tres_scrapy.live.view import COST, FOUND, PERIOD, RECENT, View
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_writer import Writer
@@ -34,7 +35,9 @@ def record(tmp_path_factory):
         actions = random.random((4, 3), dtype=np.float32)
         anchors = ["<script>alert(1)</script>"] * 4
         booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
-        writer.note(booking, float(step), title="</script><b>", probability=step % 2)
+        writer.note(
+            booking, float(step), title="</script><b>", text=f"Soup {step}%", probability=step % 2
+        )
     writer.flush(float(PAGES))
     yield path
     writer.close(float(PAGES), "finished")
@@ -46,8 +49,13 @@ def clock():
 
 
 @pytest.fixture
-def view(record, clock):
-    view = View(record, lambda: clock.now)
+def answering(tmp_path):
+    return Answering(tmp_path / "a.answers.txt", "Noted in")
+
+
+@pytest.fixture
+def view(record, answering, clock):
+    view = View(record, answering, lambda: clock.now)
     yield view
     view.close()
 
@@ -63,7 +71,29 @@ def test_state_sends_only_new_pages(view):
     more = json.loads(view.state({}, PAGES - 2))
     assert [page["step"] for page in more["recent"]] == [PAGES, PAGES - 1]
     nothing = json.loads(view.state({}, PAGES))
-    assert nothing == {"recent": [], "step": PAGES}
+    assert nothing == {"recent": [], "step": PAGES, "asked": 0}
+
+
+def found(view, words, before=-1):
+    return json.loads(view.relevant(before, words))["pages"]
+
+
+def test_relevant_pages_are_searched(view):
+    newest = found(view, "")
+    assert len(newest) == FOUND
+    assert all(page["outcome"] == "relevant" for page in newest)
+    older = found(view, "", newest[-1]["step"])
+    assert newest[-1]["step"] > older[0]["step"]
+    (only,) = found(view, "  SOUP 49%  ")
+    assert (only["text"], only["title"]) == ("Soup 49%", "</script><b>")
+    assert found(view, "soup 4_%") == found(view, "'\" -- ;") == []
+
+
+def test_answer_shows_in_the_page(view):
+    url = found(view, "49%")[0]["url"]
+    assert json.loads(view.answer(url, relevant=False))["said"].startswith("Noted in ")
+    assert found(view, "49%")[0]["answer"] is False
+    assert json.loads(view.state({}, PAGES - 1))["recent"][0]["answer"] is False
 
 
 def test_page_shows_features_and_rivals(view):
@@ -94,17 +124,17 @@ def test_figures_are_redrawn_rarely(view, clock, monkeypatch):
     assert len(drawn) == 2
 
 
-def test_slow_figures_are_drawn_seldom(record, monkeypatch):
+def test_slow_figures_are_drawn_seldom(record, answering, monkeypatch):
     times = iter([0.0, 0.0, 0.0, 2.0, 2.0 + COST * 2 - 1])
-    view = View(record, lambda: next(times))
+    view = View(record, answering, lambda: next(times))
     assert view.figures(-1) is not None
     monkeypatch.setattr(View, "_draw", lambda view: pytest.fail("drawn too soon"))
     assert view.figures(-1) is not None
     view.close()
 
 
-def test_unreadable_record_is_one_line(tmp_path):
-    view = View(tmp_path / "none.run")
+def test_unreadable_record_is_one_line(tmp_path, answering):
+    view = View(tmp_path / "none.run", answering)
     with pytest.raises(RecordError, match=r"there is no record"):
         view.state({}, -1)
     view.close()

@@ -5,6 +5,7 @@ import pytest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.links.prior import NO_PRIOR
 from tres_scrapy.policies.assembly import make_crawl
 
 
@@ -19,6 +20,6 @@ from tres_scrapy.policies.assembly import make_crawl
 )
 def test_settings_decide_on_an_irrelevant_seed(settings, reward):
     config = Config.from_settings({"TRES_TOPIC": "food"} | settings)
-    crawl = make_crawl(config, SimpleNamespace(given=()))
+    crawl = make_crawl(config, SimpleNamespace(given=(), link_prior=NO_PRIOR))
     crawl.add_seeds(Outlinks(["http://a.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     assert crawl.book_page(crawl.next().row, False, Outlinks()).experience.reward == reward

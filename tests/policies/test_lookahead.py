@@ -18,6 +18,7 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.links.prior import NO_PRIOR
 from tres_scrapy.policies.assembly import make_crawl
 from tres_scrapy.policies.rivals.lookahead import LookaheadPolicy
 from tres_scrapy.webs.graph import Graph
@@ -213,7 +214,7 @@ def test_policy_needs_a_graph():
 
 @pytest.mark.parametrize("web", [None, SyntheticWeb("food")])
 def test_web_without_known_pages_is_refused(web):
-    pack = type("Pack", (), {"given": ()})
+    pack = type("Pack", (), {"given": (), "link_prior": NO_PRIOR})
     with pytest.raises(ConfigError, match=r"lookahead: it needs the links .* web=recorded or"):
         make_crawl(Config(topic="food", policy="lookahead"), pack, web)
 

@@ -11,6 +11,7 @@ from tres_scrapy.refresh.keeper import Keeper
 from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.text_change import PageChange, side_by_side
 from tres_scrapy.report.chart_page import plotly_script
 
 
@@ -53,6 +54,21 @@ def test_report_escapes_what_strangers_write(keeper, tmp_path):
     assert sum(figures["rates"]["data"][0]["y"]) >= 6
     assert "gone; next request from" in text
     assert not re.search(r"(?:src|href)=.http", text)
+
+
+def test_changed_texts_are_escaped(keeper, tmp_path):
+    places = side_by_side("soup <b>hot</b>", "soup <script>cold</script>")
+    changes = [
+        PageChange("http://a.test/'\"><b>", "</summary><b>", "changed", "2026-11-21T10:00", places),
+        PageChange("javascript:alert(1)", "", "minor", "", []),
+    ]
+    write_report(tmp_path / "r.html", keeper, 1.0, changes)
+    text = (tmp_path / "r.html").read_text()
+    assert "<del>&lt;b&gt;hot&lt;/b&gt;</del>" in text
+    assert "<ins>&lt;script&gt;cold&lt;/script&gt;</ins>" in text
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert 'href="javascript:' not in text
 
 
 def test_report_before_the_first_answer(keeper, tmp_path):

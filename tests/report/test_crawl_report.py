@@ -47,13 +47,13 @@ def hostile(tmp_path_factory):
     while (decision := crawl.next()) is not None:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
         booking = crawl.book_page(decision.row, 0.0, Outlinks(urls, [HOSTILE] * 2, actions))
-        writer.note(booking, 100.0, title=HOSTILE)
+        writer.note(booking, 100.0, title=HOSTILE, text=HOSTILE)
         urls = []
         actions = actions[:0]
     writer.flush(101.0)
     writer._connection.execute("UPDATE page SET url = 'javascript:alert(1)' WHERE step = 1")
     writer._connection.execute("UPDATE page SET domain = ?, kind = kind || '<b>'", (HOSTILE,))
-    writer._connection.execute("UPDATE page SET kind = 'page'  WHERE step < 3")
+    writer._connection.execute("UPDATE page SET kind = 'page', relevant = 1 WHERE step < 3")
     writer.close(102.0, HOSTILE)
     with Record(path) as read:
         write_report(read, path.with_suffix(".html"))
@@ -85,6 +85,29 @@ def test_page_tells_figures_pages_and_settings(path, page):
     drawn = set(re.findall(r'data-figure="(\w+)"', page))
     figures = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S)[1])
     assert drawn == set(figures)
+
+
+def test_page_lists_relevant_pages(path, page):
+    with Record(path) as read:
+        relevant = read.relevant(1_000)
+    assert "All, newest first, with the beginning" in page
+    listed = re.findall(r"<p><bdi>(text \d+)</bdi></p>", page)
+    assert listed == [each.text for each in relevant] != []
+
+
+def test_page_marks_changed_settings_and_has_the_webs_count(tmp_path):
+    path, crawl = tmp_path / "a.run", crawl_of(pages=0)
+    settings = {"A": "1", "B": "2"}
+    web = {"pages": 20, "relevant": 15, "harvest": 0.75, "domains": 3}
+    for since in ("", ", since the last start"):
+        writer = Writer.open(path, crawl, META | {"changed": '["B"]'}, settings, 1.0)
+        writer.close(2.0, "page_limit", web=json.dumps(web))
+        with Record(path) as read:
+            page = render(read)
+        count = f"20 pages, 15 relevant, 75.0\N{NO-BREAK SPACE}%, on 3 domains{since}."
+        assert f"By the web&#39;s true labels: {count}" in page
+        assert '<div class="changed"><dt>B</dt>' in page
+        assert "<div><dt>A</dt>" in page
 
 
 def test_page_asks_nothing_of_the_network(page):

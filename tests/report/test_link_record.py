@@ -10,6 +10,7 @@ from linked_run import META, crawl_of, html_of, record, steps
 
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.links.code import BITS, CueGroup, coded, url_codes, url_texts
+from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
 from tres_scrapy.report import link_weight
 from tres_scrapy.report.chart_page import plotly_script
@@ -188,8 +189,8 @@ def test_explanation_says_what_spoke(read):
     assert found["link"] == [part._asdict() for part in page.link]
 
 
-def test_live_page_shows_what_spoke(linked, read):
-    view, page = View(linked.path), read.last(1)[0]
+def test_live_page_shows_what_spoke(linked, read, tmp_path):
+    view, page = View(linked.path, Answering(tmp_path / "answers.txt", "")), read.last(1)[0]
     found = json.loads(view.page(page.step))["link"]
     assert found == [{"text": part.label, "adds": part.adds} for part in page.link]
     assert "Link: " in json.loads(view.state({}, -1))["recent"][0]["why"]

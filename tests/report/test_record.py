@@ -118,6 +118,14 @@ def test_trail_leads_from_the_seed(recorded, read):
         assert trail[0].chosen == SEED
 
 
+def test_relevant_pages_are_found_by_words(read):
+    every = [page for page in read.since(0, 1000)[::-1] if page.relevant]
+    assert read.relevant(1000) == every
+    assert read.relevant(2, before=every[0].step) == every[1:3]
+    assert every[5] in read.relevant(1000, words=f"TITLE {every[5].text.upper()}")
+    assert read.relevant(1000, words="% text") == []
+
+
 def test_page_is_found_by_either_url(read):
     moved = next(page for page in read.since(0, 1000) if page.final_url)
     assert read.find(moved.url) == read.find(moved.final_url) == moved

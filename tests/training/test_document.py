@@ -91,6 +91,15 @@ def test_twice_selected_line_is_relevant(tmp_path: Path) -> None:
         assert census.read == 2
 
 
+def test_answer_wins_over_a_side(tmp_path: Path) -> None:
+    lines = [{"text": text, "url": f"http://{text}.org/"} for text in ("milk", "wine", "bread")]
+    pages = write(tmp_path / "a.jsonl", *lines)
+    answers = {"http://wine.org/": False, "http://other.org/": True}
+    made, census = read_documents([pages], [], answers=answers)
+    assert [document.relevant for document in made] == [True, False, True]
+    assert (census.relevant, census.irrelevant) == (2, 1)
+
+
 def test_html_keeps_its_host(tmp_path: Path) -> None:
     html, url = "<html lang=en><title>T</title><p>cheese</p>", "https://www.shop.org/x"
     selection = write(tmp_path / "a.b.jsonl", {"html": html, "url": url})

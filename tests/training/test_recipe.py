@@ -140,13 +140,17 @@ def test_command_writes_pack_and_report(
     (models / "food" / "topic.toml").write_text("an older one")
     arguments = ["food", "--keywords", tmp_path / "keywords.txt", "--output", models]
     arguments += ["--vectors", models / "vectors" / "small.npz", "--irrelevant", pages]
+    page = {"url": "http://new.test/", "text": "cheese of a crawl"}  # kept by the live page
+    (tmp_path / "a.fetched.jsonl").write_text(json.dumps(page) + "\n")
+    (tmp_path / "a.txt").write_text("yes http://new.test/\n")
+    arguments += ["--answers", tmp_path / "a.txt"]
     with pytest.raises(SystemExit, match="0"):
         command("tres-train", *arguments, "--relevant", f"{pages}:label=True")
     printed = capsys.readouterr().out
     assert Pack.load(models / "food").name == "food"
     assert 'data-figure="' in (models / "food" / "report.html").read_text()
     for expected in (
-        "90 documents read: 30 relevant",
+        "91 documents read: 31 relevant",
         "1 keywords have no vector and add no others: durian",
         "will be replaced",
         "MCC",

@@ -2,13 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tres_scrapy.training.word_folder import (
-    AnswerError,
-    WordFolder,
-    add_answers,
-    find_folder,
-    read_answers,
-)
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.training.word_folder import WordFolder, find_folder
 from tres_scrapy.training.word_topic import Sheet
 
 SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
@@ -20,7 +15,9 @@ def test_torn_page_is_dropped(tmp_path):
         folder.add_page(number, f"{number:02x}", sheet)
     file = tmp_path / "pages.jsonl"
     file.write_bytes(file.read_bytes()[:-7])
-    assert list(folder.read_pages()) == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
+    for repair in (False, True):
+        kept = list(folder.read_pages(repair=repair))
+        assert kept == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
     folder.add_page(3, "03", SHEETS[2])
     assert [sheet for *_, sheet in folder.read_pages()] == SHEETS
 

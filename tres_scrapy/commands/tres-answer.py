@@ -14,10 +14,13 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import printable
-from tres_scrapy.training.word_folder import AnswerError, add_answers, find_folder, read_answers
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.topic.pack import PackError
+from tres_scrapy.training.word_folder import find_folder
+from tres_scrapy.training.word_learner import RUNS, learn_answers
 
 WIDTH: Final = 100
-LEARNS: Final = "The crawl learns from them with its next pages; after its end, resume it."
+NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."
 PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
 
 
@@ -35,9 +38,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return fill(
             "Show the pages of a crawl from keywords whose answers help its topic most, and ask "
-            "whether they are relevant. RUN is the JOBDIR of the crawl or its JSON lines file. The "
-            "crawl may be running: it reads each answer with its next pages. A later answer about "
-            "the same page replaces the earlier one."
+            "whether they are relevant. RUN is the JOBDIR of the crawl or its JSON lines file. A "
+            "running crawl reads each answer with its next pages; the topic of one that has ended "
+            "is learned again at once. A later answer about a page replaces the earlier one."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -56,19 +59,22 @@ class Command(ScrapyCommand):
             raise UsageError(f"tres-answer: yes and no for {min(both)}: give one answer")
         try:
             folder = find_folder(Path(args[0]))
-            if opts.yes or opts.no:
-                told = dict.fromkeys(opts.yes, True) | dict.fromkeys(opts.no, False)
-                add_answers(folder.answers, told)
-                print(f"{len(told)} answers added to {folder.answers}")
-                print(LEARNS)
-                return
             known, _ = read_answers(folder.answers)
-            asked = [each for each in folder.read_questions() if each["url"] not in known]
-            given = ask(folder.answers, asked)
-        except (AnswerError, OSError) as error:
+            if opts.yes or opts.no:
+                yes, no = folder.known(opts.yes), folder.known(opts.no)
+                told = dict.fromkeys(yes, True) | dict.fromkeys(no, False)
+                add_answers(folder.answers, told)
+                given = len(told)
+            else:
+                learn_answers(folder)  # asks about the last pages of an ended crawl too
+                asked = [each for each in folder.read_questions() if each["url"] not in known]
+                given = ask(folder.answers, asked)
+            print(f"{given} answers added to {folder.answers}")
+            if given:
+                notes = learn_answers(folder)
+                print(*([RUNS] if notes is None else [*notes, NEXT]), sep="\n")
+        except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-answer: {error}")
-        print(f"{given} answers added, {len(known) + given} in {folder.answers}")
-        print(LEARNS)
 
 
 def ask(file: Path, asked: list[dict[str, Any]]) -> int:

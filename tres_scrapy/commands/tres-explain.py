@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from textwrap import fill
@@ -18,6 +19,8 @@ from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record, latest_record
+from tres_scrapy.topic.answer import AnswerError
+from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.canonical import canonicalise
 
 
@@ -36,7 +39,8 @@ class Command(ScrapyCommand):
         return fill(
             "Explain why the crawl RUN fetched URL: the path from the seed, the rule of its leaf "
             "in the tree, what its link says, its features, its Q value, and the links it was "
-            "preferred to. RUN is the record of the crawl (food-TIME.run), its JOBDIR or its JSON "
+            "preferred to; in a crawl from keywords also which words and answers make the page "
+            "relevant. RUN is the record of the crawl (food-TIME.run), its JOBDIR or its JSON "
             "lines file; without it, the latest crawl of this folder."
         )
 
@@ -60,7 +64,23 @@ class Command(ScrapyCommand):
         except (LookupError, RecordError) as error:
             sys.exit(f"scrapy tres-explain: {error}")
         try:
-            print(explanation.as_json() if opts.json else explanation, flush=True)
+            if opts.json:
+                print(explanation.as_json(), flush=True)
+                return
+            print(explanation, flush=True)
+            if reason := _topic_reason(path, explanation.address):
+                print(f"\n{reason}", flush=True)
         except BrokenPipeError:  # the reader of the pipe, such as head, has stopped
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = 1
+
+
+def _topic_reason(record: Path, url: str) -> str:
+    """Return what a topic from keywords says of a page, "" without such a topic or page."""
+    from tres_scrapy.training.word_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
+    from tres_scrapy.training.word_reason import topic_reason  # noqa: PLC0415
+
+    for run in (record, record.parent):  # beside the output, or in JOBDIR
+        with suppress(AnswerError, OSError, PackError):
+            return str(topic_reason(find_folder(run), url) or "")
+    return ""

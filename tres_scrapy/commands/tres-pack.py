@@ -14,10 +14,12 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE
 from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
+from tres_scrapy.training.word_folder import find_folder, unlearned
+from tres_scrapy.training.word_learner import RUNS, learn_answers
 
 
 class Command(ScrapyCommand):
@@ -51,8 +53,9 @@ class Command(ScrapyCommand):
             folder, place = find_folder(Path(args[2])), opts.models / name
             if (place / TOPIC_FILE).exists():
                 raise ValueError(f"{place} exists: choose another name or remove it")
-            if count := unlearned(folder):
-                print(f"{count} answers are not learned yet: resume the crawl with more pages")
+            if unlearned(folder):
+                notes = learn_answers(folder)
+                print(*([RUNS] if notes is None else notes), sep="\n")
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
         except (AnswerError, OSError, PackError, ValueError) as error:

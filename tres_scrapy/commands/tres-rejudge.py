@@ -15,9 +15,11 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import reason, whole_file
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.training.word_folder import AnswerError, find_folder, unlearned
+from tres_scrapy.training.word_folder import find_folder, unlearned
+from tres_scrapy.training.word_learner import RUNS, learn_answers
 
 SUFFIX: Final = ".rejudged.jsonl"
 
@@ -56,8 +58,9 @@ class Command(ScrapyCommand):
         target = opts.output or source.with_suffix(SUFFIX)
         try:
             folder = find_folder(opts.run or source)
-            if count := unlearned(folder):
-                print(f"{count} answers are not learned yet: resume the crawl with more pages")
+            if unlearned(folder):
+                notes = learn_answers(folder)
+                print(*([RUNS] if notes is None else notes), sep="\n")
             pack = Pack.load(folder.pack)
             kept, count = rejudge(pack, source, target)
         except (AnswerError, OSError, PackError) as error:

@@ -7,7 +7,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.commands import ScrapyCommand
 
@@ -15,12 +15,14 @@ from tres_scrapy.config.extra import require
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
+from tres_scrapy.training.word_folder import find_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from tres_scrapy.training.document import Document
     from tres_scrapy.training.recipe import Trained
 
+WORDS: Final = "words"  # a kind of --classifier: few labels
+
 
 class Command(ScrapyCommand):
     """Train a topic pack."""
@@ -36,7 +40,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "TOPIC --keywords FILE --relevant PATH... --irrelevant PATH..."
+        return "TOPIC --keywords FILE --relevant PATH... --irrelevant PATH... [--answers FILE]"
 
     def short_desc(self) -> str:
         return "Train a topic pack from keywords and labelled documents"
@@ -68,8 +72,16 @@ class Command(ScrapyCommand):
             help="text file with one word or phrase of the topic per line",
         )
         hosts = f"documents from at least {STRIPES} hosts"
-        parser.add_argument("--relevant", metavar="PATH", nargs="+", required=True, help=hosts)
-        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", required=True, help=hosts)
+        parser.add_argument("--relevant", metavar="PATH", nargs="+", default=[], help=hosts)
+        parser.add_argument("--irrelevant", metavar="PATH", nargs="+", default=[], help=hosts)
+        parser.add_argument(
+            "--answers",
+            metavar="FILE",
+            nargs="+",
+            default=[],
+            help="answers of the live page or of tres-answer, `yes URL` or `no URL`; they win over "
+            "--relevant and --irrelevant. Pages whose text the crawl did not keep are fetched",
+        )
         parser.add_argument(
             "--output",
             metavar="DIR",
@@ -86,9 +98,17 @@ class Command(ScrapyCommand):
         )
         parser.add_argument(
             "--classifier",
-            choices=[*bilstm.KINDS, *bag.KINDS],
+            choices=[*bilstm.KINDS, *bag.KINDS, WORDS],
             default=bilstm.KINDS[0],
-            help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most",
+            help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most; "
+            f"{WORDS} learns from 20 documents and the keywords",
+        )
+        parser.add_argument(
+            "--unlabelled",
+            metavar="RUN",
+            type=Path,
+            help=f"with --classifier {WORDS}: JOBDIR or JSON lines file of a crawl from keywords, "
+            "whose pages help without labels",
         )
         parser.add_argument(
             "--beside",
@@ -118,6 +138,8 @@ class Command(ScrapyCommand):
 
     def _train(self, opts: argparse.Namespace) -> None:
         require("train", "training")
+        if opts.unlabelled and opts.classifier != WORDS:
+            raise ValueError(f"--unlabelled needs --classifier {WORDS}")
         # importing scikit-learn takes two seconds
         from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
@@ -129,11 +151,21 @@ class Command(ScrapyCommand):
         vectors = WordVectors.load(shipped_models() / VECTORS if ships else place)
         keywords = KeywordSet.read(opts.keywords)
         assert self.settings is not None
-        paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings)
-        sides = [Selection.parse(path) for path in paths]
-        count = len(opts.relevant)
-        documents, census = read_documents(sides[:count], sides[count:], language=opts.language)
+        answered = {file: _answers(Path(file)) for file in opts.answers}
+        given = len(opts.relevant), len(opts.relevant) + len(opts.irrelevant)
+        paths = fetch_lists([*opts.relevant, *opts.irrelevant], self.settings, answered)
+        sides = [Selection.parse(path) for path in paths[: given[1]]]
+        pages = zip(paths[given[1] :], answered.values(), strict=True)
+        sides += [Selection(Path(path), "url", frozenset(urls)) for path, urls in pages]
+        documents, census = read_documents(
+            *(sides[: given[0]], sides[given[0] :]),
+            language=opts.language,
+            answers={url: yes for answers in answered.values() for url, yes in answers.items()},
+        )
         print(census, flush=True)
+        if opts.classifier == WORDS:
+            _train_few(directory, keywords, documents, opts)
+            return
         for note in _notes(directory, documents, keywords, vectors):
             print(note, flush=True)
         if ships:
@@ -155,6 +187,26 @@ class Command(ScrapyCommand):
         _print_summary(trained, documents)
         print(f"written to {directory}; open {report} to see scores and mistakes")
         print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
+
+
+def _train_few(
+    directory: Path, keywords: KeywordSet, documents: list[Document], opts: argparse.Namespace
+) -> None:
+    from tres_scrapy.training.few_labels import train_few  # noqa: PLC0415
+
+    pages = []
+    if opts.unlabelled:
+        pages = [sheet for *_, sheet in find_folder(opts.unlabelled).read_pages()]
+    print(train_few(directory, keywords, documents, pages, seed=opts.seed, date=opts.date))
+    print(f"written to {directory}")
+    print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
+
+
+def _answers(file: Path) -> dict[str, bool]:
+    answers, _ = read_answers(file)
+    if not answers:
+        raise ValueError(f"answers {str(file)!r} must be a file of lines `yes URL` or `no URL`")
+    return answers
 
 
 def _notes(

@@ -76,7 +76,7 @@ class Command(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args or bool(opts.files) == bool(opts.source):
-            said = named([*opts.files, *args])
+            said = named([*map(str, opts.files), *args])
             raise UsageError(f"give texts, or --from FILE|NAME, not {said}")
         try:
             _check(opts)

@@ -23,8 +23,8 @@ class WordOptions:
     answers: Path | None = setting(
         Path,
         None,
-        "with `keywords`, file of answers, lines of `yes URL` or `no URL`, read when it changes; "
-        "unset: answers.txt in the topic's folder",
+        "with `keywords`, file of answers, lines of `yes URL` or `no URL`, read when it changes, "
+        "beside answers.txt in the topic's folder",
         group=Group.EVERYDAY,
     )
 

@@ -14,6 +14,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
+from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.pool import Rows
@@ -61,7 +62,7 @@ class Crawl:
 
     A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
     The crawl ends after `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed
-    earns 1, whatever it is, as in the paper.
+    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages.
     """
 
     def __init__(
@@ -72,12 +73,14 @@ class Crawl:
         *,
         trusted_seeds: bool = False,
         patience: Patience | None = None,
+        scout: Scout | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
         self.limit = limit
         self.trusted_seeds = trusted_seeds
         self.patience = patience or Patience()
+        self.scout = scout
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -161,6 +164,8 @@ class Crawl:
             return None
         if not self.store.may_be_ready(busy_hosts):
             return None
+        if self.scout is not None and len(rows := self.scout.take(self.pages)):
+            self._first.push(rows, np.zeros(len(rows)))
         decision = self._next_of(self._first, busy_hosts) or self.policy.select(busy_hosts)
         if decision is None and not self.patience.waiting:
             decision = self._next_of(self._last, busy_hosts)
@@ -220,6 +225,8 @@ class Crawl:
             path = self.store.path_after(row, reward)
         self.store.finish(row, path)
         outlinks = self._add(row, links)
+        if self.scout is not None and self.store.is_seed(row):
+            self.scout.note(outlinks)
         self._expand(experience, outlinks, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from socket import AF_INET, SO_REUSEADDR, SOL_SOCKET, socket
 from time import monotonic
 from typing import Any, Final, Self
@@ -16,11 +17,15 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import require
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.pace import Pace
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.topic_source import topic_folder
+from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, site
 from tres_scrapy.live.token import HOSTS, PageAccess
 from tres_scrapy.live.view import View
@@ -28,6 +33,7 @@ from tres_scrapy.live.view import View
 WATCHED: Final = 5.0  # seconds since its last question that a page counts as open
 FAREWELL: Final = 3.0  # seconds in which an open page asks for the end of the crawl
 SENDING: Final = 0.3  # seconds for the answer
+ANSWERS: Final = ".answers.txt"  # of the file beside the record
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +70,11 @@ class Dashboard:
         if learner is None or recorder is None:
             return
         access, control = PageAccess(), Control(self._crawler, learner)
+        answering = self._answering(learner, recorder)
+        learner.listeners.append(partial(_note, answering))
         status = self._status = CrawlStatus(self._config, control, learner)
         running: Any = reactor
-        self._page = LivePage(access, control, View(recorder.path), status, running)
+        self._page = LivePage(access, control, View(recorder.path, answering), status, running)
         logger.info("Live page: %s", access.address(self._socket.getsockname()[1]))
         factory = site(self._page)
         self._port = running.adoptStreamPort(self._socket.fileno(), AF_INET, factory)
@@ -80,6 +88,15 @@ class Dashboard:
         if self._page is not None:
             self._page.close()
 
+    def _answering(self, learner: Learner, recorder: Recorder) -> Answering:
+        words = self._config.words
+        if words.file is None:
+            effect = "Noted for a later training, `tres train --answers`, in"
+            return Answering(recorder.path.with_suffix(ANSWERS), effect)
+        folder = topic_folder(learner.output, self._crawler.settings["JOBDIR"])
+        effect = "The topic learns it with the next pages; it stays in"
+        return Answering(words.answers or folder.answers, effect, folder.read_questions)
+
     def _files(self) -> list[str]:
         """Return the paths that the crawl leaves."""
         learner = self._crawler.get_extension(Learner)
@@ -90,6 +107,12 @@ class Dashboard:
         if self._config.watch.report and learner.crawl.pages:
             found.append(recorder.path.with_suffix(".html"))
         return [str(path) for path in (*found, recorder.path)]
+
+
+def _note(answering: Answering, booking: Booking, visit: Visit | None) -> None:
+    if visit is not None:
+        page = visit.judged.page
+        answering.note(page.url, page.title, page.text)
 
 
 def listening(port: int) -> socket:

@@ -14,22 +14,30 @@ from urllib.parse import urlsplit
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, default_settings
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
+from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
+from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
 
 EVERY: Final = 1.0  # seconds between two transactions
+HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
+NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
+ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
+WEB: Final = ("pages", "relevant", "harvest", "domains")  # that an offline web counts
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
     *("USER_AGENT", "ROBOTSTXT_OBEY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN"),
@@ -52,6 +60,7 @@ class Recorder:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self.path = Path()
         self._reason, self._facts = "", dict[str, str]()
+        self._begun = self._next_health = time()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -83,6 +92,7 @@ class Recorder:
             "started": started,
             "output": output.name,
             "scope": json.dumps(asdict(config.scope)),
+            "changed": json.dumps(changed_of(config, settings)),
         }
         try:
             used = settings_of(config, settings)
@@ -96,6 +106,11 @@ class Recorder:
         self._loop = create_looping_call(self._flush)
         self._loop.start(EVERY, now=False)
 
+    @property
+    def _stats(self) -> StatsCollector:
+        assert self._crawler.stats is not None
+        return self._crawler.stats
+
     def booked(self, booking: Booking, visit: Visit | None) -> None:
         """Add a booking to the record."""
         if self._writer is None:
@@ -106,6 +121,7 @@ class Recorder:
             self._writer.note(
                 *(booking, time()),
                 title=visit.judged.page.title,
+                text=visit.judged.page.text,
                 probability=visit.judged.judgement.probability,
                 is_copy=visit.verdict.is_copy,
             )
@@ -125,7 +141,10 @@ class Recorder:
         if writer is None:
             return
         try:
-            writer.close(time(), self._reason, **self._facts)
+            self._note_health(writer, None)  # the other processes have ended
+            web = {name: self._stats.get_value(f"tres/web/{name}") for name in WEB}
+            facts = self._facts | ({"web": json.dumps(web)} if web["pages"] else {})
+            writer.close(time(), self._reason, **facts)
             if not writer.steps:
                 self.path.unlink()  # an empty file would only mislead
             elif self._config.watch.report and writer.pages:
@@ -152,12 +171,37 @@ class Recorder:
             return
         try:
             self._writer.flush(time())
+            if time() >= self._next_health:
+                self._note_health(self._writer, resident_memory())
         except sqlite3.Error as error:
             logger.error(
                 "The record %s cannot be written (%s): the crawl continues", self.path, error
             )
             self._writer.abandon()
             self._writer = None
+
+    def _note_health(self, writer: Writer, memory: int | None) -> None:
+        now, found = time(), dict[str, int]()
+        for name, value in self._stats.get_stats().items():
+            if name.startswith(ANSWERS):
+                kind = name.rpartition("/")[2].rpartition(".")[2]
+                found[kind] = found.get(kind, 0) + value
+        writer.note_health(HealthPoint(now, memory, found))
+        self._next_health = now + max(HEALTH, (now - self._begun) / NOTES)
+
+
+def changed_of(config: Config, settings: BaseSettings) -> list[str]:
+    """Return the names of the settings whose values are not the defaults of TRES."""
+    used = {name: (str(settings[name]), str(_default(name))) for name in SCRAPY}
+    found = {name for name, (value, default) in used.items() if value != default}
+    kept = [each.options for each in settings.values() if isinstance(each, Kept)]
+    for options in (config, *kept):
+        found |= dict(options.values().items() - type(options)().values().items()).keys()
+    return sorted(found)
+
+
+def _default(name: str) -> object:
+    return getattr(own_settings, name, getattr(default_settings, name, None))
 
 
 def _remark(visit: Visit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -13,6 +14,9 @@ from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import packs
+
+if TYPE_CHECKING:
+    from tres_scrapy.training.word_folder import WordFolder
 
 logger = logging.getLogger(__name__)
 
@@ -40,12 +44,11 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
             f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
         )
     # they load PyTorch, which the crawler's process does without
-    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
     from tres_scrapy.training.word_learner import open_topic  # noqa: PLC0415
     from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
 
     lines = keyword_lines(config.words.file)
-    folder = WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+    folder = topic_folder(output, jobdir)
     _refuse_name_of_pack(config, folder.pack)
     try:
         keywords = KeywordSet.parse(lines)
@@ -70,6 +73,13 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         answers=config.words.answers,
         seed=config.random_seed,
     )
+
+
+def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
+    """Return the folder of the topic of a crawl from keywords."""
+    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
+
+    return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
 
 
 def _refuse_name_of_pack(config: Config, made: Path) -> None:

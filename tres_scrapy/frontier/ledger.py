@@ -21,6 +21,7 @@ _RECORD = np.dtype(
     ]
 )
 LIMITS: Final = FrontierLimits()
+UNLIMITED: Final = np.iinfo(np.int32).max
 
 
 class DomainLedger:
@@ -170,7 +171,7 @@ class DomainLedger:
         x = np.empty((len(domains), 2), dtype=np.float32)
         ratio = relevant / np.maximum(visits + self.prior, 1)
         x[:, 0] = np.where(known, ratio, self._inlink_ratio(domains))
-        x[:, 1] = np.where(self.never_visited(domains), 0.5, 1.0)
+        x[:, 1] = np.where(visits + self._records["leased"].take(domains), 1.0, 0.5)
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
@@ -190,29 +191,25 @@ class DomainLedger:
 
     def full(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up or would exceed MAX with one more fetch."""
-        fetches = self._records["pages"].take(domains) + self._records["leased"].take(domains)
-        return self._reaches_cap(domains, fetches) | self.given_up(domains)
+        return self.at_cap(domains, leased=True) | self.given_up(domains)
 
     def room(self, domains: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return how many more samples of domains may become PENDING."""
         return self.limits.pending_per_domain - self._records["pending"].take(domains)
 
-    def at_cap(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains have given MAX pages."""
-        return self._reaches_cap(domains, self._records["pages"].take(domains))
+    def at_cap(self, domains: NDArray[np.int32], *, leased: bool = False) -> NDArray[np.bool_]:
+        """Return which domains have given MAX pages, or will with the fetches that run."""
+        if self.cap is None and not self._budgets:
+            return np.zeros(len(domains), dtype=np.bool_)
+        counts = self._records["pages"].take(domains)
+        if leased:
+            counts += self._records["leased"].take(domains)
+        most = UNLIMITED if self.cap is None else self.cap.at(self.progress)
+        if not self._budgets:
+            return np.asarray(counts >= most)
+        own = self._records["budget"].take(domains)
+        return np.asarray(counts >= np.where(own > 0, own, most))
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
-
-    def _reaches_cap(
-        self, domains: NDArray[np.int32], counts: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
-        if self.cap is None:
-            reached = np.zeros(len(counts), dtype=np.bool_)
-        else:
-            reached = np.asarray(counts >= self.cap.at(self.progress))
-        if self._budgets:
-            own = self._records["budget"].take(domains)
-            reached = np.where(own > 0, counts >= own, reached)
-        return reached

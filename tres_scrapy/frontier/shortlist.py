@@ -47,27 +47,32 @@ class Shortlist:
 
     def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:
         """Return the samples of the list that can be fetched now."""
-        self._list(self._alive(self._rows))
+        standing = self._look(busy_hosts)
         values = self._store.rated(self._rows)
         if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
-            self._keep(self._alive(self._store.pending_rows()))
-        standing = self._store.standing(self._rows, busy_hosts)
+            rows = self._store.pending_rows()
+            self._keep(rows[self._store.standing(rows) != Standing.DEAD])
+            standing = self._store.standing(self._rows, busy_hosts)
         ready: Rows = self._rows[standing == Standing.READY]
         return ready
 
     def soon(self, hosts: Sequence[int], most: int) -> Rows:
         """Return the best samples of the list on these hosts, for when the hosts are free."""
+        if not hosts:
+            return _NONE
         rows: Rows = self._rows[np.isin(self._store.host_numbers(self._rows), hosts)]
         rows = rows[self._store.standing(rows) == Standing.READY]
         if len(rows) > most:
             rows = rows[np.argpartition(-self._store.rated(rows), most)[:most]]
         return rows
 
-    def _alive(self, rows: Rows) -> Rows:
-        """Return those of rows that may be fetched, now or later."""
-        rows = rows[self._store.waits(rows)]
-        alive: Rows = rows[self._store.standing(rows) != Standing.DEAD]
-        return alive
+    def _look(self, busy_hosts: Sequence[int]) -> NDArray[np.uint8]:
+        """Drop the samples that are not fetched any more; return the standing of the others."""
+        standing = self._store.standing(self._rows, busy_hosts)
+        alive = (standing != Standing.DEAD) & self._store.waits(self._rows)
+        self._list(self._rows[alive])
+        left: NDArray[np.uint8] = standing[alive]
+        return left
 
     def _keep(self, rows: Rows, least: float = 0.0) -> None:
         """Make the best of rows the list; all others have less than `least`."""

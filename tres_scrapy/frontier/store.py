@@ -152,14 +152,13 @@ class SampleStore:
 
     def standing(self, rows: Rows, busy_hosts: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return the `Standing` of `rows`, given that `busy_hosts` take no request now."""
-        domains = self._samples["domain"].take(rows)
-        busy = self._hosts.busy(self._samples["host"].take(rows), busy_hosts)
-        waits = busy | self.ledger.full(domains)
-        closed = self.closure.closed(self._samples["url"].take(rows))
-        standing = np.full(len(rows), Standing.READY, dtype=np.uint8)
-        standing[waits] = Standing.BUSY
-        given_up = self._hosts.given_up(self._samples["host"].take(rows))
-        standing[closed | self.ledger.exhausted(domains) | given_up] = Standing.DEAD
+        urls, hosts, domains = (
+            self._samples[name].take(rows) for name in ("url", "host", "domain")
+        )
+        busy = self._hosts.busy(hosts, busy_hosts) | self.ledger.at_cap(domains, leased=True)
+        given_up = self._hosts.given_up(hosts) | self.ledger.exhausted(domains)
+        standing = np.where(busy, Standing.BUSY, Standing.READY).astype(np.uint8)
+        standing[self.closure.closed(urls) | given_up] = Standing.DEAD
         return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:

@@ -15,7 +15,7 @@ from tres_scrapy.frontier.feature import FEATURES, bucket
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.split import Split, best_split
 
-_LEAF = -1
+_INNER = -1
 _ROOT = 0
 _NODE = np.dtype(
     [
@@ -78,14 +78,21 @@ class TreeFrontier:
 
     def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the leaf of each state-action vector of `x` [n, 9], by the tree's rules."""
-        x = self._view(x)
-        node = np.full(len(x), _ROOT, dtype=np.int64)
-        inner = np.arange(len(x))
-        while len(inner := inner[self._nodes["leaf"][node[inner]] == _LEAF]):
-            at = node[inner]
-            left = x[inner, self._nodes["feature"][at]] < self._nodes["threshold"][at]
-            node[inner] = np.where(left, self._nodes["left"][at], self._nodes["right"][at])
-        return self._nodes["leaf"][node].astype(np.int64)
+        leaves = np.full(len(x), self._nodes["leaf"][_ROOT], dtype=np.int64)
+        values = self._view(x).ravel()
+        names = ("feature", "threshold", "left", "right", "leaf")
+        feature, threshold, left, right, leaf = (self._nodes[name] for name in names)
+        # `take` because it is three times as fast as an index
+        inner = np.flatnonzero(leaves == _INNER)
+        node = np.full(len(inner), _ROOT, dtype=np.int32)
+        while len(inner):
+            value = values.take(inner * len(FEATURES) + feature.take(node))
+            below = value < threshold.take(node)
+            node = np.where(below, left.take(node), right.take(node))
+            leaves[inner] = found = leaf.take(node)
+            still = found == _INNER
+            inner, node = inner[still], node[still]
+        return leaves
 
     def add_experience(self, x: NDArray[np.float32], reward: float) -> Split | None:
         """Add e_new = (x [9], r) and split its leaf if a split helps (Algorithm 3)."""
@@ -149,7 +156,7 @@ class TreeFrontier:
         branch, experiences = parent.node, np.array(parent.experiences)
         right = self._add_leaf(parent.depth + 1)
         left = self._add_node(leaf)
-        self._nodes["leaf"][branch] = _LEAF
+        self._nodes["leaf"][branch] = _INNER
         self._nodes["feature"][branch] = split.feature
         self._nodes["threshold"][branch] = split.threshold
         self._nodes["left"][branch] = left

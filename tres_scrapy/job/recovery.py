@@ -187,6 +187,12 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
+    if crawl.scout is not None:
+        for row, first, count in zip(
+            *(steps.rows.tolist(), past.firsts.tolist(), past.outlinks.tolist()), strict=True
+        ):
+            if store.is_seed(row):
+                crawl.scout.note(np.arange(first, first + count))
 
 
 def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:

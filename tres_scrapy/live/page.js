@@ -5,8 +5,10 @@
 const POLL = 1200; // milliseconds between requests for the state
 const FIGURES = 3000; // the same for the charts
 const KEPT = 60; // recent pages in the list
+const FOUND = 20; // relevant pages in an answer, as in view.py
 const PLACES = {
   harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
+  errors: "totals", memory: "totals",
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
 };
 const SECTIONS = { dependence: "learned", links: "words" }; // of the charts whose names begin so
@@ -122,6 +124,8 @@ function showState(state) {
   for (const button of document.querySelectorAll("header button, form button")) {
     button.disabled = status === "ending";
   }
+  byId("tab-asked").hidden = !state.asked && byId("pane-asked").hidden;
+  byId("tab-asked").textContent = `Questions (${whole(state.asked)})`;
   byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
 }
 
@@ -147,6 +151,7 @@ function entry(page) {
     element("span", "domain", page.domain),
   );
   head.addEventListener("click", () => toggle(item, head, page));
+  item.dataset.step = page.step;
   const brief = [page.q === null ? "" : `Q ${page.q.toFixed(2)}`, KINDS[page.chosen] || ""];
   item.append(head, element("p", "why", brief.filter(Boolean).join(" · ")));
   return item;
@@ -171,6 +176,8 @@ async function toggle(item, head, page) {
 
 function showDetail(detail, page, found) {
   const about = element("div");
+  if (["relevant", "irrelevant", "copy"].includes(page.outcome)) about.append(buttons(page));
+  if (page.text) about.append(element("p", "", page.text));
   about.append(element("p", "", page.why), link(page.url));
   if (page.anchor) about.append(element("div", "", `Anchor text: “${page.anchor}”`));
   if (page.probability !== null) {
@@ -224,6 +231,72 @@ function showRecent(pages) { // new pages wait while a page is open, so that the
   recent.prepend(...held);
   held = [];
   while (recent.children.length > KEPT) recent.lastElementChild.remove();
+}
+
+// Answers, and the other tabs
+
+function buttons(page) {
+  const made = element("div", "answer", "Relevant to the topic?");
+  for (const [word, is] of [["yes", true], ["no", false]]) {
+    const button = element("button", "", word);
+    button.type = "button";
+    button.setAttribute("aria-pressed", String(page.answer === is));
+    button.addEventListener("click", async () => {
+      if (!await steer(word, page.url, "answered")) return;
+      page.answer = is;
+      for (const each of made.querySelectorAll("button")) {
+        each.setAttribute("aria-pressed", String(each === button));
+      }
+    });
+    made.append(button);
+  }
+  return made;
+}
+
+async function showRelevant(isMore) {
+  const list = byId("relevant");
+  const last = isMore ? list.lastElementChild.dataset.step : -1;
+  const words = byId("sought").value;
+  try {
+    const { pages } = await ask(`relevant?step=${last}&words=${encodeURIComponent(words)}`);
+    if (!isMore) list.replaceChildren();
+    for (const page of pages) {
+      const item = entry(page);
+      item.querySelector(".head").after(element("p", "text", page.text));
+      list.append(item);
+    }
+    byId("found").textContent = list.children.length
+      ? "Newest first. Click one to see why it was fetched, and to answer." : "None found.";
+    byId("more").hidden = pages.length < FOUND;
+  } catch (error) {
+    byId("found").textContent = isEnd(error) ? "The crawl does not answer." : error.message;
+  }
+}
+
+async function showAsked() {
+  if (byId("pane-asked").hidden) return;
+  const { questions } = await ask("questions");
+  const shown = [...byId("asked").children].map((item) => item.dataset.url);
+  if (questions.every(({ url }) => shown.includes(url)) && shown.length === questions.length) return;
+  byId("asked").replaceChildren(...questions.map((page) => {
+    const item = element("li");
+    item.dataset.url = page.url;
+    item.append(
+      link(page.url, page.title || page.url), buttons(page), element("p", "text", page.text),
+      element("p", "note", `P(relevant) ${percent(page.probability)}`),
+    );
+    return item;
+  }));
+}
+
+function showTab(name) {
+  for (const each of ["recent", "relevant", "asked"]) {
+    byId(`pane-${each}`).hidden = each !== name;
+    byId(`tab-${each}`).setAttribute("aria-selected", String(each === name));
+  }
+  say("", "", "answered");
+  if (name === "relevant") showRelevant(false);
+  if (name === "asked") inTurn(pollAsked);
 }
 
 // Charts
@@ -306,6 +379,14 @@ async function pollFigures() {
   }
 }
 
+async function pollAsked() {
+  try {
+    await showAsked();
+  } catch (error) {
+    if (!isEnd(error)) console.warn(error.message);
+  }
+}
+
 function lost(error) {
   byId("status").className = "pill lost";
   if (error.message === "closed") {
@@ -337,20 +418,20 @@ function repeat(question, every) {
   again();
 }
 
-function say(text, className = "") {
-  byId("said").className = className;
-  byId("said").textContent = text;
+function say(text, className = "", place = "said") {
+  byId(place).className = className;
+  byId(place).textContent = text;
 }
 
-async function steer(wish, value) {
-  say("");
+async function steer(wish, value, place = "said") {
+  say("", "", place);
   try {
     const answer = await ask("control", { do: wish, value });
-    say(answer.said);
+    say(answer.said, "", place);
     await inTurn(poll);
     return true;
   } catch (error) {
-    say(isEnd(error) ? "The crawl does not answer." : error.message, "error");
+    say(isEnd(error) ? "The crawl does not answer." : error.message, "error", place);
     return false;
   }
 }
@@ -374,8 +455,17 @@ for (const wish of ["seed", "max"]) {
   });
   byId(wish).addEventListener("input", () => say("")); // an old answer is not about the new value
 }
+byId("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  showRelevant(false);
+});
+byId("more").addEventListener("click", () => showRelevant(true));
+for (const name of ["recent", "relevant", "asked"]) {
+  byId(`tab-${name}`).addEventListener("click", () => showTab(name));
+}
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 narrow.addEventListener("change", drawAll);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) inTurn(poll); });
 repeat(poll, POLL);
 repeat(pollFigures, FIGURES);
+repeat(pollAsked, FIGURES);

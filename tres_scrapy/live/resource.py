@@ -29,6 +29,8 @@ JSON: Final = "application/json; charset=utf-8"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 CLOSED: Final = "Open the address in the crawl's log: it contains the token of this page.\n"
 CONTROL: Final = "/control"
+ANSWERS: Final = ("yes", "no")
+LONGEST_SEARCH: Final = 200  # characters
 PLOTLY: Final = "/plotly.min.js"
 
 Work = Callable[[], bytes | None]
@@ -126,14 +128,16 @@ class LivePage(Resource):
         step = _step(request)
         if path == "/state":
             return partial(self._view.state, self._state(), step), JSON
-        views: dict[str, Callable[[int], bytes | None]] = {
-            "/figures": self._view.figures,
-            "/page": self._view.page,
+        works: dict[str, Work] = {
+            "/figures": partial(self._view.figures, step),
+            "/page": partial(self._view.page, step),
+            "/relevant": partial(self._view.relevant, step, _words(request)),
+            "/questions": self._view.questions,
         }
-        return (partial(views[path], step), JSON) if path in views else None
+        return (works[path], JSON) if path in works else None
 
     def _steer(self, request: HttpRequest) -> Any:
-        """Do what the JSON body says: {"do": "pause"}, resume, stop, seed or max with a "value"."""
+        """Do what the JSON body says: {"do": "pause"}, resume or stop; others with a "value"."""
         assert request.content is not None
         do, value = _asked(request.content.read())
         ways: dict[str, Callable[[], str]] = {
@@ -143,8 +147,13 @@ class LivePage(Resource):
             "seed": partial(self._control.add_seed, value),
             "max": partial(self._control.change_max, value),
         }
+        if do in ANSWERS:  # the record is read in the thread
+            return self._later(
+                request, partial(self._view.answer, value, relevant=do == "yes"), JSON
+            )
         if do not in ways:
-            return _answer(request, 400, {"error": '"do" must be pause, resume, stop, seed or max'})
+            known = ", ".join([*ways, *ANSWERS])
+            return _answer(request, 400, {"error": f'"do" must be one of {known}'})
         try:
             return _answer(request, 200, {"said": ways[do]()})
         except ControlError as error:
@@ -185,6 +194,8 @@ def site(page: LivePage) -> NewestConnections:
 def _finish(request: HttpRequest, done: Future[bytes | None], kind: str) -> None:
     try:
         body = done.result()
+    except ControlError as error:
+        body = _answer(request, 409, {"error": str(error)})
     except RecordError as error:
         body = _answer(request, 503, {"error": str(error)})
     except Exception:
@@ -219,6 +230,12 @@ def _text(request: HttpRequest, code: int, text: str) -> bytes:
     request.setResponseCode(code)
     request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
     return text.encode()
+
+
+def _words(request: HttpRequest) -> str:
+    """Return the words to search for in a request."""
+    given: bytes = (request.args or {}).get(b"words", [b""])[0]
+    return given.decode("utf-8", "replace")[:LONGEST_SEARCH]
 
 
 def _step(request: HttpRequest) -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
 from tres_scrapy.frontier.feature import TABLE
+from tres_scrapy.live.answering import Answering
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_row import Fetch
 
 RECENT: Final = 40  # the newest pages in an answer
+FOUND: Final = 20  # relevant pages in an answer
 COST: Final = 30  # figures are drawn again after this many times the drawing time,
 PERIOD: Final = 3.0  # and at least this many seconds
 
@@ -21,8 +23,11 @@ PERIOD: Final = 3.0  # and at least this many seconds
 class View:
     """Reads the record of a crawl; call it from one thread only."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, path: Path, answering: Answering, clock: Callable[[], float] = monotonic
+    ) -> None:
         self._path = path
+        self._answering = answering
         self._clock = clock
         self._record: Record | None = None
         self._figures = -1, b""  # the step they show, and their JSON
@@ -45,8 +50,10 @@ class View:
         record = self.record
         with record.moment():
             found = [page for page in record.last(RECENT) if page.step > after]
-            pages = [_told(record, page) for page in found]
-        return _json(now | {"recent": pages, "step": pages[0]["step"] if pages else after})
+            pages = self._told(found)
+        asked = len(self._answering.questions())
+        last = pages[0]["step"] if pages else after
+        return _json(now | {"recent": pages, "step": last, "asked": asked})
 
     def figures(self, shown: int) -> bytes | None:
         """Return the charts as JSON, some seconds old; None if step `shown` has the same."""
@@ -63,13 +70,36 @@ class View:
             if page is None or page.step != step:
                 return None
             rivals = [rival._asdict() for rival in record.rivals(step)]
-            trail = [_told(record, before) for before in record.trail(page)[:-1]]
+            trail = self._told(record.trail(page)[:-1])
         features = [
             {"name": each.label, "meaning": each.meaning, "value": page.x[each.name]}
             for each in TABLE
         ]
         link = [{"text": part.label, "adds": part.adds} for part in page.link]
         return _json({"link": link, "features": features, "rivals": rivals, "trail": trail[-8:]})
+
+    def relevant(self, before: int, words: str) -> bytes:
+        """Return relevant pages that contain all the words, the newest before a step, as JSON.
+
+        A `before` of -1 begins with the newest of all.
+        """
+        last = None if before < 0 else before
+        record = self.record
+        with record.moment():
+            return _json({"pages": self._told(record.relevant(FOUND, words=words, before=last))})
+
+    def questions(self) -> bytes:
+        """Return the pages about which the topic asks, as JSON."""
+        return _json({"questions": self._answering.questions()})
+
+    def answer(self, url: str, *, relevant: bool) -> bytes:
+        """Take an answer and return what was done, as JSON; raise ControlError if it is refused."""
+        return _json({"said": self._answering.answer(self.record, url, relevant=relevant)})
+
+    def _told(self, pages: Iterable[Fetch]) -> list[dict[str, Any]]:
+        given = self._answering.given()
+        told = [_told(self.record, page) for page in pages]
+        return [page | {"answer": given.get(page["url"])} for page in told]
 
     def _draw(self) -> None:
         start = self._clock()
@@ -91,6 +121,7 @@ def _told(record: Record, page: Fetch) -> dict[str, Any]:
         "time": page.time,
         "url": page.final_url or page.url,
         "title": page.title,
+        "text": page.text,
         "anchor": page.anchor,
         "domain": page.domain,
         "outcome": page.outcome,

@@ -9,6 +9,7 @@ from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
@@ -120,6 +121,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
         *(store, policy, config.pages),
         trusted_seeds=config.trusted_seeds,
         patience=setup.patience,
+        scout=None if config.words.file is None else Scout(store, config.random_seed),
     )
 
 

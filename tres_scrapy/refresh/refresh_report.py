@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +16,10 @@ from tres_scrapy.refresh.interval import IntervalPolicy
 from tres_scrapy.refresh.keeper import Keeper
 from tres_scrapy.refresh.keeper_option import DAY
 from tres_scrapy.refresh.refresh_chart import COLOURS, arms_chart, freshness_chart, rates_chart
+from tres_scrapy.refresh.text_change import PageChange
 from tres_scrapy.report.chart import Chart
 from tres_scrapy.report.chart_page import chart_page, write_page
+from tres_scrapy.report.crawl_report import web_link
 
 TEMPLATE: Final = "refresh/refresh_report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
@@ -47,8 +50,10 @@ class Arm:
     found: Counter[str]
 
 
-def write_report(path: Path, keeper: Keeper, now: float) -> None:
-    """Write the report as one HTML file that loads nothing from the network."""
+def write_report(
+    path: Path, keeper: Keeper, now: float, changes: Sequence[PageChange] = ()
+) -> None:
+    """Write the report, with these changes, as one HTML file that needs no network."""
     visits = history(keeper)
     arms = arms_of(keeper, visits)
     text = chart_page(
@@ -63,6 +68,8 @@ def write_report(path: Path, keeper: Keeper, now: float) -> None:
         fresh=expected_freshness(keeper, visits, np.array([now]))[0] if visits else None,
         arms=arms,
         pages=_pages(keeper, now),
+        changes=changes,
+        web_link=web_link,
     )
     write_page(path, text)
 

@@ -37,6 +37,7 @@ from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_
 from tres_scrapy.refresh.pipeline import RefreshPipeline
 from tres_scrapy.refresh.refresh_job import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.visit_item import VisitItem
 
 STORE_FAILED: Final = "store_failed"
@@ -161,7 +162,10 @@ class RefreshSpider(Spider):
             path = self.config.beside(self.config.report, "html")
             from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - slow to import
 
-            write_report(path, self.job.keeper, now)
+            output = self.config.beside(self.config.output, "jsonl")
+            began = self.job.keeper.run.started
+            changes = page_changes(output, self.config.require_collection(), began)
+            write_report(path, self.job.keeper, now, changes)
             logger.info("%s; the report is %s", self.job.figures(), path)
         self.job.store.close()
 

@@ -46,4 +46,21 @@ const seen = new IntersectionObserver((entries) => {
 }, {rootMargin: "400px"});
 document.querySelectorAll("[data-figure]").forEach((place) => seen.observe(place));
 dark.addEventListener("change", () => drawn.forEach(draw));
-window.addEventListener("beforeprint", () => document.querySelectorAll("[data-figure]").forEach(draw));
+window.addEventListener("beforeprint", () => {
+  document.body.classList.add("paper"); // charts get the width that they have on paper
+  document.querySelectorAll("[data-figure]").forEach(draw);
+});
+window.addEventListener("afterprint", () => document.body.classList.remove("paper"));
+
+// The search in the list of a page: each item must contain all the words.
+const find = document.getElementById("find");
+find?.addEventListener("input", () => {
+  const words = find.value.toLowerCase().split(/\s+/);
+  const items = [...document.querySelectorAll(".findings > li")];
+  for (const item of items) {
+    const text = item.textContent.toLowerCase();
+    item.hidden = !words.every((word) => text.includes(word));
+  }
+  const shown = items.filter((item) => !item.hidden).length;
+  document.getElementById("found").textContent = `${shown} of ${items.length}`;
+});

@@ -16,6 +16,7 @@ from tres_scrapy.report.chart import (
     layout,
     line,
 )
+from tres_scrapy.report.health_chart import errors_chart, memory_chart
 from tres_scrapy.report.learned_chart import dependence_charts, tree_chart
 from tres_scrapy.report.link_chart import prediction_charts, weight_charts
 from tres_scrapy.report.record import Record
@@ -29,9 +30,11 @@ DOMAINS: Final = 15
 def charts(record: Record) -> list[Chart]:
     """Return the charts for which a record has data."""
     curve, starts = [point for point in record.curve() if point.pages], record.starts()
+    health = record.health()
     found = [
         *(_harvest(curve), _domains_found(curve), _frontier(curve)),
-        *(_speed(curve, starts), _loss(curve)),
+        *(_speed(curve, starts), errors_chart(health, starts), memory_chart(health, starts)),
+        _loss(curve),
         *(_outcomes(record), _domains(record), tree_chart(record), *dependence_charts(record)),
         *(*prediction_charts(record), *weight_charts(record)),
     ]

@@ -16,6 +16,7 @@ from tres_scrapy.report.record_row import Fetch, Point
 TEMPLATE: Final = "report/crawl_report.html.jinja"
 SUFFIX: Final = ".html"
 RECENT: Final = 60  # pages in the table
+RELEVANT: Final = 1_000  # pages in the list to search
 ENDS: Final = {
     "page_limit": "It fetched all the pages asked for.",
     "frontier_exhausted": "It ran out of links.",
@@ -24,7 +25,7 @@ ENDS: Final = {
     "unreachable": "It stopped: no host could be reached.",
 }
 GROUPS: Final = {  # charts by heading
-    "Progress": ("harvest", "relevant_domains", "frontier", "speed"),
+    "Progress": ("harvest", "relevant_domains", "frontier", "speed", "errors", "memory"),
     "Results": ("outcomes", "domains"),
     "What it has learned": ("tree", "calibration", "precision", "loss"),
 }
@@ -57,7 +58,11 @@ def render(record: Record) -> str:
         dependence=[chart for name, chart in drawn.items() if name.startswith("dependence_")],
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT)],
+        relevant=[(page, record.why(page)) for page in record.relevant(RELEVANT)],
+        most_relevant=RELEVANT,
+        by_web=_by_web(record),
         settings=record.settings(),
+        changed=record.changed_settings(),
         web_link=web_link,
         clock=_clock,
     )
@@ -76,6 +81,18 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
     return (
         f"{last.relevant:,} of {last.pages:,} pages, {share}, are relevant to {topic}, "
         f"on {last.domains:,} domains."
+    )
+
+
+def _by_web(record: Record) -> str:
+    """Return what the web itself counted by its true labels, "" if it has none."""
+    found = record.web_count()
+    if not found:
+        return ""
+    since = ", since the last start" if len(record.starts()) > 1 else ""
+    return (
+        f"By the web's true labels: {found['pages']:,.0f} pages, {found['relevant']:,.0f} "
+        f"relevant, {_percent(found['harvest'])}, on {found['domains']:,.0f} domains{since}."
     )
 
 

@@ -50,6 +50,11 @@ class FetchExplanation:
             (rival, record.rule(rival.leaf, page.splits)) for rival in record.rivals(page.step)
         ]
 
+    @property
+    def address(self) -> str:
+        """The URL of the page, after redirects."""
+        return self._page.final_url or self._page.url
+
     def as_json(self) -> str:
         """Return the explanation as JSON."""
         page = asdict(self._page) | {"link": [part._asdict() for part in self._page.link]}

@@ -26,9 +26,11 @@ from tres_scrapy.report.link_part import LinkPart, words_of
 from tres_scrapy.report.link_weight import LinkWeight
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record_file import open_to_read, reading
-from tres_scrapy.report.record_row import DomainCount, Fetch, Point, Rival
+from tres_scrapy.report.record_row import DomainCount, Fetch, HealthPoint, Point, Rival
 from tres_scrapy.report.rule import RuleBook
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
+
+MOST_WORDS = 10  # of a search
 
 
 class Record:
@@ -100,6 +102,18 @@ class Record:
         """Return the first `count` fetches after a step, oldest first."""
         return self._pages("SELECT * FROM page WHERE step > ? ORDER BY step LIMIT ?", step, count)
 
+    def relevant(self, count: int, *, words: str = "", before: int | None = None) -> list[Fetch]:
+        """Return the last `count` relevant pages that contain all the words, newest first.
+
+        Titles, URLs and the kept beginnings of the texts are searched.
+        """
+        searched = "lower(title || ' ' || url || ' ' || ifnull(final_url, '') || ' ' || text)"
+        wanted = words.lower().split()[:MOST_WORDS]
+        has_all = f" AND instr({searched}, ?)" * len(wanted)
+        where = f"relevant AND step < ?{has_all}"
+        query = f"SELECT * FROM page WHERE {where} ORDER BY step DESC LIMIT ?"  # noqa: S608 - ours
+        return self._pages(query, 2**62 if before is None else before, *wanted, count)
+
     def find(self, url: str) -> Fetch | None:
         """Return the fetch of a URL, before or after redirects, None if it was not fetched."""
         query = "SELECT * FROM page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"
@@ -136,6 +150,32 @@ class Record:
         points = [Point(*point) for point in self._read("SELECT * FROM curve ORDER BY step")]
         with reading(self.path):
             return [point._replace(time=_time(point.time)) for point in points]
+
+    def health(self) -> list[HealthPoint]:
+        """Return memory and answers by time, in order."""
+        found = self._read("SELECT * FROM health ORDER BY time")
+        with reading(self.path):
+            return [
+                HealthPoint(
+                    *(_time(time), None if memory is None else int(memory)),
+                    {str(name): int(number) for name, number in json.loads(answers).items()},
+                )
+                for time, memory, answers in found
+            ]
+
+    def web_count(self) -> dict[str, float]:
+        """Return pages, relevant, harvest and domains by the web's labels, {} without such a web.
+
+        They count since the last start.
+        """
+        with reading(self.path):
+            found = json.loads(self.meta().get("web", "{}"))
+            return {str(name): float(number) for name, number in found.items()}
+
+    def changed_settings(self) -> set[str]:
+        """Return the names of the settings whose values are not the defaults."""
+        with reading(self.path):
+            return {str(name) for name in json.loads(self.meta().get("changed", "[]"))}
 
     def count(self) -> dict[str, int]:
         """Return the number of fetches by outcome, most frequent first."""

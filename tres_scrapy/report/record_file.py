@@ -27,7 +27,8 @@ CREATE TABLE page (
     url TEXT NOT NULL, final_url TEXT, domain TEXT NOT NULL, title TEXT NOT NULL,
     anchor TEXT NOT NULL, kind TEXT NOT NULL, relevant INTEGER NOT NULL, copy INTEGER NOT NULL,
     reward REAL NOT NULL, probability REAL, x BLOB NOT NULL, chosen TEXT NOT NULL, leaf INTEGER,
-    splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT
+    splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT,
+    text TEXT NOT NULL
 );
 CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rivals (step INTEGER PRIMARY KEY, value TEXT NOT NULL);
@@ -36,6 +37,7 @@ CREATE TABLE curve (
     relevant INTEGER NOT NULL, domains INTEGER NOT NULL, frontier INTEGER NOT NULL,
     leaves INTEGER, rate REAL NOT NULL, loss REAL
 );
+CREATE TABLE health (time REAL PRIMARY KEY, memory INTEGER, answers TEXT NOT NULL);
 CREATE TABLE split (
     number INTEGER PRIMARY KEY, step INTEGER NOT NULL, leaf INTEGER NOT NULL,
     feature INTEGER NOT NULL, threshold REAL NOT NULL, reduction REAL NOT NULL

@@ -44,6 +44,7 @@ class Fetch:
     samples: int | None
     leaves: int | None
     link: list[LinkPart]  # empty without a link model, too
+    text: str  # the first characters
 
     @property
     def outcome(self) -> str:
@@ -65,6 +66,14 @@ class Point(NamedTuple):
     leaves: int | None
     rate: float
     loss: float | None
+
+
+class HealthPoint(NamedTuple):
+    """The memory of a crawl in bytes, and its answers since its start by status or error."""
+
+    time: float
+    memory: int | None
+    answers: dict[str, int]
 
 
 class DomainCount(NamedTuple):

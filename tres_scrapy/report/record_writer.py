@@ -21,6 +21,7 @@ from tres_scrapy.report.link_part import parts_of
 from tres_scrapy.report.link_weight import FETCHED, strongest
 from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
 from tres_scrapy.report.record_file import names_in, open_to_write
+from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.snapshot import (
     DEPENDENCE,
     LINKS,
@@ -31,13 +32,13 @@ from tres_scrapy.report.snapshot import (
     tree_of,
 )
 
-LONGEST: Final = 300  # characters kept of a title, an anchor and the URL of a rival
+LONGEST: Final = 300  # characters kept of a title, a text, an anchor and the URL of a rival
 RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
 CURVE: Final = 200  # a new point of the curve after another 1/200 of the pages
 PERIOD: Final = 10.0  # least seconds between two snapshots,
 COST: Final = 200  # and least multiple of the time that the last snapshot took
 DRAWN: Final = 128  # number of last samples used for the dependence of Q on a feature
-_PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 22)})"  # noqa: S608
+_PAGE: Final = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 23)})"  # noqa: S608
 _CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  # noqa: S608
 
 
@@ -47,6 +48,7 @@ class RecordEntry(NamedTuple):
     booking: Booking
     time: float
     title: str
+    text: str
     probability: float | None
     is_copy: bool
     is_lost: bool = False  # the reason for its choice is unknown
@@ -91,7 +93,9 @@ class Writer:
             "ON CONFLICT (name) DO UPDATE SET value = value || ' ' || excluded.value",
             (f"{time:.3f}",),
         )
-        connection.execute("DELETE FROM meta WHERE name IN ('ended', 'reason', 'left', 'gone')")
+        connection.execute(
+            "DELETE FROM meta WHERE name IN ('ended', 'reason', 'left', 'gone', 'web')"
+        )
         connection.execute("DELETE FROM setting")
         connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
         connection.execute("COMMIT")
@@ -113,11 +117,14 @@ class Writer:
         time: float,
         *,
         title: str = "",
+        text: str = "",
         probability: float | None = None,
         is_copy: bool = False,
     ) -> None:
         """Add a booking; the next flush writes it."""
-        self._waiting.append(RecordEntry(booking, time, title, probability, is_copy))
+        self._waiting.append(
+            RecordEntry(booking, time, title, text[:LONGEST], probability, is_copy)
+        )
 
     def remark(self, row: int, text: str) -> None:
         """Add what else there is to say about a fetched row; the next flush writes it."""
@@ -128,7 +135,7 @@ class Writer:
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
         latest = self._connection.execute("SELECT max(time) FROM page").fetchone()[0] or time
         self._waiting += [
-            RecordEntry(booking, latest, "", None, is_copy=False, is_lost=True)
+            RecordEntry(booking, latest, "", "", None, is_copy=False, is_lost=True)
             for booking in bookings
             if booking.experience.row not in known
         ]
@@ -155,6 +162,13 @@ class Writer:
             raise
         self._waiting.clear()
         self._remarks.clear()
+
+    def note_health(self, health: HealthPoint) -> None:
+        """Write memory and answers of this moment."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO health VALUES (?, ?, ?)",
+            (health.time, health.memory, json.dumps(health.answers)),
+        )
 
     def close(self, time: float, reason: str, **facts: str) -> None:
         """Write the rest, why the crawl ended and facts of that, and leave a single file."""
@@ -214,7 +228,7 @@ class Writer:
             None if choice is None else decision.leaf,
             *(None if choice is None else choice.splits, decision.q_value),
             *((None, None) if choice is None else size_of(choice)),
-            self._link(choice),
+            *(self._link(choice), entry.text),
         )
 
     def _link(self, choice: Choice | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,17 +45,24 @@ MIDDLEWARES: dict[type, int] = {
     CredentialMiddleware: 755,
     PrivateAddressMiddleware: 760,
 }
+NO_ANSWERS: Mapping[str, Iterable[str]] = {}
 
 
-def fetch_lists(selections: Iterable[str], settings: Settings) -> list[str]:
+def fetch_lists(
+    selections: Iterable[str],
+    settings: Settings,
+    answered: Mapping[str, Iterable[str]] = NO_ANSWERS,
+) -> list[str]:
     """Return the selections, each list of URLs replaced by the JSON lines file of its pages.
 
-    A list is a .txt or .urls file of http(s) URLs, with comments after #. Pages already in the file
-    are not fetched again. Raise ValueError if a line of a list is not a URL, or if the fetch is
-    interrupted. Can fetch only once in a process, because Scrapy runs only once.
+    A list is a .txt or .urls file of http(s) URLs, with comments after #. `answered` are the URLs
+    of files of answers, which follow. Pages already in the file are not fetched again. Raise
+    ValueError if a line of a list is not a URL, or if the fetch is interrupted. Can fetch only once
+    in a process, because Scrapy runs only once.
     """
     selections = list(selections)
     lists = {text: urls for text in selections if (urls := read_urls(Path(text)))}
+    lists |= {text: list(urls) for text, urls in answered.items()}
     files = {text: Path(text).with_suffix(".fetched.jsonl") for text in lists}
     missing: dict[str, list[Path]] = {}
     for text, urls in lists.items():
@@ -65,7 +72,7 @@ def fetch_lists(selections: Iterable[str], settings: Settings) -> list[str]:
                 missing.setdefault(url, []).append(files[text])
     if missing:
         _fetch(missing, settings)
-    return [str(files.get(text, text)) for text in selections]
+    return [str(files.get(text, text)) for text in (*selections, *answered)]
 
 
 def read_urls(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-from safetensors.numpy import load
+import safetensors.numpy
 
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
@@ -204,14 +204,13 @@ class Pack:
 
 def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
     """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
-    # a process that judges no page needs no PyTorch
-    from safetensors import torch  # noqa: PLC0415
+    import safetensors.torch  # noqa: PLC0415 - a process that judges no page needs no PyTorch
 
     from tres_scrapy.topic import bag, bilstm  # noqa: PLC0415
 
     sizes = facts["classifier"]
     # read, not memory-mapped: later changes of the file have no effect
-    tensors = torch.load(_verified(directory, sizes, within=directory).read_bytes())
+    tensors = safetensors.torch.load(_verified(directory, sizes, within=directory).read_bytes())
     if sizes["kind"] in bag.KINDS:
         return bag.BagOfWords.of(sizes, tensors)
     if sizes["kind"] not in bilstm.KINDS:
@@ -225,7 +224,7 @@ def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: Keywor
 
 def _read_prior(directory: Path, facts: Mapping[str, Any]) -> LinkPrior:
     """Return the weights of what links say; raise ValueError or KeyError if they are impossible."""
-    tensors = load(_verified(directory, facts, within=directory).read_bytes())
+    tensors = safetensors.numpy.load(_verified(directory, facts, within=directory).read_bytes())
     codes, weights = tensors["codes"], tensors["weights"]
     if codes.shape != weights.shape or codes.ndim != 1 or codes.dtype != np.uint32:
         raise ValueError(f"{facts['file']!r} must hold codes and as many weights")

@@ -20,7 +20,7 @@ from tres_scrapy.training.selection import Inventory, Selection
 from tres_scrapy.training.source import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tres_scrapy.training.source import Record
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SENTENCE_LENGTH: Final = 1_000
 BLOCK: Final = 1_000_000  # bytes of plain text read at a time
 NO_LINKS: Final = ReadingLimits(links=0)
+NO_ANSWERS: Final[Mapping[str, bool]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,22 @@ class Document:
 
 
 def read_documents(
-    relevant: Iterable[Selection], irrelevant: Iterable[Selection], *, language: str = "en"
+    relevant: Iterable[Selection],
+    irrelevant: Iterable[Selection],
+    *,
+    language: str = "en",
+    answers: Mapping[str, bool] = NO_ANSWERS,
 ) -> tuple[list[Document], Census]:
     """Return the selected documents in `language` ("" for any), without duplicates and empty ones.
 
-    A document or a copy that both sides select is relevant. Documents of unknown language are
-    kept. Raise ValueError if a selection is empty or more than half of a file is unreadable.
+    A document or a copy that both sides select is relevant, but `answers` say it for their URLs.
+    Documents of unknown language are kept. Raise ValueError if a selection is empty or more than
+    half of a file is unreadable.
     """
     census = Census()
     kept: dict[bytes, Document] = {}
     for document in tqdm(
-        _selected(relevant, irrelevant, census), "reading", unit=" documents", disable=None
+        _selected(relevant, irrelevant, census, answers), "reading", unit=" documents", disable=None
     ):
         words = tokenise(f"{document.title} {document.text}")
         mark = blake2b(" ".join(words).encode(), digest_size=16).digest()
@@ -115,7 +121,10 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _selected(
-    relevant: Iterable[Selection], irrelevant: Iterable[Selection], census: Census
+    relevant: Iterable[Selection],
+    irrelevant: Iterable[Selection],
+    census: Census,
+    answers: Mapping[str, bool],
 ) -> Iterator[Document]:
     sides = [(selection, True) for selection in relevant]
     sides += [(selection, False) for selection in irrelevant]
@@ -124,7 +133,8 @@ def _selected(
         chosen = {
             selection: label for selection, label in reversed(sides) if selection.path == path
         }
-        yield from _read(path, chosen, census)
+        for document in _read(path, chosen, census):
+            yield replace(document, relevant=answers.get(document.url, document.relevant))
 
 
 def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:

@@ -34,6 +34,6 @@ def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[
             raise ValueError(
                 f"{len(found)} {name} documents of {len(set(found))} hosts are too few: "
                 f"cross-validation needs {count} hosts or more for each label: "
-                "add documents from other hosts"
+                "add documents from other hosts, or try --classifier words"
             )
     return result

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import re
+from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tres_scrapy.page.file import printable, whole_file
+from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,11 +25,6 @@ SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
 THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 LEARNED: Final = 30  # words that a pack names
-LINE: Final = re.compile(r"(yes|no|y|n)\s+(\S+)", re.IGNORECASE)
-
-
-class AnswerError(ValueError):
-    """Raised when a file of answers cannot be read; the message is one line."""
 
 
 class WordFolder:
@@ -40,46 +37,58 @@ class WordFolder:
         self.answers = path / "answers.txt"
         self._pages = path / "pages.jsonl"
         self._state = path / "state.json"
+        self._lock = path / "lock"
+
+    @contextmanager
+    def reserved(self, *, wait: bool = False) -> Iterator[bool]:
+        """Yield whether the topic is this process's alone; `wait` until it is.
+
+        The end of a process, even by a kill, leaves the topic to others.
+        """
+        with self._lock.open("ab") as file:
+            try:
+                flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     def write_pack(
         self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
     ) -> None:
         """Write the model of a fit as the topic's pack."""
-        model = fit.model
-        weights = model.weights[1]
-        best = (-weights).argsort(kind="stable")[:LEARNED].tolist()
-        facts: dict[str, Any] = {
-            "name": name,
-            "language": "en",
-            "threshold": THRESHOLD,
-            "keywords": {
-                "given": sorted(keywords.words),
-                "phrases": list(keywords.phrases),
-                "expanded": sorted(near),
-            },
-            "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
-            "crawl": {
-                "pages": fit.pages,
-                "answers": fit.answers,
-                "share_of_relevant_pages": round(fit.share, 4),
-                "agreement_with_keywords": round(fit.agreement, 4),
-                "threshold_interval": [round(each, 4) for each in fit.interval],
-                "heaviest_words": [model.words[row] for row in best],
-            },
-        }
-        write_pack(self.pack, facts, model)
+        facts = word_facts(name, keywords, near, fit)
+        write_pack(self.pack, facts, fit.model)
 
-    def read_pages(self) -> Iterator[tuple[int, str, Sheet]]:
-        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line."""
+    def read_pages(self, *, repair: bool = False) -> Iterator[tuple[int, str, Sheet]]:
+        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line.
+
+        `repair` removes that line; only the process that learns may, for others write it.
+        """
         if not self._pages.exists():
             return
-        with self._pages.open("r+b") as file:
+        with self._pages.open("r+b" if repair else "rb") as file:
             for line in iter(file.readline, b""):
                 if not line.endswith(b"\n"):
-                    file.truncate(file.tell() - len(line))  # the process was killed as it wrote
+                    if repair:
+                        file.truncate(file.tell() - len(line))  # the process was killed meanwhile
                     return
                 number, mark, *fields = json.loads(line)
                 yield number, mark, Sheet(*fields)
+
+    def known(self, urls: Iterable[str]) -> list[str]:
+        """Return the addresses of kept pages that these are; raise AnswerError if one is not."""
+        pages = {sheet.url for *_, sheet in self.read_pages()}
+        found = []
+        for url in urls:
+            page = url if url in pages else canonicalise(url)
+            if page is None or page not in pages:
+                raise AnswerError(
+                    f"{printable(url)} is not a page that the crawl can learn from: only pages it "
+                    "has fetched and kept teach it; copies and pages of hardly a word do not"
+                )
+            found.append(page)
+        return found
 
     def add_page(self, number: int, mark: str, sheet: Sheet) -> None:
         """Append a page, before its verdict leaves this process."""
@@ -120,6 +129,33 @@ class WordFolder:
         return [json.loads(line) for line in lines]
 
 
+def word_facts(
+    name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
+) -> dict[str, Any]:
+    """Return what `topic.toml` says of a fit."""
+    model = fit.model
+    best = (-model.weights[1]).argsort(kind="stable")[:LEARNED].tolist()
+    return {
+        "name": name,
+        "language": "en",
+        "threshold": THRESHOLD,
+        "keywords": {
+            "given": sorted(keywords.words),
+            "phrases": list(keywords.phrases),
+            "expanded": sorted(near),
+        },
+        "classifier": {"kind": model.kind, **fit.calibration._asdict(), **model.sizes()},
+        "crawl": {
+            "pages": fit.pages,
+            "answers": fit.answers,
+            "share_of_relevant_pages": round(fit.share, 4),
+            "agreement_with_keywords": round(fit.agreement, 4),
+            "threshold_interval": [round(each, 4) for each in fit.interval],
+            "heaviest_words": [model.words[row] for row in best],
+        },
+    }
+
+
 def find_folder(run: Path) -> WordFolder:
     """Return the folder of a topic from a JOBDIR, a JSON lines file, or its own path.
 
@@ -140,44 +176,6 @@ def unlearned(folder: WordFolder) -> int:
     answers, _ = read_answers(folder.answers)
     known = folder.read_state().get("answers", {})
     return sum(known.get(url) != answer for url, answer in answers.items())
-
-
-def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
-    """Return whether each URL is relevant, and the URLs with yes and no: their last line counts.
-
-    Raise AnswerError for a line that is not `yes URL` or `no URL`.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError:
-        return {}, []
-    except (OSError, UnicodeDecodeError) as error:
-        raise AnswerError(f"answers {path.name!r} cannot be read: {error}") from None
-    found: dict[str, bool] = {}
-    doubtful: dict[str, None] = {}
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.startswith("#"):
-            match = LINE.fullmatch(line.strip())
-            if match is None:
-                msg = (
-                    f"answers {path.name!r}, line {number}: {printable(line.strip())[:60]!r} must "
-                    "be `yes URL` or `no URL`"
-                )
-                raise AnswerError(msg)
-            url, answer = match[2], match[1].lower().startswith("y")
-            if found.setdefault(url, answer) != answer:
-                doubtful[url] = None
-            found[url] = answer
-    return found, list(doubtful)
-
-
-def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
-    """Add whether each URL is relevant to a file of answers."""
-    with path.open("a+b") as file:
-        if file.tell() and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
-            file.write(b"\n")  # an editor may leave the last line open
-    with path.open("a", encoding="utf-8") as file:
-        file.writelines(f"{'yes' if each else 'no'} {url}\n" for url, each in answers.items())
 
 
 def _line(number: int, mark: str, sheet: Sheet) -> bytes:

@@ -15,13 +15,14 @@ from typing import Final
 
 from tres_scrapy.page.file import printable
 from tres_scrapy.page.text import Page
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.background import FREQUENCIES, Background
-from tres_scrapy.training.word_folder import AnswerError, WordFolder, add_answers, read_answers
+from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, questions
 
 MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
@@ -29,6 +30,7 @@ LEAST_WORDS: Final = 20  # of a page to learn from
 GROWTH: Final = 1.15  # of the pages from one fit to the next
 LEAD: Final = 300  # letters of a page that a question shows
 ASKED: Final = 20
+RUNS: Final = "The crawl runs: it learns from the answers with its next pages."
 NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
 
 
@@ -64,6 +66,24 @@ def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
     return given == (set(keywords.words), set(keywords.phrases))
 
 
+def learn_answers(folder: WordFolder) -> tuple[str, ...] | None:
+    """Learn the answers of a topic whose crawl has ended, and propose other pages.
+
+    Return what there is to say. Return None while the crawl runs: it learns them itself.
+    """
+    with folder.reserved() as alone:
+        if not alone:
+            return None
+        pack, state = Pack.load(folder.pack), folder.read_state()
+        keywords = KeywordSet(pack.given, pack.keywords.phrases)
+        file = Path(state["file"]) if state.get("file") else None
+        seed = state.get("seed", 0)
+        learner = WordLearner(folder.path, pack.name, keywords, answers=file, seed=seed)
+        learner.learn()
+        folder.write_questions(learner.questions(ASKED))
+        return learner.take_notes()
+
+
 class WordLearner:
     """Keeps the words of judged pages, and fits the topic again when enough of them are new."""
 
@@ -78,18 +98,21 @@ class WordLearner:
     ) -> None:
         self._folder = WordFolder(path)
         self._name = name
-        self._answers_file = answers or self._folder.answers
+        # of two answers about a page, that of the last file counts
+        self._files = [*([answers] if answers else []), self._folder.answers]
+        self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
         self.pack = Pack.load(self._folder.pack)
         self._topic = word_topic(keywords)
         self._near = self._topic.near(NEAR)
-        self._kept = {mark: (number, sheet) for number, mark, sheet in self._folder.read_pages()}
+        pages = self._folder.read_pages(repair=True)
+        self._kept = {mark: (number, sheet) for number, mark, sheet in pages}
         state = self._folder.read_state()
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
         self._used: dict[str, bool] = state.get("answers", {})
         self._said: list[str] = []
-        self._stamp: int | None = None
+        self._stamps: list[int | None] = [None for _ in self._files]
 
     @property
     def answered(self) -> int:
@@ -103,7 +126,7 @@ class WordLearner:
 
     def answer(self, answers: Mapping[str, bool]) -> None:
         """Add answers to the file of answers, and learn from them."""
-        add_answers(self._answers_file, answers)
+        add_answers(self._folder.answers, answers)
         self.learn()
 
     def take_notes(self) -> tuple[str, ...]:
@@ -160,7 +183,8 @@ class WordLearner:
             self.pack = Pack.load(self._folder.pack)
             self._said.append(_said(fit, self._used, changed=changed))
         self._folder.write_questions(self.questions(ASKED))
-        self._folder.write_state({"next": self._next, "answers": self._used})
+        state = {"next": self._next, "answers": self._used, "pulls": dict(fit.pulls)}
+        self._folder.write_state(state | self._origin)
 
     def _forget(self, answers: dict[str, bool]) -> None:
         """Keep a random sample of the pages, with all seeds and answered ones."""
@@ -178,22 +202,24 @@ class WordLearner:
         self._folder.keep_pages((number, mark, s) for mark, (number, s) in self._kept.items())
 
     def _answers(self) -> dict[str, bool]:
-        """Return the answers, read again if their file has changed."""
-        path = self._answers_file
-        stamp = path.stat().st_mtime_ns if path.exists() else None
-        if stamp == self._stamp:
+        """Return the answers, read again if a file of them has changed."""
+        stamps = [path.stat().st_mtime_ns if path.exists() else None for path in self._files]
+        if stamps == self._stamps:
             return self._used
-        self._stamp = stamp
-        try:
-            answers, doubtful = read_answers(path)
-        except AnswerError as error:
-            self._said.append(str(error))
-            return self._used
-        if doubtful:
-            self._said.append(
-                f"answers {path.name!r}: yes and no for {len(doubtful)} URLs, the first is "
-                f"{printable(doubtful[0])}; the last line about each counts"
-            )
+        self._stamps = stamps
+        answers: dict[str, bool] = {}
+        for path in self._files:
+            try:
+                found, doubtful = read_answers(path)
+            except AnswerError as error:
+                self._said.append(str(error))
+                return self._used
+            if doubtful:
+                self._said.append(
+                    f"answers {path.name!r}: yes and no for {len(doubtful)} URLs, the first is "
+                    f"{printable(doubtful[0])}; the last line about each counts"
+                )
+            answers |= found
         return answers
 
 

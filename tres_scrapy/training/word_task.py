@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_learner import WordLearner
 
 
@@ -31,21 +33,28 @@ class WordTask(Task):
     ) -> Callable[[Sequence[Source]], list[Judged]]:
         """Return the function that judges and learns."""
         keywords = KeywordSet.parse(self.keywords)
+        holding = ExitStack()
+        holding.enter_context(WordFolder(self.pack.parent).reserved(wait=True))
         learner = WordLearner(
             self.pack.parent, self.name, keywords, answers=self.answers, seed=self.seed
         )
-        return WordJudge(self, learner, begin)
+        return WordJudge(self, learner, begin, holding)
 
 
 class WordJudge:
     """Judges pages by the model of the moment; `learn` is called while no page waits."""
 
     def __init__(
-        self, task: Task, learner: WordLearner, begin: Callable[[int | None], None]
+        self,
+        task: Task,
+        learner: WordLearner,
+        begin: Callable[[int | None], None],
+        holding: ExitStack,
     ) -> None:
         self._task = task
         self._begin = begin
         self._learner = learner
+        self._holding = holding  # the topic, until this process ends
         self._words = Wordbook() if task.cues else None
         self.learn = learner.learn
 

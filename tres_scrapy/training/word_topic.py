@@ -11,6 +11,7 @@ predict each other better with the correction than without it.
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -53,7 +54,6 @@ LEAST_SCALE: Final = 0.1
 LEAST: Final = 0.2  # P(relevant) by the answers below which no page is relevant
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
-UNLIKELY: Final = 0.1  # P(relevant) below which a page is not asked about
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
@@ -73,7 +73,8 @@ class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
     `agreement` is the rank correlation of first score and model; `interval` holds the probabilities
-    between which the threshold lies by the answers, in four of five cases.
+    between which the threshold lies by the answers, in four of five cases. `pulls` holds, by URL
+    of an answered page, what the answer adds to the log odds of a page with exactly its words.
     """
 
     model: BagOfWords
@@ -83,6 +84,7 @@ class TopicFit(NamedTuple):
     share: float = 0.0
     agreement: float = 1.0
     interval: tuple[float, float] = (0.0, 1.0)
+    pulls: Mapping[str, float] = MappingProxyType({})
 
     @property
     def drifts(self) -> bool:
@@ -159,7 +161,11 @@ class WordTopic:
         if not told:
             return base
         said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
-        return _corrected(base, bags, Bags.of([pages[row] for row in told], len(words)), said)
+        corrected, pulls = _corrected(
+            base, bags, Bags.of([pages[row] for row in told], len(words)), said
+        )
+        urls = [sheets[row].url for row in told]
+        return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
 
     def _first(
         self, words: Sequence[str], rarity: Numbers, seeds: Iterable[Mapping[str, int]]
@@ -183,33 +189,35 @@ def questions(
 ) -> list[tuple[Sheet, float]]:
     """Return the pages whose answers help most, with P(relevant) of each.
 
-    Half of them spread evenly over the pages that may be relevant, half over the values of P, for
-    after a good crawl nearly all pages have P 1. No two are alike.
+    They are drawn by the variance of an answer, so most are pages of which the model is unsure,
+    below and above the threshold; no two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
-    if not untold:
-        return []
     p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
     falling = np.argsort(-p, kind="stable")
     near = np.argsort(np.abs(p - pack.threshold), kind="stable")
-    last = min(len(p), max(most, int((p >= UNLIKELY).sum()))) - 1
-    likely = p[falling[: last + 1]]
-
-    def spread(count: int) -> list[int]:
-        ranks = np.linspace(0, last, count).astype(np.int64)
-        levels = likely[0] + (np.arange(count) + 0.5) / count * (likely[-1] - likely[0])
-        values = np.searchsorted(-likely, -levels).clip(0, last)
-        rows: list[int] = falling[np.stack([ranks, values], axis=1).ravel()].tolist()
-        return rows
-
+    doubt = (p * (1 - p))[falling].cumsum()
+    steps = (np.arange(2 * most) + 0.5) / (2 * most)
+    places = np.searchsorted(doubt, steps * doubt[-1]) if len(p) else near
+    places = np.concatenate([places[::2], places[1::2]])  # the second half replaces alike pages
     chosen: list[int] = []
-    for row in dict.fromkeys([*spread(most // 2), *spread(2 * most), *near.tolist()]):
+    for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
         if len(chosen) == most:
             break
         alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
         if max(alike, default=0.0) < ALIKE:
             chosen.append(row)
     return [(untold[row], float(p[row])) for row in chosen]
+
+
+def alikeness(model: BagOfWords, page: Sheet, others: Sequence[Sheet]) -> list[float]:
+    """Return the cosine of a page's weighted words to those of others."""
+    numbers = {word: row for row, word in enumerate(model.words)}
+    rarity = model.weights[0].astype(np.float64)
+    own, *rest = (_weighted(each.words, numbers, rarity) for each in (page, *others))
+    at = np.zeros(len(model.words))
+    at[own[0]] = own[1]
+    return [float(at[ids] @ values) for ids, values in rest]
 
 
 def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
@@ -236,8 +244,11 @@ def _made(
     return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> TopicFit:
-    """Return a fit after answers about the pages `told`; `pages` are all of them."""
+def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> tuple[TopicFit, Numbers]:
+    """Return a fit after answers about the pages `told`, and what each answer pulls.
+
+    `pages` are all pages.
+    """
     rarity, weights = base.model.weights.astype(np.float64)
     slope, intercept = base.calibration
     before = slope * told.times(weights) + intercept
@@ -250,13 +261,14 @@ def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> TopicF
     after = scale * slope * weights + WORDS[best] * told.turned(change)
     middle = scale * intercept + SHIFT * float(change.sum())
     middle -= _edge(pages.times(after) + middle)
-    return _made(base.model.words, rarity, after, (1.0, middle))._replace(
+    fit = _made(base.model.words, rarity, after, (1.0, middle))._replace(
         pages=base.pages,
         answers=len(said),
         share=base.share,
         agreement=base.agreement,
         interval=_interval(told.times(after), (1.0, middle)),
     )
+    return fit, WORDS[best] * change
 
 
 def _edge(logits: Numbers) -> float:

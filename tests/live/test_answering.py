@@ -1,0 +1,84 @@
+import json
+
+import pytest
+from recorded_run import crawl_of, record
+
+from tres_scrapy.live.answering import KEPT, Answering
+from tres_scrapy.live.steering import ControlError
+from tres_scrapy.report.record import Record
+from tres_scrapy.topic.answer import AnswerError, read_answers
+
+REFUSED = "Not a page that this crawl has fetched"
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "a.run"
+    record(path, crawl_of("random", pages=100))
+    with Record(path) as read:
+        yield read
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "a.answers.txt"
+
+
+def test_answer_is_kept_with_its_text(read, file):
+    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    answering = Answering(file, "Noted in")
+    answering.note(page.url, "Soup", "hot\n")
+    assert answering.answer(read, page.url, relevant=True) == f"Noted in {file}."
+    answering.answer(read, page.url, relevant=False)
+    assert file.read_text() == f"yes {page.url}\nno {page.url}\n"
+    assert answering.given() == {page.url: False}
+    texts = (file.parent / "a.answers.fetched.jsonl").read_text().splitlines()
+    assert json.loads(texts[0]) == {"url": page.url, "title": "Soup", "text": "hot\n"}
+
+
+def test_only_fetched_pages_are_answered(read, file):
+    failed = next(page for page in read.since(0, 200) if page.kind != "page")
+    for url in (failed.url, "http://never.test/", "", "http://a.test/\nyes http://b.test/"):
+        with pytest.raises(ControlError, match=REFUSED):
+            Answering(file, "Noted in").answer(read, url, relevant=True)
+    assert not file.exists()
+
+
+def test_questions_are_answered_once(read, file):
+    asked = [{"url": "http://a.test/"}, {"url": "http://b.test/ \nyes http://c.test/"}]
+    answering = Answering(file, "Learned from", lambda: asked)
+    answering.answer(read, "http://a.test/", relevant=True)
+    assert answering.questions() == asked[1:]
+    with pytest.raises(ControlError, match=REFUSED):
+        answering.answer(read, asked[1]["url"], relevant=True)
+    assert read_answers(file)[0] == {"http://a.test/": True}
+
+
+def test_topic_without_questions_asks_nothing(file):
+    def none_yet():
+        raise AnswerError("no questions yet")
+
+    assert Answering(file, "Learned from", none_yet).questions() == []
+
+
+def test_few_texts_are_held(file):
+    answering = Answering(file, "")
+    for i in range(KEPT + 5):
+        answering.note(f"http://{i}.test/", "", "x")
+    assert len(answering._texts) == KEPT
+    assert "http://4.test/" not in answering._texts
+
+
+def test_unwritable_answer_is_refused(read, tmp_path):
+    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    with pytest.raises(ControlError, match="cannot be written: No such file"):
+        Answering(tmp_path / "none" / "a.txt", "").answer(read, page.url, relevant=True)
+
+
+def test_malformed_file_keeps_earlier_answers(file, caplog):
+    answering = Answering(file, "")
+    file.write_text("yes http://a.test/\n")
+    assert answering.given() == {"http://a.test/": True}
+    file.write_text("yes http://a.test/\nperhaps\n")
+    assert answering.given() == {"http://a.test/": True}
+    assert "line 2" in caplog.text

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from soup import FOOD, OTHER
+
+from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.training.document import Document
+from tres_scrapy.training.few_labels import FewTrained, train_few
+
+KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
+WORDS = [a + b for a in ("leek", "pea") for b in "abcdefghijkl"]
+
+
+def document(number):
+    relevant = number % 2 == 0
+    page = read_page((FOOD if relevant else OTHER).format(WORDS[number]), "http://h.test/")
+    return Document(page.title, page.text, "soups", f"h{number // 2}.test", relevant)
+
+
+def test_twenty_documents_make_a_pack(tmp_path):
+    trained = train_few(tmp_path / "soup", KEYWORDS, [document(n) for n in range(20)])
+    pack = Pack.load(tmp_path / "soup")
+    page = read_page(FOOD.format("leekz") * 2, "http://new.test/")
+    assert pack.judge([page])[0].probability >= pack.threshold
+    assert trained.recall.share == 1
+    assert trained.recall.low < 0.75
+    assert "(72 to 100 %)" in str(trained)
+
+
+@pytest.mark.parametrize("count", [19, 601])
+def test_other_numbers_are_refused(tmp_path, count):
+    with pytest.raises(ValueError, match="takes 20 to 600 documents of both labels"):
+        train_few(tmp_path / "soup", KEYWORDS, [document(n % 24) for n in range(count)])
+
+
+def test_chance_is_not_trusted():
+    true = np.arange(40) % 2 == 0
+    assert "Trust nothing" in FewTrained(np.full(40, 0.9), true, 0).verdict
+    assert "Trust nothing" in str(FewTrained(np.full(40, 0.1), true, 0))
+    assert "rough" in FewTrained(np.where(true, 0.9, 0.1)[:14], true[:14], 0).verdict
+    assert "hold" in FewTrained(np.where(true, 0.9, 0.1), true, 0).verdict

@@ -1,0 +1,85 @@
+"""Answers, yes or no, that a person gives about the pages of a crawl."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.live.steering import ControlError
+from tres_scrapy.page.file import printable
+from tres_scrapy.report.record import Record
+from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+
+KEPT: Final = 200  # newest pages whose texts are held
+LONGEST: Final = 20_000  # characters of a text
+TEXTS: Final = ".fetched.jsonl"  # the file of texts; `tres train` fetches what is not in it
+
+logger = logging.getLogger(__name__)
+
+
+class Answering:
+    """Writes answers to a file, and the texts of their pages beside it for a later training.
+
+    `note` is called as pages are fetched, everything else in the thread of the live page. `asked`
+    returns the pages about which the topic asks; `effect` says what becomes of an answer.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        effect: str,
+        asked: Callable[[], list[dict[str, Any]]] = list,
+    ) -> None:
+        self._file = file
+        self._effect = effect
+        self._asked = asked
+        self._texts: dict[str, tuple[str, str]] = {}
+        self._given: dict[str, bool] = {}
+        self._stamp: int | None = None
+
+    def note(self, url: str, title: str, text: str) -> None:
+        """Hold the text of a page for a while."""
+        self._texts[url] = title, text[:LONGEST]
+        if len(self._texts) > KEPT:
+            del self._texts[next(iter(self._texts))]
+
+    def given(self) -> Mapping[str, bool]:
+        """Return whether each answered URL is relevant."""
+        stamp = self._file.stat().st_mtime_ns if self._file.exists() else None
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._given, _ = read_answers(self._file)
+            except AnswerError as error:
+                logger.warning("Live page: %s", error)
+        return self._given
+
+    def questions(self) -> list[dict[str, Any]]:
+        """Return url, title, text and probability of the pages asked about and not answered."""
+        try:
+            asked = self._asked()
+        except (AnswerError, OSError, ValueError):  # no page is fetched yet
+            return []
+        given = self.given()
+        return [each for each in asked if each["url"] not in given]
+
+    def answer(self, record: Record, url: str, *, relevant: bool) -> str:
+        """Write an answer; raise ControlError if the crawl has not fetched the URL as a page."""
+        page, asked = record.find(url), [each["url"] for each in self.questions()]
+        is_fetched = url in asked or (page is not None and page.kind == PAGE)
+        if not is_fetched or url.split() != [url]:
+            raise ControlError("Not a page that this crawl has fetched")
+        try:
+            if url in self._texts:
+                title, text = self._texts[url]
+                with self._file.with_suffix(TEXTS).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"url": url, "title": title, "text": text}) + "\n")
+            add_answers(self._file, {url: relevant})
+        except OSError as error:
+            raise ControlError(f"The answer cannot be written: {error.strerror}") from None
+        logger.info("Live page: answer %s about %s", "yes" if relevant else "no", printable(url))
+        return f"{self._effect} {self._file}."

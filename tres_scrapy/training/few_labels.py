@@ -1,0 +1,159 @@
+"""A topic pack from few labelled documents, keywords and unlabelled pages of a crawl.
+
+The model is that of a crawl from keywords (word_topic.py): the unlabelled pages, of other sources
+perhaps, say which words go together, and the labels correct it like answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.training.pack_file import write_pack
+from tres_scrapy.training.score import Interval, interval
+from tres_scrapy.training.word_folder import THRESHOLD, word_facts
+from tres_scrapy.training.word_learner import NEAR, word_topic
+from tres_scrapy.training.word_topic import Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tres_scrapy.topic.keyword import KeywordSet
+    from tres_scrapy.training.document import Document
+    from tres_scrapy.training.word_topic import TopicFit, WordTopic
+
+LEAST: Final = 20  # documents
+MOST: Final = (
+    600  # documents: from there on the other models are better, and this one takes minutes
+)
+PARTS: Final = 5  # of the hosts, each tested once
+WIDE: Final = 0.3  # an interval that says little
+
+
+class FewTrained(NamedTuple):
+    """What held-out hosts say of a model: P(relevant) of each document [n], and its label [n]."""
+
+    probability: NDArray[np.float64]
+    true: NDArray[np.bool_]
+    pages: int
+
+    @property
+    def precision(self) -> Interval | None:
+        """The share of relevant ones among documents called relevant, None without any."""
+        called = self.probability >= THRESHOLD
+        return (
+            interval(int((called & self.true).sum()), int(called.sum())) if called.any() else None
+        )
+
+    @property
+    def recall(self) -> Interval:
+        """The share of relevant documents that are called relevant."""
+        found = int((self.true & (self.probability >= THRESHOLD)).sum())
+        return interval(found, int(self.true.sum()))
+
+    def __str__(self) -> str:
+        relevant, count = int(self.true.sum()), len(self.true)
+        lines = [
+            f"{count} documents, {relevant} of them relevant, and {self.pages} unlabelled pages",
+            "On hosts that it was not trained on, with 95 % intervals:",
+        ]
+        if self.precision is None:
+            lines.append("  it calls no document relevant")
+        else:
+            lines.append(f"  of the documents it calls relevant, {_said(self.precision)} are")
+        lines.append(f"  of the relevant documents, it finds {_said(self.recall)}")
+        return "\n".join([*lines, self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """Return in one sentence what can be trusted."""
+        if self.precision is None or self.precision.low <= self.true.mean():
+            return "Trust nothing yet: it may be no better than chance. Add documents or pages."
+        if any(share.high - share.low > WIDE for share in (self.precision, self.recall)):
+            return (
+                "It is better than chance; the figures are rough: four times as many documents "
+                "halve the intervals."
+            )
+        return "The figures hold within the intervals, for pages like these documents."
+
+
+def train_few(
+    directory: Path,
+    keywords: KeywordSet,
+    documents: Sequence[Document],
+    pages: Sequence[Sheet] = (),
+    *,
+    seed: int = 0,
+    date: str = "",
+) -> FewTrained:
+    """Train a pack on documents and unlabelled pages, write it, and test it on held-out hosts.
+
+    The same arguments write the same bytes. Raise ValueError if there are too few or too many
+    documents, if a label is missing, or if no keyword is known.
+    """
+    true = np.array([document.relevant for document in documents], dtype=bool)
+    if not LEAST <= len(true) <= MOST or len(np.unique(true)) < 2:
+        raise ValueError(
+            f"--classifier words takes {LEAST} to {MOST} documents of both labels, not "
+            f"{true.sum()} relevant and {(~true).sum()} irrelevant ones"
+        )
+    topic = word_topic(keywords)
+    sheets = [_sheet(number, document) for number, document in enumerate(documents)]
+    part = _parts(documents, seed)
+    probability = np.zeros(len(true))
+    for tested in range(PARTS):
+        kept = _fit(topic, sheets, true, part != tested, pages)
+        rows = np.flatnonzero(part == tested)
+        texts = [Text(list(Counter(sheets[row].words).elements())) for row in rows.tolist()]
+        probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
+    trained = FewTrained(probability, true, len(pages))
+    fit = _fit(topic, sheets, true, part >= 0, pages)
+    facts = word_facts(directory.name, keywords, topic.near(NEAR), fit)
+    facts["training"] = {"seed": seed, "date": date, "documents": len(true), "pages": len(pages)}
+    facts["validation"] = {
+        name: [round(value, 4) for value in share]
+        for name, share in (("precision", trained.precision), ("recall", trained.recall))
+        if share is not None
+    }
+    write_pack(directory, facts, fit.model)
+    return trained
+
+
+def _sheet(number: int, document: Document) -> Sheet:
+    words = Counter(Text.of(f"{document.title} {document.text}").words)
+    return Sheet(f"#{number}", document.title, "", words)
+
+
+def _parts(documents: Sequence[Document], seed: int) -> NDArray[np.int64]:
+    """Return the part that tests each document [n]; a host is in one part."""
+    relevant = {document.host for document in documents if document.relevant}
+    hosts = sorted({document.host for document in documents})
+    drawn = [hosts[row] for row in np.random.default_rng(seed).permutation(len(hosts)).tolist()]
+    drawn.sort(key=lambda host: host not in relevant)  # both kinds are spread over the parts
+    place = {host: number % PARTS for number, host in enumerate(drawn)}
+    return np.array([place[document.host] for document in documents], dtype=np.int64)
+
+
+def _fit(
+    topic: WordTopic,
+    sheets: Sequence[Sheet],
+    true: NDArray[np.bool_],
+    used: NDArray[np.bool_],
+    pages: Sequence[Sheet],
+) -> TopicFit:
+    rows = np.flatnonzero(used).tolist()
+    return topic.fit(
+        [*(sheets[row] for row in rows), *pages],
+        {sheets[row].url: bool(true[row]) for row in rows},
+    )
+
+
+def _said(share: Interval) -> str:
+    low, middle, high = (round(100 * value) for value in share)
+    return f"{middle} % ({low} to {high} %)"
