@@ -191,3 +191,25 @@ def test_domain_pages_are_found_by_name():
     ledger.book_failure(ledger.id_of("a.test"))
     assert (ledger.pages_of("a.test"), ledger.pages_of("b.test")) == (1, 0)
     assert len(ledger) == 1, "who asks adds nothing"
+
+
+@pytest.mark.parametrize(("cap", "others"), [(None, False), (Cap(1, 1), True)])
+def test_budget_of_a_domain_replaces_the_cap(cap, others):
+    ledger = DomainLedger(cap, limits=FrontierLimits(budgets=(("www.a.test", 2),)))
+    domains = np.array([ledger.id_of_host("x.a.test"), ledger.id_of_host("b.test")], np.int32)
+    for domain in domains:
+        ledger.book_page(int(domain), 1.0)
+    assert ledger.at_cap(domains).tolist() == [False, others]
+    ledger.lease(int(domains[0]))
+    assert ledger.full(domains).tolist() == [True, others]
+
+
+def test_budgets_are_read_from_a_file(tmp_path):
+    path = tmp_path / "budgets.txt"
+    path.write_text("# few\nexample.org 50\n  www.B.test  3\n")
+    read = FrontierLimits.__dataclass_fields__["budgets"].metadata["parse"]
+    assert read(str(path)) == (("example.org", 50), ("www.b.test", 3))
+    for wrong in ("example.org", "example.org 0", "example.org many", "a/b 3"):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match="must be"):
+            read(str(path))

@@ -5,6 +5,7 @@ import pytest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.links.prior import LinkPrior
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.topic.calibration import Calibration
@@ -66,6 +67,18 @@ def test_links_have_keywords_of_any_topic(topics):
     (judged,) = topics.judge([page("tax", "a soup", "a goal", "a law")])
     assert judged.actions[:, 1].tolist() == [1, 1, 0]
     assert judged.actions[:2, 2].min() > judged.actions[2, 2]
+
+
+def test_link_says_the_best_of_any_topic(topics):
+    food, sports = topics._packs
+    food.link_prior = LinkPrior(np.array([3, 9], np.uint32), np.array([1, -1], np.float32))
+    sports.link_prior = LinkPrior(np.array([9, 2], np.uint32), np.array([2, -4], np.float32))
+    found = Topics([food, sports]).link_prior
+    assert dict(zip(found.codes.tolist(), found.weights.tolist(), strict=True)) == {
+        2: 0,
+        3: 1,
+        9: 2,
+    }
 
 
 def test_pack_of_each_topic_is_required():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import flag, whole
+from tres_scrapy.config.parser import budgets, flag, whole
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,13 @@ class FrontierLimits:
         20,
         "give up a domain after this many failures in a row, dead links not counted",
         name="max_failures",
+    )
+    budgets: tuple[tuple[str, int], ...] = setting(
+        budgets,
+        (),
+        "most pages of single domains, instead of `max_per_domain`: a file of lines such as "
+        "`example.org 50`",
+        name="domain_budgets",
     )
     psl_private: bool = setting(
         flag,

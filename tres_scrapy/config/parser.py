@@ -182,6 +182,17 @@ def hosts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def budgets(text: str) -> tuple[tuple[str, int], ...]:
+    """Read a file of domains, each with its most pages: lines such as `example.org 50`."""
+    found = {}
+    for line in _lines(text):
+        name, _, most = line.rpartition(" ")
+        if not name or not re.fullmatch("[1-9][0-9]{0,8}", most):
+            raise ValueError(f"must be a file of lines such as `example.org 50`, not {line!r}")
+        found.update(dict.fromkeys(hosts(name), int(most)))
+    return tuple(found.items())
+
+
 def languages(text: str) -> tuple[str, ...]:
     """Read codes of languages of two letters (ISO 639-1), separated by commas."""
     codes = [code.strip().lower() for code in text.split(",")]

@@ -17,9 +17,11 @@ _RECORD = np.dtype(
     [
         *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
+        ("budget", "i4"),  # 0: the domain has none of its own
     ]
 )
 LIMITS: Final = FrontierLimits()
+UNLIMITED: Final = np.iinfo(np.int32).max
 
 
 class DomainLedger:
@@ -54,6 +56,10 @@ class DomainLedger:
         self._ids: dict[str, int] = {}
         self._links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
+        self._budgets = {
+            registrable_domain(name, private=limits.psl_private): most
+            for name, most in limits.budgets
+        }
 
     def __len__(self) -> int:
         return len(self.names)
@@ -68,6 +74,7 @@ class DomainLedger:
         if number == len(self.names):
             self.names.append(domain)
             self._records.extend(1)
+            self._records["budget"][number] = self._budgets.get(domain, 0)
         return number
 
     def pages_of(self, domain: str) -> int:
@@ -192,12 +199,16 @@ class DomainLedger:
 
     def at_cap(self, domains: NDArray[np.int32], *, leased: bool = False) -> NDArray[np.bool_]:
         """Return which domains have given MAX pages, or will with the fetches that run."""
-        if self.cap is None:
+        if self.cap is None and not self._budgets:
             return np.zeros(len(domains), dtype=np.bool_)
         counts = self._records["pages"].take(domains)
         if leased:
             counts += self._records["leased"].take(domains)
-        return np.asarray(counts >= self.cap.at(self.progress))
+        most = UNLIMITED if self.cap is None else self.cap.at(self.progress)
+        if not self._budgets:
+            return np.asarray(counts >= most)
+        own = self._records["budget"].take(domains)
+        return np.asarray(counts >= np.where(own > 0, own, most))
 
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tres_scrapy.links.prior import LinkPrior
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
@@ -44,6 +45,7 @@ class Topics(Pack):
             calibration=Calibration(1.0, 0.0),
             language=first.language if len(languages) == 1 else "",
             given=tuple(dict.fromkeys(word for pack in packs for word in pack.given)),
+            link_prior=_best_of([pack.link_prior for pack in packs]),
             judged_by=next((pack.judged_by for pack in packs if pack.judged_by), ""),
         )
         blank = [pack._anchors.get("") for pack in packs]
@@ -75,6 +77,15 @@ class Topics(Pack):
         at = np.array([pack.threshold for pack in self._packs])
         yes, no = found * (1 - at), (1 - found) * at
         return np.asarray(yes / (yes + no))
+
+
+def _best_of(priors: Sequence[LinkPrior]) -> LinkPrior:
+    """Return for each code the largest weight that a topic gives it."""
+    codes = np.unique(np.concatenate([prior.codes for prior in priors]))
+    weights = np.zeros((len(priors), len(codes)), dtype=np.float32)
+    for row, prior in zip(weights, priors, strict=True):
+        row[np.searchsorted(codes, prior.codes)] = prior.weights
+    return LinkPrior(codes, weights.max(axis=0))
 
 
 def load_packs(places: Sequence[Path], *, lazily: bool = False) -> Pack:
