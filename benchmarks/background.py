@@ -3,7 +3,8 @@
     python benchmarks/background.py --data FOLDER
 
 The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Each of them counts the same, so that a
-word of one source only stays rare. Writes models/vectors/english-frequencies.npz.
+word of one source only stays rare. Writes models/vectors/english-frequencies.npz, in a minute of
+processor time; the same folder gives the same bytes.
 """
 
 from __future__ import annotations
