@@ -146,6 +146,16 @@ def test_body_is_decoded_by_the_judge():
     assert response.meta[VISIT].judged.page.text == "text"
 
 
+@pytest.mark.parametrize(("header", "language"), [("de-AT", "de-AT"), ("de, en", ""), (None, "")])
+def test_judge_reads_the_declared_language(header, language):
+    judge, sources = Judge(), []
+    judge.submit = lambda source: sources.append(source) or Judge().submit(source)
+    middleware, _, response = leased_page(follow_every_link=True, judge=judge)
+    response.headers["Content-Language"] = header
+    process(middleware, response, no_output)
+    assert [source.language for source in sources] == [language]
+
+
 def test_callback_sees_the_visit():
     middleware, _, response = leased_page(follow_every_link=True)
 

@@ -228,6 +228,11 @@ def test_a_page_says_its_language(html: str, language: str) -> None:
     assert read_page(html, URL).language == language
 
 
+@pytest.mark.parametrize(("html", "language"), [("<p>Pain", "fr"), ("<html lang=de><p>Brot", "de")])
+def test_the_header_declares_where_the_page_does_not(html: str, language: str) -> None:
+    assert read_page(html, URL, declared="fr-CH").language == language
+
+
 @pytest.mark.parametrize(
     "tags", ["<div>", "<div>x", "<ul><li><a href=x>y", "<div><a href=x>y</a>milk", "<nav>"]
 )

@@ -180,11 +180,6 @@ class DomainLedger:
         ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
         return np.where(inlinks > 0, ratio, 0.5)
 
-    def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which domains have no fetch, finished or running."""
-        fetches = self._records["visits"].take(domains) + self._records["leased"].take(domains)
-        return np.asarray(fetches == 0)
-
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains have given MAX pages or are given up."""
         return self.at_cap(domains) | self.given_up(domains)

@@ -113,7 +113,11 @@ class RewardMiddleware:
         elif not (self._documents and is_pdf(response.body)):
             return NOT_HTML
         robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        source = Source(response.body, response.url, encoding, robots, self._name)
+        language = (response.headers.get("Content-Language") or b"").decode("latin-1")
+        source = Source(
+            *(response.body, response.url, encoding, robots, self._name),
+            language="" if "," in language else language,  # of several languages none is sure
+        )
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1

@@ -117,13 +117,15 @@ def read_page(
     least_words: int = MIN_TEXT_WORDS,
     robots: Sequence[str] = (),
     crawler: str = US,
+    declared: str = "",
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
     With `contexts`, read the words around each link too, and the tags from the root to it; with
     `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
     if the text without it has `least_words` words or fewer. `robots` are the values of the header
-    X-Robots-Tag, `crawler` is the name by which a page may address us.
+    X-Robots-Tag, `crawler` is the name by which a page may address us. `declared` is the language
+    that the server declares: it counts where the page itself declares none.
     """
     tree = parse(html[: limits.html])
     permission = _permission(tree, robots, crawler) if limits.obey else Permission()
@@ -152,8 +154,8 @@ def read_page(
     main = _text(tree.body)
     enough = len(main.split(maxsplit=least_words)) > least_words
     text = main if enough else whole
-    declared = tree.root.attributes.get("lang") if tree.root is not None else None
-    code = detect_language(text, declared or "") if language else ""
+    own = tree.root.attributes.get("lang") if tree.root is not None else None
+    code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, paths, permission.keep)
     return Page(url, title, text, links, *rest, feeds=feeds)
 

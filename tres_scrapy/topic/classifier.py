@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from math import log
 from sys import intern
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
@@ -33,8 +32,8 @@ class Text(NamedTuple):
 
         A `url` without "://", such as a file name, is ignored.
         """
-        found = islice(WORD.finditer(text.lower()), MAX_WORDS)
-        return cls([intern(match.group()) for match in found], url if "://" in url else "")
+        found = WORD.findall(text.lower())[:MAX_WORDS]
+        return cls([*map(intern, found)], url if "://" in url else "")
 
 
 class Classifier(Protocol):

@@ -35,7 +35,8 @@ PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost
 class Source(NamedTuple):
     """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
 
-    `crawler` is the name by which the page may address us. `is_seed` marks the page of a seed.
+    `language` is its header Content-Language, "" without one. `crawler` is the name by which the
+    page may address us. `is_seed` marks the page of a seed.
     """
 
     body: bytes
@@ -45,6 +46,7 @@ class Source(NamedTuple):
     crawler: str = US
     is_seed: bool = False
     is_sitemap: bool = False  # or a feed
+    language: str = ""
 
 
 class Judged(NamedTuple):
@@ -130,6 +132,7 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
         places=places,
         robots=source.robots,
         crawler=source.crawler,
+        declared=source.language,
     )
     content = partial(content_of_html, html=html, url=source.url)
     return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
