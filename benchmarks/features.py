@@ -1,13 +1,13 @@
-"""How well the features x(s, a) can separate relevant links in the frontier.
+"""How well the features x(s, a), P(relevant | link) and Q separate relevant links in the frontier.
 
     python benchmarks/features.py [--pages 3000] [--topics hardware sports food] [--seeds 21 22]
-                                  [--max 10] [--output FILE]
+                                  [--max 10] [-s NAME=VALUE]... [--output FILE]
 
-After a crawl of TRES, a classifier learns the true labels of the waiting links in half of the
-domains and ranks the links in the other half, and vice versa. This is what any learner could get
-from these features. Prints the share of relevant links among those ranked first: by the classifier,
-with feature 7 of new domains as in the paper (0.5) and from inlinks, and by Q. A link that leads to
-no page is not relevant.
+After a crawl of TRES of the synthetic web, or of the one that `-s` names, a classifier learns the
+true labels of the waiting links in half of the domains and ranks the links in the other half, and
+vice versa. This is what any learner could get from these features. Prints the average precision of
+this ranking by the paper's eight features, and with feature 9, P(relevant | link); of P alone, and
+of Q. A link that leads to no page is not relevant.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import average_precision_score
 
 from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config.config import Config
-from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import Standing
 from tres_scrapy.policies.tres import TresPolicy
 
 MOST = 30_000  # most links that are ranked
-FIRST = (50, 300)  # numbers of links ranked first
-RATIO = FEATURES.index("domain_relevance")
-TITLE = f"""\
+TITLE = """\
 # What x(s, a) can tell of the links that wait
 
-`python benchmarks/features.py` after a crawl of TRES: how many in a hundred are relevant of the
-first {FIRST[0]} / {FIRST[1]} links, as a classifier ranks them that has learned of the other half
-of the domains, and as Q does.
+`python benchmarks/features.py` after a crawl of TRES: average precision of the links that wait, as a
+classifier ranks them that has learned of the other half of the domains, by P(relevant | link), and
+by Q.
 """
-HEAD = ("topic", "web", "links to", "waiting", "relevant", "the paper's x", "with inlinks", "by Q")
+HEAD = ("topic", "web", "links to", "waiting", "relevant, %", "eight features", "nine", "P", "Q")
 
 
-def crawled(topic: str, seed: int, cap: str, pages: int) -> tuple[World, Simulation]:
+def crawled(topic: str, seed: int, options: argparse.Namespace) -> tuple[World, Simulation]:
     """Return a web and a TRES crawl of the given number of its pages."""
-    settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": topic, "TRES_MAX_PER_DOMAIN": cap}
+    settings = {"TRES_WEB": "synthetic", "TRES_TOPIC": topic, "TRES_MAX_PER_DOMAIN": options.max}
     settings |= dict.fromkeys(("TRES_WEB_SEED", "TRES_RANDOM_SEED"), str(seed))
-    config = Config.from_settings(settings | {"TRES_PAGES": str(pages)})
+    settings |= {"TRES_PAGES": str(options.pages), **dict(options.settings)}
+    config = Config.from_settings(settings)
     world = World(config, user_agent="tres")
     simulation = Simulation(world, config)
     simulation.run()
@@ -62,15 +62,9 @@ def ranked(
     return found
 
 
-def precision(values: NDArray[np.floating], labels: NDArray[np.bool_]) -> str:
-    """Return the shares of relevant links among the links with the highest values, in percent."""
-    order = np.argsort(-values, kind="stable")
-    return " / ".join(f"{100 * labels[order[:first]].mean():.0f}" for first in FIRST)
-
-
-def rows_of(topic: str, seed: int, cap: str, pages: int) -> Iterator[Sequence[str]]:
+def rows_of(topic: str, seed: int, options: argparse.Namespace) -> Iterator[Sequence[str]]:
     """Yield the table rows of one crawl: links to domains never visited, and other links."""
-    world, simulation = crawled(topic, seed, cap, pages)
+    world, simulation = crawled(topic, seed, options)
     random = np.random.default_rng(0)
     store, policy = simulation.crawl.store, simulation.crawl.policy
     assert isinstance(policy, TresPolicy)
@@ -78,15 +72,16 @@ def rows_of(topic: str, seed: int, cap: str, pages: int) -> Iterator[Sequence[st
     waiting = waiting[store.standing(waiting) == Standing.READY]
     rows = random.choice(waiting, min(MOST, len(waiting)), replace=False)
     labels = np.array(world.web.labels([store.url(row) for row in rows.tolist()]), dtype=np.bool_)
-    x, new = store.features(rows), store.ledger.never_visited(store.domains(rows))
-    paper = x.copy()
-    paper[new, RATIO] = 0.5
+    x = store.features(rows)
     half = (random.random(len(store.ledger)) < 0.5)[store.domains(rows)]  # by domains
-    values = ranked(paper, labels, half), ranked(x, labels, half), policy.value(x)
+    eight = np.delete(x, LINK, axis=1)
+    values = ranked(eight, labels, half), ranked(x, labels, half), x[:, LINK], policy.value(x)
+    new = x[:, KNOWN_DOMAIN] < 1
     for name, kind in (("new domains", new), ("known domains", ~new)):
-        share = f"{100 * labels[kind].mean():.0f}"
-        found = [precision(each[kind], labels[kind]) for each in values]
-        yield (topic, str(seed), name, f"{len(waiting):,}", share, *found)
+        if labels[kind].any():
+            found = [f"{average_precision_score(labels[kind], each[kind]):.2f}" for each in values]
+            share = f"{100 * labels[kind].mean():.0f}"
+            yield (topic, str(seed), name, f"{len(waiting):,}", share, *found)
 
 
 def main() -> None:
@@ -96,13 +91,20 @@ def main() -> None:
     parser.add_argument("--topics", nargs="+", default=["hardware", "sports", "food"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22])
     parser.add_argument("--max", default="10")
+    parser.add_argument(
+        *("-s", "--settings"),
+        metavar="NAME=VALUE",
+        type=lambda text: tuple(text.split("=", 1)),
+        action="append",
+        default=[],
+    )
     parser.add_argument("--output", type=Path, help="write the table there, too")
     options = parser.parse_args()
     lines = [f"| {' | '.join(row)} |" for row in (HEAD, ["---"] * len(HEAD))]
     print(*lines, sep="\n", flush=True)
     for topic in options.topics:
         for seed in options.seeds:
-            for row in rows_of(topic, seed, options.max, options.pages):
+            for row in rows_of(topic, seed, options):
                 lines.append(f"| {' | '.join(row)} |")
                 print(lines[-1], flush=True)
     if options.output is not None:
