@@ -31,9 +31,9 @@ MOST = 30_000  # most links that are ranked
 TITLE = """\
 # What x(s, a) can tell of the links that wait
 
-`python benchmarks/features.py` after a crawl of TRES: average precision of the links that wait, as a
-classifier ranks them that has learned of the other half of the domains, by P(relevant | link), and
-by Q.
+`python benchmarks/features.py` after a crawl of TRES: average precision of the links that wait, as
+a classifier ranks them that has learned of the other half of the domains, by P(relevant | link),
+and by Q.
 """
 HEAD = ("topic", "web", "links to", "waiting", "relevant, %", "eight features", "nine", "P", "Q")
 
