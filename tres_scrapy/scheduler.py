@@ -233,9 +233,11 @@ class TreeFrontierScheduler(BaseScheduler):
         )
 
     def _hopeless(self) -> bool:
-        """Return whether hosts rest of which none has ever answered: it is not worth waiting."""
-        known = self._crawl.store.known_hosts
-        return not known and not self._crawl.leased and bool(self._health.resting(monotonic()))
+        """Return whether none of the hosts that rest has answered: it is not worth waiting."""
+        if self._crawl.store.known_hosts or self._crawl.leased:
+            return False
+        now = monotonic()
+        return bool(self._health.resting(now)) and not self._health.promises(now)
 
     def _transfers(self, host: int) -> int:
         slot = self._slot(host)

@@ -184,6 +184,16 @@ def test_hopeless_seeds_end_at_once(monkeypatch):
     assert not world.crawl.pages
 
 
+def test_busy_seed_is_asked_again(monkeypatch):
+    world = World(monkeypatch, lambda _h, _p, now: (503, None) if now < 40 else None, hosts=1)
+    world.run()
+    assert world.whole
+    world = World(monkeypatch, lambda *_: (503, None), hosts=1)
+    world.run()
+    assert world.health.given_up
+    assert world.now < 600
+
+
 def test_silent_hosts_share_few_slots(monkeypatch):
     world = World(
         monkeypatch, lambda host, *_: SILENT if host != "h9.test" else None, hosts=30, pages=400

@@ -75,6 +75,11 @@ class Health:
         self._resting = {host: rest for host, rest in self._resting.items() if rest.until > now}
         return list(self._resting)
 
+    def promises(self, now: float) -> bool:
+        """Return whether a host that rests has answered, with a status that passes."""
+        kinds = (self._resting[host].kind for host in self.resting(now))
+        return any(Failure(kind).is_status for kind in kinds)
+
     def until(self, now: float) -> float | None:
         """Return when the next host may be asked again, None if no host rests."""
         return min((self._resting[host].until for host in self.resting(now)), default=None)
