@@ -46,11 +46,20 @@ def test_only_fetched_pages_are_answered(read, file):
 
 def test_questions_are_answered_once(read, file):
     asked = [{"url": "http://a.test/"}, {"url": "http://b.test/ \nyes http://c.test/"}]
-    answering = Answering(file, "Learned from", lambda: asked)
+
+    def known(urls):
+        if all(url in {each["url"] for each in asked} for url in urls):
+            return list(urls)
+        raise AnswerError("no such page")
+
+    answering = Answering(file, "Learned from", lambda: asked, known)
     answering.answer(read, "http://a.test/", relevant=True)
     assert answering.questions() == asked[1:]
     with pytest.raises(ControlError, match=REFUSED):
         answering.answer(read, asked[1]["url"], relevant=True)
+    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    with pytest.raises(ControlError, match=r"^no such page$"):
+        answering.answer(read, page.url, relevant=True)
     assert read_answers(file)[0] == {"http://a.test/": True}
 
 

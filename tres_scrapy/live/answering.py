@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 
 KEPT: Final = 200  # newest pages whose texts are held
 LONGEST: Final = 20_000  # characters of a text
+NOT_FETCHED: Final = "Not a page that this crawl has fetched"
 TEXTS: Final = ".fetched.jsonl"  # the file of texts; `tres train` fetches what is not in it
 
 logger = logging.getLogger(__name__)
@@ -24,8 +25,9 @@ logger = logging.getLogger(__name__)
 class Answering:
     """Writes answers to a file, and the texts of their pages beside it for a later training.
 
-    `note` is called as pages are fetched, everything else in the thread of the live page. `asked`
-    returns the pages about which the topic asks; `effect` says what becomes of an answer.
+    `note` is called as pages are fetched, everything else in the thread of the live page. `effect`
+    says what becomes of an answer. A topic that learns has `asked`, the pages that it asks about,
+    and `known`, the addresses of pages that it can learn from, which raises AnswerError for others.
     """
 
     def __init__(
@@ -33,10 +35,12 @@ class Answering:
         file: Path,
         effect: str,
         asked: Callable[[], list[dict[str, Any]]] = list,
+        known: Callable[[Iterable[str]], list[str]] | None = None,
     ) -> None:
         self._file = file
         self._effect = effect
         self._asked = asked
+        self._known = known
         self._texts: dict[str, tuple[str, str]] = {}
         self._given: dict[str, bool] = {}
         self._stamp: int | None = None
@@ -69,16 +73,20 @@ class Answering:
 
     def answer(self, record: Record, url: str, *, relevant: bool) -> str:
         """Write an answer; raise ControlError if the crawl has not fetched the URL as a page."""
-        page, asked = record.find(url), [each["url"] for each in self.questions()]
-        is_fetched = url in asked or (page is not None and page.kind == PAGE)
-        if not is_fetched or url.split() != [url]:
-            raise ControlError("Not a page that this crawl has fetched")
         try:
+            if self._known is not None:
+                (url,) = self._known([url])
+            elif (page := record.find(url)) is None or page.kind != PAGE:
+                raise ControlError(NOT_FETCHED)
+            if url.split() != [url]:  # else it would be more than one line
+                raise ControlError(NOT_FETCHED)
             if url in self._texts:
                 title, text = self._texts[url]
                 with self._file.with_suffix(TEXTS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"url": url, "title": title, "text": text}) + "\n")
             add_answers(self._file, {url: relevant})
+        except AnswerError as error:
+            raise ControlError(str(error)) from None
         except OSError as error:
             raise ControlError(f"The answer cannot be written: {error.strerror}") from None
         logger.info("Live page: answer %s about %s", "yes" if relevant else "no", printable(url))
