@@ -136,8 +136,8 @@ class Config(Options):
             raise ConfigError("answers need keywords: add -a keywords=FILE")
         if len(self.topics) > 1 and (self.judge is not None or self.words.file is not None):
             raise ConfigError(
-                f"topic {self.topic!r}: several topics are judged by their packs, which excludes "
-                "judge= and keywords=: give one topic"
+                f"topic {self.topic!r}: several topics are judged by their packs: give one "
+                "topic, or leave out -a judge= and -a keywords="
             )
         if self.judge is not None and self.words.file is not None:
             raise ConfigError("pages are judged by judge= or by keywords=, not by both: leave one")

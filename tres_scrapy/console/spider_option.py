@@ -79,7 +79,7 @@ class SpiderCommand:
         values = {each: getattr(options, each) for each in known}
         chosen = {each: _text(value) for each, value in values.items() if value is not None}
         places = self.places
-        if "keywords" in chosen and free and not re.fullmatch(r"[\w-]+", free[0]):
+        if "keywords" in chosen and free and not re.fullmatch(r"[\w,+-]+", free[0]):
             places = places[1:]  # the topic is named after its file of keywords
         for place, value in _placed(places, free).items():
             if place in chosen:

@@ -91,8 +91,8 @@ def _refuse_name_of_pack(config: Config, made: Path) -> None:
         return
     if config.topic in packs(config.models):
         raise ConfigError(
-            f"topic {config.topic!r} is a trained topic, and keywords= starts a new one: leave out "
-            "one of them, or give the new topic another name"
+            f"topic {config.topic!r} is a trained topic, and -a keywords= starts a new one: leave "
+            "out one of them, or give the new topic another name"
         )
 
 
