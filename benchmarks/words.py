@@ -273,26 +273,29 @@ def transfer(records: list[Record], name: str, seed: int) -> dict[str, float]:
 def report(done: Results, crawls: dict[Crawl, float]) -> list[str]:
     """Return the lines of the report."""
     lines = ["# Topics from keywords", "", "Made by `python benchmarks/words.py --data FOLDER`."]
-    topics = [name for name in TOPICS if any(key[0] == name for key in done)]
+    topics = [name for name in TOPICS if (name, 0, "labelled") in done]
     marks = [str(mark) for mark in MARKS]
     columns = ["keywords", "first", *(f"right ap {m}" for m in marks), "labelled", "seconds fit"]
-    lines += [
-        *("", "## Pages of hosts not seen", ""),
-        f"Average precision; {MOST_PAGES:,} pages fetched. Columns: share of keywords in a page; "
-        "first pack (keywords, vectors and the seed page); after a fit on the pages, with so many "
-        "answers; `tfidf` of `tres train` with all true labels; processor seconds of a fit.",
-        *table(["keywords", "first", *marks, "all labels", "fit (s)"], topics, columns, done),
-        *("", f"{WRONG:.0%} of the answers wrong:"),
-        *table(marks, topics, [f"wrong ap {m}" for m in marks], done),
-        *("", "F1 at the estimated threshold:"),
-        *table(marks, topics, [f"right f1 {m}" for m in marks], done),
-    ]
+    if topics:
+        lines += [
+            *("", "## Pages of hosts not seen", ""),
+            f"Average precision; {MOST_PAGES:,} pages fetched. Columns: share of keywords in a "
+            "page; first pack (keywords, vectors and the seed page); after a fit on the pages, "
+            "with so many answers; `tfidf` of `tres train` with all true labels; "
+            "processor seconds of a fit.",
+            *table(["keywords", "first", *marks, "all labels", "fit (s)"], topics, columns, done),
+            *("", f"{WRONG:.0%} of the answers wrong:"),
+            *table(marks, topics, [f"wrong ap {m}" for m in marks], done),
+            *("", "F1 at the estimated threshold:"),
+            *table(marks, topics, [f"right f1 {m}" for m in marks], done),
+        ]
     moved = [name for name in FOREIGN_TOPICS if (name, 0, "transfer tfidf") in done]
     if moved:
         lines += [
             *("", "## Few labels, another source", ""),
             f"Average precision on newsgroups, after up to {FEW} relevant and {FEW} irrelevant "
-            f"documents of other sources, without and with {UNLABELLED:,} unlabelled messages.",
+            f"documents of other sources, without and with {UNLABELLED:,} unlabelled messages. "
+            "± is the standard error, where several draws were measured.",
             *table(
                 ["`tfidf`", "`words`", "`words`, unlabelled pages"],
                 *(moved, [f"transfer {k}" for k in ("tfidf", "alone", "unlabelled")], done),
