@@ -71,7 +71,8 @@ class Shortlist:
         standing = self._store.standing(self._rows, busy_hosts)
         alive = (standing != Standing.DEAD) & self._store.waits(self._rows)
         self._list(self._rows[alive])
-        return standing[alive]
+        kept: NDArray[np.uint8] = standing[alive]
+        return kept
 
     def _keep(self, rows: Rows, least: float = 0.0) -> None:
         """Make the best of rows the list; all others have less than `least`."""
