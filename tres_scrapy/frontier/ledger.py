@@ -171,7 +171,7 @@ class DomainLedger:
         x = np.empty((len(domains), 2), dtype=np.float32)
         ratio = relevant / np.maximum(visits + self.prior, 1)
         x[:, 0] = np.where(known, ratio, self._inlink_ratio(domains))
-        x[:, 1] = np.where(visits + self._records["leased"].take(domains), 1.0, 0.5)
+        x[:, 1] = np.where(self.never_visited(domains), 0.5, 1.0)
         return x
 
     def _inlink_ratio(self, domains: NDArray[np.int32]) -> NDArray[np.floating]:
@@ -179,6 +179,11 @@ class DomainLedger:
         inlinks = self._records["inlinks"].take(domains)
         ratio = self._records["relevant_inlinks"].take(domains) / (inlinks + 1)
         return np.where(inlinks > 0, ratio, 0.5)
+
+    def never_visited(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which domains have no fetch, finished or running."""
+        fetches = self._records["visits"].take(domains) + self._records["leased"].take(domains)
+        return np.asarray(fetches == 0)
 
     def exhausted(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains have given MAX pages or are given up."""
