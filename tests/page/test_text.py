@@ -55,6 +55,7 @@ def test_fetchable_url_becomes_canonical(url: str, canonical: str) -> None:
         "http://exa mple.org/",
         "http://\x00/",
         "http://..org/",
+        "http://example.org../",
         f"http://{'a' * 64}.org/",
         f"http://example.org/{'a' * 2_000}",
         f"http://example.org/{chr(0xD800)}",
