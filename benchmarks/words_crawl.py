@@ -1,11 +1,11 @@
 """Crawls from keywords beside crawls with the labelled pack, on the synthetic web.
 
-    python benchmarks/words_crawl.py [--pages 1000] [--webs 5] [--answers 0,20]
+    python benchmarks/words_crawl.py [--pages 1000] [--webs 5] [--answers 0,20] [--no-scout]
 
-Every crawl runs in one process without HTTP, ten pages a domain. Answers come from the true labels:
-ten, as soon as 100 pages are fetched, then ten more at each fit. Rows are appended to
-results/words_crawl.csv; an interrupted run continues where it stopped. `benchmarks/words.py`
-writes them into results/words.md.
+With --no-scout, no random links of the seed are fetched first. Every crawl runs in one process
+without HTTP, ten pages a domain. Answers come from the true labels: ten, as soon as 100 pages are
+fetched, then ten more at each fit. Rows are appended to results/words_crawl.csv; an interrupted run
+continues where it stopped. `benchmarks/words.py` writes them into results/words.md.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from words import TOPICS
 from tres_scrapy.bench.library import Library
 from tres_scrapy.bench.simulation import World
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl import scout
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.pack import Judgement
@@ -97,17 +98,21 @@ def main() -> None:
     parser.add_argument("--webs", type=int, default=5)
     parser.add_argument("--answers", default="0,20")
     parser.add_argument("--topics", default="food,sports,hardware")
+    parser.add_argument("--no-scout", action="store_true")
     options = parser.parse_args()
+    if options.no_scout:
+        scout.FIRST = 0  # type: ignore[misc]
     torch.set_num_threads(1)
     file = RESULTS / "words_crawl.csv"
     file.touch()
     with file.open(encoding="utf-8", newline="") as lines:
         done = {tuple(row[:4]): float(row[4]) for row in csv.reader(lines)}
-    names = [LABELLED, *options.answers.split(",")]
+    names = [*([] if options.no_scout else [LABELLED]), *options.answers.split(",")]
     for seed in range(1, options.webs + 1):
         for topic in options.topics.split(","):
             for name in names:
-                key = topic, name, str(seed), str(options.pages)
+                called = f"{name}, no scout" if options.no_scout else name
+                key = topic, called, str(seed), str(options.pages)
                 if key in done:
                     continue
                 answers = None if name == LABELLED else int(name)
