@@ -153,7 +153,7 @@ def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
         assert "allowed_domains 2, deny 1." in " ".join(render(record).split())
         with pytest.raises(LookupError, match="the scope refuses it by deny: /deny/"):
             FetchExplanation(record, "http://a.test/deny/1")
-        with pytest.raises(LookupError, match="links that the scope refused: allowed_domains 2, d"):
+        with pytest.raises(LookupError, match="refused by the scope: allowed_domains 2, d"):
             FetchExplanation(record, "http://a.test/other")
 
 

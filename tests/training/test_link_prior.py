@@ -26,6 +26,7 @@ def document(number, *, relevant, url="http://{host}.test/{folder}/{number}"):
 def prior():
     documents = [document(n, relevant=n % 2 == 0) for n in range(2 * FEWEST)]
     documents += [document(n, relevant=True) for n in range(1, 40, 2)]  # of one site
+    documents += [document(1, relevant=True, url="http://[bad/{number}")]
     found = fit_link_prior(documents)
     return dict(zip(found.codes.tolist(), found.weights.tolist(), strict=True))
 

@@ -63,7 +63,7 @@ class Ending:
             logger.info("Ran out of links after %d pages. %s", self._crawl.pages, self.left())
         if refused := refused_links(self._crawl.counts):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
-            logger.info("Links that the scope refused, by rule: %s", rules)
+            logger.info("Refused by the scope, by rule: %s", rules)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(

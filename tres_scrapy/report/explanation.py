@@ -37,7 +37,7 @@ class FetchExplanation:
             near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
-            refused = f"; links that the scope refused: {', '.join(rules)}" if rules else ""
+            refused = f"; refused by the scope: {', '.join(rules)}" if rules else ""
             raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
         self._remark = record.remark(page)

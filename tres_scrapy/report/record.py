@@ -42,6 +42,7 @@ class Record:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = open_to_read(path)
+        self._connection.create_function("folded", 1, str.lower, deterministic=True)
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +108,7 @@ class Record:
 
         Titles, URLs and the kept beginnings of the texts are searched.
         """
-        searched = "lower(title || ' ' || url || ' ' || ifnull(final_url, '') || ' ' || text)"
+        searched = "folded(title || ' ' || url || ' ' || ifnull(final_url, '') || ' ' || text)"
         wanted = words.lower().split()[:MOST_WORDS]
         has_all = f" AND instr({searched}, ?)" * len(wanted)
         where = f"relevant AND step < ?{has_all}"

@@ -14,6 +14,7 @@ from tres_scrapy.links.model import normed
 from tres_scrapy.links.prior import LinkPrior
 from tres_scrapy.page.place import WORD
 from tres_scrapy.training.logistic import Bags, fit_logistic
+from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def fit_link_prior(documents: Sequence[Document]) -> LinkPrior | None:
     A code counts if documents of several domains have it. The intercept is left out: the share of
     relevant documents is no share of links.
     """
-    documents = [each for each in documents if each.url.startswith(("http://", "https://"))]
+    documents = [each for each in documents if canonicalise(each.url) is not None]
     labels = np.array([each.relevant for each in documents], dtype=np.float64)
     if min(labels.sum(), (1 - labels).sum()) < FEWEST:
         return None

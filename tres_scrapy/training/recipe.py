@@ -112,6 +112,7 @@ def train_pack(
     vectors = WordVectors.load(vectors_file)
     examples = [example(document) for document in documents]
     every, expanded, b = expand_keywords(keywords, examples, vectors)
+    prior = fit_link_prior(documents)
     recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
     kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
     *others, chosen = (
@@ -140,7 +141,7 @@ def train_pack(
         "training": {"seed": seed, "date": date, "documents": _counts(documents)},
         "validation": {v.kind: means(v) for v in (chosen, *others)},
     }
-    write_pack(directory, facts, classifier, fit_link_prior(documents))
+    write_pack(directory, facts, classifier, prior)
     return Trained(facts, [chosen, *others])
 
 
