@@ -26,7 +26,10 @@ def identifier(text: str) -> str:
 
 def names(text: str) -> str:
     """Accept names that are safe as a file name, with commas between; return them joined by +."""
-    return "+".join(dict.fromkeys(identifier(name.strip()) for name in re.split(r"[,+]", text)))
+    parts = [part.strip() for part in re.split(r"[,+]", text)]
+    if not all(re.fullmatch(r"[\w-]+", part) for part in parts):
+        raise ValueError("must be letters, digits, - and _, with commas between several names")
+    return "+".join(dict.fromkeys(parts))
 
 
 def callable_name(text: str) -> str:
