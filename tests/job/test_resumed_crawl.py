@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 from shutil import copytree
 
 import pytest
@@ -240,15 +238,6 @@ def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
     assert process.returncode == 1
     assert "the crawl in JOBDIR is damaged" in process.stderr
     assert process.stderr.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_random_kills_lose_nothing():
-    """The benchmark in small: its exit status shows whether it lost anything."""
-    command = [sys.executable, "benchmarks/kill.py", "--pages", "100", "--kills", "2"]
-    process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stdout + process.stderr
-    assert "'discovered and lost': 0" in process.stdout
 
 
 @pytest.mark.parametrize(
