@@ -1,8 +1,11 @@
 import json
+from random import Random
 
+from tres_scrapy.refresh import text_change
 from tres_scrapy.refresh.text_change import (
     PLACES,
     SHOWN,
+    WORDS,
     Passage,
     Piece,
     page_changes,
@@ -71,3 +74,48 @@ def test_few_changes_and_places_are_kept(tmp_path):
     found = page_changes(write(tmp_path / "o", *visits), write(tmp_path / "c", *pages), 0.0)
     assert [page.url for page in found] == urls[:2:-1]
     assert (len(found[0].places), found[0].more) == (PLACES, 1)
+
+
+def test_common_head_and_tail_are_not_compared():
+    words = [f"w{i}" for i in range(6 * WORDS)]
+    new = [*words[: 3 * WORDS], "middle", *words[3 * WORDS :]]
+    (place,) = side_by_side(" ".join(words), " ".join(new))
+    assert [piece.text for piece in place.new if piece.differs] == ["middle"]
+    assert [len(piece.text.split()) for piece in place.new] == [10, 1, 10]
+    (repeated,) = side_by_side("a a a", "a a a a")
+    assert [piece.text for piece in repeated.new if piece.differs] == ["a"]
+
+
+def test_long_texts_of_few_words_are_cut(monkeypatch):
+    compared = []
+    matcher = text_change.SequenceMatcher
+
+    def compare(junk, before, after, **options):
+        compared.append((len(before), len(after)))
+        return matcher(junk, before[:9], after[:9], **options)
+
+    monkeypatch.setattr(text_change, "SequenceMatcher", compare)
+    old, new = (" ".join(Random(seed).choices("ab", k=9 * WORDS)) for seed in (1, 2))
+    side_by_side(old, new)
+    assert compared == [(WORDS, WORDS)]
+
+
+def test_last_changes_have_no_places_when_time_is_up(tmp_path, monkeypatch):
+    urls = [f"http://{i}.test/" for i in range(3)]
+    collection = write(tmp_path / "c", *({"url": url, "text": "old"} for url in urls))
+    output = write(tmp_path / "o", *(visit(url, 1, "changed", "new") for url in urls))
+    times = iter([0.0, 1.0, 2.5, 3.0])
+    monkeypatch.setattr(text_change, "process_time", lambda: next(times))
+    found = page_changes(output, collection, 0.0)
+    assert [(page.url, len(page.places)) for page in found] == [
+        (urls[2], 1),
+        (urls[1], 0),
+        (urls[0], 0),
+    ]
+
+
+def test_visit_without_a_text_has_no_words(tmp_path):
+    collection = write(tmp_path / "c", {"url": "http://a.test/", "text": "old"})
+    output = write(tmp_path / "o", visit("http://a.test/", 1, "changed", None) | {"title": None})
+    (page,) = page_changes(output, collection, 0.0)
+    assert (page.title, page.places) == ("", [Passage([Piece("old", True)], [])])

@@ -239,8 +239,15 @@ def test_crawl_of_a_jobdir_is_found_from_the_folder(tmp_path, monkeypatch):
     for place in (output.parent, record.parent):
         place.mkdir(parents=True)
     output.touch()
-    Writer.open(record, crawl_of(), META | {"output": output.name}, {}, 1.0).close(2.0, "")
+    Writer.open(record, crawl_of(), META | {"output": str(output.resolve())}, {}, 1.0).close(
+        2.0, ""
+    )
     assert latest_record() == find_record(output) == record
+    old = Path("old", "soup.jsonl")  # of another crawl, whose record is gone
+    old.parent.mkdir()
+    old.touch()
+    with pytest.raises(RecordError, match=r"no record of old/soup\.jsonl lies beside it"):
+        find_record(old)
 
 
 def test_command_places_the_report(path, tmp_path, capsys):

@@ -100,6 +100,17 @@ def test_answer_wins_over_a_side(tmp_path: Path) -> None:
     assert (census.relevant, census.irrelevant) == (2, 1)
 
 
+def test_answer_counts_for_the_redirected_page_and_its_copies(tmp_path: Path) -> None:
+    final = "http://new.org/"
+    item = {"text": "milk", "url": "http://old.org/", "final_url": final}
+    pages = write(tmp_path / "a.jsonl", item, {"text": "Milk", "url": "http://copy.org/"})
+    fetched = write(tmp_path / "a.fetched.jsonl", {"text": "milk", "url": final})
+    for others in ([], [fetched]):
+        (document,), census = read_documents([pages], others, answers={final: False})
+        assert not document.relevant
+        assert (census.relevant, census.irrelevant) == (0, 1)
+
+
 def test_html_keeps_its_host(tmp_path: Path) -> None:
     html, url = "<html lang=en><title>T</title><p>cheese</p>", "https://www.shop.org/x"
     selection = write(tmp_path / "a.b.jsonl", {"html": html, "url": url})

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from soup import FOOD, OTHER
@@ -5,8 +8,10 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.training import few_labels
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.few_labels import FewTrained, train_few
+from tres_scrapy.training.word_topic import Sheet
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea") for b in "abcdefghijkl"]
@@ -40,3 +45,35 @@ def test_chance_is_not_trusted():
     assert "Trust nothing" in str(FewTrained(np.full(40, 0.1), true, 0))
     assert "rough" in FewTrained(np.where(true, 0.9, 0.1)[:14], true[:14], 0).verdict
     assert "hold" in FewTrained(np.where(true, 0.9, 0.1), true, 0).verdict
+
+
+def test_unlabelled_pages_of_tested_hosts_are_left_out(tmp_path, monkeypatch):
+    used = []
+
+    def fit(topic, sheets, true, kept, pages):
+        used.append(({f"h{row // 2}.test" for row in np.flatnonzero(kept)}, pages))
+        model = SimpleNamespace(logits=lambda texts: np.zeros(len(texts)))
+        return SimpleNamespace(
+            model=model, calibration=SimpleNamespace(probabilities=lambda logits: logits)
+        )
+
+    topic = SimpleNamespace(near=lambda least: [])
+    fakes = {"_fit": fit, "word_topic": lambda keywords: topic, "word_facts": lambda *facts: {}}
+    for name, fake in (fakes | {"write_pack": lambda *pack: None}).items():
+        monkeypatch.setattr(few_labels, name, fake)
+    hosts = [f"h{n}.test" for n in range(10)]
+    pages = [Sheet(f"http://www.{host}/", "", "", {}) for host in (*hosts, "other.test")]
+    train_few(tmp_path / "soup", KEYWORDS, [document(n) for n in range(20)], pages)
+    *tests, (_, last) = used
+    assert len(tests) == 5
+    for kept, given in tests:
+        assert {page.url for page in given} == {f"http://www.{h}/" for h in (*kept, "other.test")}
+    assert last == pages
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_label_of_one_host_is_refused(tmp_path, label):
+    made = [document(n) for n in range(20)]
+    made = [replace(each, host="a.test") if each.relevant is label else each for each in made]
+    with pytest.raises(ValueError, match=r"from two hosts or more: .* from 1"):
+        train_few(tmp_path / "soup", KEYWORDS, made)

@@ -167,6 +167,9 @@ def test_command_writes_pack_and_report(
         (["goat cheese"], "topic 'goat cheese' must be letters"),
         (["vectors"], "topic 'vectors' must be"),
         (["food", "--language", "EN"], "--language 'EN' must be two lower-case letters"),
+        (["a", "--classifier", "words", "--language", "de"], "only English, not --language de"),
+        (["a", "--classifier", "words", "--beside", "svm"], "leave out --vectors and --beside"),
+        (["a", "--classifier", "words", "--vectors", "x"], "leave out --vectors and --beside"),
     ],
 )
 def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tres_scrapy.training.recipe import Trained
 
 WORDS: Final = "words"  # a kind of --classifier: few labels
+BESIDE: Final = ["svm", "tfidf"]
 
 
 class Command(ScrapyCommand):
@@ -115,8 +116,7 @@ class Command(ScrapyCommand):
             metavar="KIND",
             nargs="*",
             choices=[*bilstm.KINDS, *bag.KINDS],
-            default=["svm", "tfidf"],
-            help="models to compare it with (default: svm tfidf)",
+            help=f"models to compare it with (default: {' '.join(BESIDE)})",
         )
         parser.add_argument(
             "--language",
@@ -140,6 +140,8 @@ class Command(ScrapyCommand):
         require("train", "training")
         if opts.unlabelled and opts.classifier != WORDS:
             raise ValueError(f"--unlabelled needs --classifier {WORDS}")
+        if opts.classifier == WORDS:
+            _check_few(opts)
         # importing scikit-learn takes two seconds
         from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
@@ -176,7 +178,7 @@ class Command(ScrapyCommand):
             documents,
             place,
             kind=opts.classifier,
-            beside=opts.beside,
+            beside=BESIDE if opts.beside is None else opts.beside,
             language=opts.language,
             seed=opts.seed,
             date=opts.date,
@@ -187,6 +189,17 @@ class Command(ScrapyCommand):
         _print_summary(trained, documents)
         print(f"written to {directory}; open {report} to see scores and mistakes")
         print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
+
+
+def _check_few(opts: argparse.Namespace) -> None:
+    """Raise ValueError if an option has no effect on a model of few labels."""
+    if opts.language not in {"en", ""}:
+        raise ValueError(f"--classifier {WORDS} knows only English, not --language {opts.language}")
+    if opts.vectors is not None or opts.beside is not None:
+        raise ValueError(
+            f"--classifier {WORDS} uses the installed vectors and is compared with no other model: "
+            "leave out --vectors and --beside"
+        )
 
 
 def _train_few(

@@ -90,7 +90,7 @@ class Recorder:
             "policy": config.policy,
             "spider": spider.name,
             "started": started,
-            "output": output.name,
+            "output": str(output.resolve()),
             "scope": json.dumps(asdict(config.scope)),
             "changed": json.dumps(changed_of(config, settings)),
         }

@@ -36,8 +36,8 @@ def find_record(place: Path) -> Path:
         return place
     stem = place.name.removesuffix(".jsonl")
     beside = [place.with_name(f"{stem}{SUFFIX}"), *place.parent.glob(f"{stem}-*{SUFFIX}")]
-    found = [path for path in beside if path.is_file() and _output(path) == place.name]
-    found = found or [path for path in records_below() if _output(path) == place.name]
+    found = [path for path in beside if path.is_file() and _output(path).name == place.name]
+    found = found or [path for path in records_below() if _output(path) == place.resolve()]
     if not found:
         raise RecordError(
             f"no record of {place} lies beside it or in this folder: give the path of the record "
@@ -64,9 +64,10 @@ def latest_record() -> Path:
     return found[0]
 
 
-def _output(path: Path) -> str:
+def _output(path: Path) -> Path:
+    """Return the full path of the JSON lines that a record's crawl wrote."""
     try:
         with Record(path) as record:
-            return record.meta().get("output", "")
+            return Path(record.meta().get("output", ""))
     except RecordError:
-        return ""
+        return Path()

@@ -53,13 +53,14 @@ def read_documents(
 ) -> tuple[list[Document], Census]:
     """Return the selected documents in `language` ("" for any), without duplicates and empty ones.
 
-    A document or a copy that both sides select is relevant, but `answers` say it for their URLs.
+    A document or a copy that both sides select is relevant, but `answers` win for their URLs,
+    before or after redirects, and for copies of those documents.
     Documents of unknown language are kept. Raise ValueError if a selection is empty or more than
     half of a file is unreadable.
     """
     census = Census()
-    kept: dict[bytes, Document] = {}
-    for document in tqdm(
+    kept: dict[bytes, tuple[bool, Document]] = {}  # whether it is answered first
+    for answered, document in tqdm(
         _selected(relevant, irrelevant, census, answers), "reading", unit=" documents", disable=None
     ):
         words = tokenise(f"{document.title} {document.text}")
@@ -70,13 +71,15 @@ def read_documents(
             census.foreign[document.language] += 1
         elif mark in kept:
             census.duplicates += 1
-            census.clashes += kept[mark].relevant is not document.relevant
-            kept[mark] = max(kept[mark], document, key=lambda each: each.relevant)
+            census.clashes += kept[mark][1].relevant is not document.relevant
+            pair = kept[mark], (answered, document)
+            kept[mark] = max(pair, key=lambda each: (each[0], each[1].relevant))
         else:
-            kept[mark] = document
-    census.relevant = sum(document.relevant for document in kept.values())
-    census.irrelevant = len(kept) - census.relevant
-    return list(kept.values()), census
+            kept[mark] = answered, document
+    documents = [document for _, document in kept.values()]
+    census.relevant = sum(document.relevant for document in documents)
+    census.irrelevant = len(documents) - census.relevant
+    return documents, census
 
 
 def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
@@ -125,7 +128,8 @@ def _selected(
     irrelevant: Iterable[Selection],
     census: Census,
     answers: Mapping[str, bool],
-) -> Iterator[Document]:
+) -> Iterator[tuple[bool, Document]]:
+    """Yield whether each selected document is answered, and the document."""
     sides = [(selection, True) for selection in relevant]
     sides += [(selection, False) for selection in irrelevant]
     for path in dict.fromkeys(selection.path for selection, _ in sides):
@@ -133,12 +137,19 @@ def _selected(
         chosen = {
             selection: label for selection, label in reversed(sides) if selection.path == path
         }
-        for document in _read(path, chosen, census):
-            yield replace(document, relevant=answers.get(document.url, document.relevant))
+        for record, document in _read(path, chosen, census):
+            # the live page answers the URL after redirects, an item has both
+            answer = answers.get(document.url, answers.get(str(record.get("final_url"))))
+            yield (
+                answer is not None,
+                document if answer is None else replace(document, relevant=answer),
+            )
 
 
-def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator[Document]:
-    """Yield the selected documents of one path; raise ValueError if most are unreadable."""
+def _read(
+    path: Path, chosen: dict[Selection, bool], census: Census
+) -> Iterator[tuple[Record, Document]]:
+    """Yield the selected records of one path; raise ValueError if most are unreadable."""
     faults: list[Unreadable] = []
     found = Counter[Selection]()
     inventory = Inventory(frozenset(selection.field for selection in chosen))
@@ -155,7 +166,7 @@ def _read(path: Path, chosen: dict[Selection, bool], census: Census) -> Iterator
         if takers:
             census.read += 1
             relevant = any(chosen[selection] for selection in takers)
-            yield _document(record, path.name, number, relevant=relevant)
+            yield record, _document(record, path.name, number, relevant=relevant)
     if len(faults) > readable:
         msg = f"{path}: {len(faults)} of {len(faults) + readable} unreadable, such as {faults[0]}"
         raise ValueError(msg)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -95,7 +96,7 @@ def train_few(
     """Train a pack on documents and unlabelled pages, write it, and test it on held-out hosts.
 
     The same arguments write the same bytes. Raise ValueError if there are too few or too many
-    documents, if a label is missing, or if no keyword is known.
+    documents, if a label is missing or from one host only, or if no keyword is known.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
     if not LEAST <= len(true) <= MOST or len(np.unique(true)) < 2:
@@ -103,13 +104,16 @@ def train_few(
             f"--classifier words takes {LEAST} to {MOST} documents of both labels, not "
             f"{true.sum()} relevant and {(~true).sum()} irrelevant ones"
         )
+    _check_hosts(documents)
     topic = word_topic(keywords)
     sheets = [_sheet(number, document) for number, document in enumerate(documents)]
     part = _parts(documents, seed)
     probability = np.zeros(len(true))
-    for tested in range(PARTS):
-        kept = _fit(topic, sheets, true, part != tested, pages)
+    for tested in np.unique(part).tolist():
         rows = np.flatnonzero(part == tested)
+        hosts = {documents[row].host for row in rows.tolist()}
+        others = [page for page in pages if _host(page) not in hosts]
+        kept = _fit(topic, sheets, true, part != tested, others)
         texts = [Text(list(Counter(sheets[row].words).elements())) for row in rows.tolist()]
         probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
     trained = FewTrained(probability, true, len(pages))
@@ -128,6 +132,20 @@ def train_few(
 def _sheet(number: int, document: Document) -> Sheet:
     words = Counter(Text.of(f"{document.title} {document.text}").words)
     return Sheet(f"#{number}", document.title, "", words)
+
+
+def _host(page: Sheet) -> str:
+    return (urlsplit(page.url).hostname or "").removeprefix("www.")  # as of a Document
+
+
+def _check_hosts(documents: Sequence[Document]) -> None:
+    """Raise ValueError if a test would leave a label without documents to learn from."""
+    yes, no = (len({each.host for each in documents if each.relevant is k}) for k in (True, False))
+    if min(yes, no) < 2:
+        raise ValueError(
+            "--classifier words needs documents of each label from two hosts or more: the relevant "
+            f"ones are from {yes}, the irrelevant ones from {no}"
+        )
 
 
 def _parts(documents: Sequence[Document], seed: int) -> NDArray[np.int64]:
