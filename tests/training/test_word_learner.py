@@ -113,7 +113,8 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
 def test_edited_keywords_count_at_once(tmp_path):
     learn(learner(tmp_path), *range(12))
     others = KeywordSet.parse(["football", "goal", "league"])
-    open_topic("soup", others, tmp_path)
+    assert not open_topic("soup", KEYWORDS, tmp_path)[0]
+    assert open_topic("soup", others, tmp_path)[0]  # made again
     mine = WordLearner(tmp_path, "soup", others)
     assert set(mine.pack.given) == others.words
     assert not mine.pack.keywords.in_text("a recipe of soup")

@@ -45,20 +45,23 @@ def _english() -> tuple[Background, WordVectors]:
     return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
-def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
-    """Make the first pack of a topic in its folder, unless it is there; return what to say.
+def open_topic(name: str, keywords: KeywordSet, path: Path) -> tuple[bool, list[str]]:
+    """Make the first pack of a topic in its folder, unless it is there.
 
-    It is made again if it came from other keywords. Raise ValueError if no keyword is known.
+    It is made again if it came from other keywords. Return whether it was made now, and what to
+    say. Raise ValueError if no keyword is known, PackError if another crawl learns the topic.
     """
     folder = WordFolder(path)
     topic = word_topic(keywords)
-    if not folder.pack.exists() or not _is_made_from(Pack.load(folder.pack), keywords):
-        path.mkdir(parents=True, exist_ok=True)
-        folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
-        folder.write_state({})  # pages of an earlier crawl are learned again
+    path.mkdir(parents=True, exist_ok=True)
+    with folder.held():
+        is_new = not folder.pack.exists() or not _is_made_from(Pack.load(folder.pack), keywords)
+        if is_new:
+            folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
+            folder.write_state({})  # pages of an earlier crawl are learned again
     if unknown := topic.unknown:
-        return [f"no word vectors for {', '.join(unknown)}: found only word for word"]
-    return []
+        return is_new, [f"no word vectors for {', '.join(unknown)}: found only word for word"]
+    return is_new, []
 
 
 def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
