@@ -6,10 +6,11 @@ from soup import FOOD, OTHER
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.training import word_learner
 from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_learner import WordLearner, open_topic
+from tres_scrapy.training.word_learner import WordLearner, learn_answers, open_topic
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghij"]
@@ -64,6 +65,21 @@ def test_wrong_line_keeps_earlier_answers(tmp_path):
     mine.learn()
     assert mine.answered == 1
     assert "line 2" in mine.take_notes()[-1]
+
+
+def test_missing_file_keeps_its_answers(tmp_path):
+    named = tmp_path / "mine.txt"
+    named.write_text("yes http://h0.test/\n")
+    learner(tmp_path)
+    mine = WordLearner(tmp_path, "soup", KEYWORDS, answers=named)
+    learn(mine, *range(3))
+    assert mine.answered == 1
+    named.unlink()
+    mine.learn()
+    assert mine.answered == 1
+    assert "mine.txt' is missing" in mine.take_notes()[-1]
+    with pytest.raises(AnswerError, match="is missing, its answers were learned"):
+        learn_answers(WordFolder(tmp_path))
 
 
 def test_all_answers_no_is_said(tmp_path):
