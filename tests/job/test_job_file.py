@@ -5,6 +5,7 @@ import pytest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.config.word_option import WordOptions
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.job.job_file import NAME, SCHEMA, JobError, open_database
 from tres_scrapy.job.journal import Journal
@@ -123,6 +124,27 @@ def test_real_and_offline_are_not_mixed(tmp_path):
     Journal.open(tmp_path / "offline", identity_of(offline)).close()
     with pytest.raises(JobError, match="web 'synthetic 3', not 'the real one'"):
         Journal.open(tmp_path / "offline", identity_of(real))
+
+
+def test_keywords_and_pack_are_not_mixed(tmp_path):
+    (tmp_path / "food.txt").write_text("soup\n")
+    pack, words = (
+        identity_of(Config(topic="food", words=each))
+        for each in (WordOptions(), WordOptions(tmp_path / "food.txt"))
+    )
+    Journal.open(tmp_path / "pack", pack).close()
+    with pytest.raises(JobError, match="with keywords none, not '1 lines, "):
+        Journal.open(tmp_path / "pack", words)
+    Journal.open(tmp_path / "words", words).close()
+    with pytest.raises(JobError, match=r"with keywords '1 lines, .*, not none"):
+        Journal.open(tmp_path / "words", pack)
+
+
+def test_older_job_without_keywords_is_resumed(tmp_path):
+    identity = identity_of(Config(topic="food"))
+    older = {name: value for name, value in identity.items() if name != "keywords"}
+    Journal.open(tmp_path, older).close()
+    Journal.open(tmp_path, identity).close()
 
 
 def test_empty_file_is_reported(tmp_path, caplog):

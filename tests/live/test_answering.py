@@ -63,6 +63,16 @@ def test_questions_are_answered_once(read, file):
     assert read_answers(file)[0] == {"http://a.test/": True}
 
 
+def test_answers_of_two_files_count(read, file):
+    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    others = file.with_name("mine.txt")
+    others.write_text(f"no {page.url}\nyes http://b.test/\n")
+    answering = Answering(file, "", known=list, others=others)
+    answering.answer(read, page.url, relevant=True)
+    assert answering.given() == {page.url: True, "http://b.test/": True}
+    assert file.read_text() == f"yes {page.url}\n"
+
+
 def test_topic_without_questions_asks_nothing(file):
     def none_yet():
         raise AnswerError("no questions yet")

@@ -2,8 +2,12 @@ from pathlib import Path
 
 import pytest
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.topic.pack import PackError
+from tres_scrapy.training import word_folder
 from tres_scrapy.training.word_folder import WordFolder, find_folder
+from tres_scrapy.training.word_task import WordTask
 from tres_scrapy.training.word_topic import Sheet
 
 SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
@@ -38,6 +42,13 @@ def test_malformed_answer_names_its_line(tmp_path, line):
     with pytest.raises(AnswerError, match=r"line 2: .* must be `yes URL` or `no URL`") as error:
         read_answers(file)
     assert str(error.value).isprintable()
+
+
+def test_topic_in_use_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(word_folder, "PATIENCE", 0.0)
+    task = WordTask(tmp_path / "pack", ReadingLimits(), keywords=("soup",))
+    with WordFolder(tmp_path).reserved(), pytest.raises(PackError, match="in use by another crawl"):
+        task.load()
 
 
 def test_run_without_a_topic_is_refused(tmp_path):

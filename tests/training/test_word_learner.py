@@ -6,10 +6,11 @@ from soup import FOOD, OTHER
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.training import word_learner
 from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_learner import WordLearner, open_topic
+from tres_scrapy.training.word_learner import WordLearner, learn_answers, open_topic
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghij"]
@@ -66,6 +67,21 @@ def test_wrong_line_keeps_earlier_answers(tmp_path):
     assert "line 2" in mine.take_notes()[-1]
 
 
+def test_missing_file_keeps_its_answers(tmp_path):
+    named = tmp_path / "mine.txt"
+    named.write_text("yes http://h0.test/\n")
+    learner(tmp_path)
+    mine = WordLearner(tmp_path, "soup", KEYWORDS, answers=named)
+    learn(mine, *range(3))
+    assert mine.answered == 1
+    named.unlink()
+    mine.learn()
+    assert mine.answered == 1
+    assert "mine.txt' is missing" in mine.take_notes()[-1]
+    with pytest.raises(AnswerError, match="is missing, its answers were learned"):
+        learn_answers(WordFolder(tmp_path))
+
+
 def test_all_answers_no_is_said(tmp_path):
     mine = learner(tmp_path)
     learn(mine, *range(12))
@@ -113,7 +129,8 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
 def test_edited_keywords_count_at_once(tmp_path):
     learn(learner(tmp_path), *range(12))
     others = KeywordSet.parse(["football", "goal", "league"])
-    open_topic("soup", others, tmp_path)
+    assert not open_topic("soup", KEYWORDS, tmp_path)[0]
+    assert open_topic("soup", others, tmp_path)[0]  # made again
     mine = WordLearner(tmp_path, "soup", others)
     assert set(mine.pack.given) == others.words
     assert not mine.pack.keywords.in_text("a recipe of soup")

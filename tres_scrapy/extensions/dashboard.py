@@ -95,8 +95,8 @@ class Dashboard:
             return Answering(recorder.path.with_suffix(ANSWERS), effect)
         folder = topic_folder(learner.output, self._crawler.settings["JOBDIR"])
         effect = "The topic learns it with the next pages; it stays in"
-        file = words.answers or folder.answers
-        return Answering(file, effect, folder.read_questions, folder.known)
+        asked = folder.read_questions
+        return Answering(folder.answers, effect, asked, folder.known, others=words.answers)
 
     def _files(self) -> list[str]:
         """Return the paths that the crawl leaves."""

@@ -265,13 +265,13 @@ def identity_of(config: Config) -> dict[str, str]:
 
 
 def _judge_of(config: Config) -> dict[str, str]:
-    """Return what judges the pages of a crawl, by the word for it."""
+    """Return what judges the pages of a crawl, by the word for it; "" for the other word."""
     if config.words.file is not None:
         text = config.words.file.read_bytes()
-        return {"keywords": f"{len(text.splitlines())} lines, {_hash(text)}"}
+        return {"keywords": f"{len(text.splitlines())} lines, {_hash(text)}", "pack": ""}
     judge = f" judged by {config.judge}" if config.judge else ""
     found = [(place / TOPIC_FILE).read_bytes() for place in require_packs(config)]
-    return {"pack": "+".join(map(_hash, found)) + judge}
+    return {"keywords": "", "pack": "+".join(map(_hash, found)) + judge}
 
 
 def _hash(text: bytes) -> str:

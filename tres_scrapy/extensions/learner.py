@@ -33,7 +33,7 @@ from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
-from tres_scrapy.extensions.topic_source import task_of
+from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.scope import REFUSED
 from tres_scrapy.policies.assembly import make_crawl, threshold_of
@@ -79,7 +79,7 @@ class Learner:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
-        self.new_topic: Path | None = None  # the folder of a topic that this crawl learns
+        self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)
         self._reasons = Reasons(crawl)
@@ -104,6 +104,7 @@ class Learner:
             require("content", "-a fields=markdown or date")
         jobdir, began = crawler.settings["JOBDIR"], now()
         output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
+        new_topic = new_folder(config, output, jobdir)  # before it is made
         task = task_of(config, output, jobdir)
 
         def stop(reason: str) -> None:
@@ -139,8 +140,8 @@ class Learner:
         crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
         crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge
-        if config.words.file is not None and not jobdir:
-            learner.new_topic = task.pack.parent
+        if new_topic is not None:
+            learner.new_topic = new_topic
             crawler.signals.connect(learner.remove_unused, signal=signals.engine_stopped)
         return learner
 

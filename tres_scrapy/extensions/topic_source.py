@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.items import CHOSEN
+from tres_scrapy.job.journal import check_job
 from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.shipped import packs
 
 if TYPE_CHECKING:
@@ -24,7 +27,8 @@ logger = logging.getLogger(__name__)
 def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
-    Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one.
+    Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
+    JobError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
     """
     kind = kind_of(config.policy)
     content = tuple(name for name in config.output.fields if name in CHOSEN)
@@ -50,9 +54,13 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     lines = keyword_lines(config.words.file)
     folder = topic_folder(output, jobdir)
     _refuse_name_of_pack(config, folder.pack)
+    if jobdir:
+        check_job(Path(jobdir), identity_of(config))  # before its topic is written
     try:
         keywords = KeywordSet.parse(lines)
-        notes = open_topic(str(config.topic), keywords, folder.path)
+        is_new, notes = open_topic(str(config.topic), keywords, folder.path)
+    except PackError:
+        raise
     except ValueError as error:
         raise ConfigError(f"keywords {config.words.file.name!r}: {error}") from None
     except OSError as error:
@@ -61,8 +69,8 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         logger.info("Topic: %s", note)
     count = len(keywords.words) + len(keywords.phrases)
     logger.info(
-        *("Topic: a new one, %s, from %d keywords; what is learned lies in %s", config.topic),
-        *(count, folder.path),
+        "Topic: %s%s, from %d keywords; what is learned lies in %s",
+        *("a new one, " if is_new else "", config.topic, count, folder.path),
     )
     return WordTask(
         *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
@@ -80,6 +88,14 @@ def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
     from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
 
     return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+
+
+def new_folder(config: Config, output: Path, jobdir: str | None) -> Path | None:
+    """Return the folder that a crawl makes for its topic; None if it exists, or is in a job."""
+    if config.words.file is None or jobdir:
+        return None
+    path = topic_folder(output, jobdir).path
+    return None if path.exists() else path
 
 
 def _refuse_name_of_pack(config: Config, made: Path) -> None:

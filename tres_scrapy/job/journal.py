@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -236,6 +236,13 @@ class Journal:
         return new
 
 
+def check_job(directory: Path, identity: Mapping[str, str]) -> None:
+    """Raise JobError if a directory holds another crawl than `identity`, or one that runs."""
+    if directory.exists():
+        with reading(), closing(open_database(directory)) as connection:
+            _check(connection, directory, identity)
+
+
 def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[object, ...]:
     (row, x, reward), outlinks = booking.experience, booking.outlinks
     return (
@@ -248,14 +255,19 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
 def _check(connection: sqlite3.Connection, directory: Path, identity: Mapping[str, str]) -> None:
     """Raise JobError if a job belongs to another crawl, ValueError if it is damaged."""
     written = dict(connection.execute("SELECT name, value FROM meta"))
-    for name, value in identity.items():
-        if (found := written.get(name, value)) != value:
+    for name, value in identity.items() if written else ():
+        found = str(written.get(name, ""))  # older jobs have keywords or a pack only
+        if found != value:
             raise JobError(
-                f"JOBDIR {str(directory)!r} holds a crawl with {name} {str(found)[:_LONGEST]!r}, "
-                f"not {value!r}: give another directory"
+                f"JOBDIR {str(directory)!r} holds a crawl with {name} {_shown(found)}, "
+                f"not {_shown(value)}: give another directory"
             )
     if _TIME.fullmatch(str(written.get(_STARTED, ""))) is None:  # it is used in file names
         raise ValueError("its start is not a time")
+
+
+def _shown(value: str) -> str:
+    return repr(value[:_LONGEST]) if value else "none"
 
 
 def _written(crawl: Crawl) -> Written:

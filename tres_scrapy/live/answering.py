@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,7 @@ class Answering:
     `note` is called as pages are fetched, everything else in the thread of the live page. `effect`
     says what becomes of an answer. A topic that learns has `asked`, the pages that it asks about,
     and `known`, the addresses of pages that it can learn from, which raises AnswerError for others.
+    Answers in the file `others` count too, unless `file` has the same URL.
     """
 
     def __init__(
@@ -36,14 +38,16 @@ class Answering:
         effect: str,
         asked: Callable[[], list[dict[str, Any]]] = list,
         known: Callable[[Iterable[str]], list[str]] | None = None,
+        others: Path | None = None,
     ) -> None:
         self._file = file
+        self._files = [*([others] if others else []), file]
         self._effect = effect
         self._asked = asked
         self._known = known
         self._texts: dict[str, tuple[str, str]] = {}
         self._given: dict[str, bool] = {}
-        self._stamp: int | None = None
+        self._stamps: list[int | None] = [None for _ in self._files]
 
     def note(self, url: str, title: str, text: str) -> None:
         """Hold the text of a page for a while."""
@@ -53,11 +57,12 @@ class Answering:
 
     def given(self) -> Mapping[str, bool]:
         """Return whether each answered URL is relevant."""
-        stamp = self._file.stat().st_mtime_ns if self._file.exists() else None
-        if stamp != self._stamp:
-            self._stamp = stamp
+        stamps = [each.stat().st_mtime_ns if each.exists() else None for each in self._files]
+        if stamps != self._stamps:
+            self._stamps = stamps
             try:
-                self._given, _ = read_answers(self._file)
+                found = [read_answers(each)[0] for each in self._files]
+                self._given = dict(ChainMap(*reversed(found)))  # the last file counts
             except AnswerError as error:
                 logger.warning("Live page: %s", error)
         return self._given

@@ -6,10 +6,12 @@ import json
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from time import monotonic, sleep
+from typing import IO, TYPE_CHECKING, Final
 
 from tres_scrapy.page.file import printable, whole_file
 from tres_scrapy.topic.answer import AnswerError, read_answers
+from tres_scrapy.topic.pack import PackError
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.word_topic import Sheet
 from tres_scrapy.url.canonical import canonicalise
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
+PATIENCE: Final = 60.0  # seconds to wait for another process that learns the topic
+INTERVAL: Final = 0.1  # seconds from one try to the next
 THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 LEARNED: Final = 30  # words that a pack names
 
@@ -40,18 +44,30 @@ class WordFolder:
         self._lock = path / "lock"
 
     @contextmanager
-    def reserved(self, *, wait: bool = False) -> Iterator[bool]:
-        """Yield whether the topic is this process's alone; `wait` until it is.
+    def reserved(self, *, patience: float = 0.0) -> Iterator[bool]:
+        """Yield whether the topic is this process's alone; wait `patience` seconds for that.
 
         The end of a process, even by a kill, leaves the topic to others.
         """
+        last = monotonic() + patience
         with self._lock.open("ab") as file:
-            try:
-                flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+            while not (alone := _locked(file)) and monotonic() < last:
+                sleep(INTERVAL)
+            yield alone
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the topic for this process alone; raise PackError if another crawl has it.
+
+        The judging process of a killed crawl may need some time to end.
+        """
+        with self.reserved(patience=PATIENCE) as alone:
+            if not alone:
+                raise PackError(
+                    f"the topic in {str(self.path)!r} is in use by another crawl: wait for its "
+                    "end, or give another output or JOBDIR"
+                )
+            yield
 
     def write_pack(
         self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
@@ -127,6 +143,14 @@ class WordFolder:
         except FileNotFoundError:
             raise AnswerError("no questions yet: the crawl has not fetched a page") from None
         return [json.loads(line) for line in lines]
+
+
+def _locked(file: IO[bytes]) -> bool:
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def word_facts(

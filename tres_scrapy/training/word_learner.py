@@ -45,20 +45,23 @@ def _english() -> tuple[Background, WordVectors]:
     return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
-def open_topic(name: str, keywords: KeywordSet, path: Path) -> list[str]:
-    """Make the first pack of a topic in its folder, unless it is there; return what to say.
+def open_topic(name: str, keywords: KeywordSet, path: Path) -> tuple[bool, list[str]]:
+    """Make the first pack of a topic in its folder, unless it is there.
 
-    It is made again if it came from other keywords. Raise ValueError if no keyword is known.
+    It is made again if it came from other keywords. Return whether it was made now, and what to
+    say. Raise ValueError if no keyword is known, PackError if another crawl learns the topic.
     """
     folder = WordFolder(path)
     topic = word_topic(keywords)
-    if not folder.pack.exists() or not _is_made_from(Pack.load(folder.pack), keywords):
-        path.mkdir(parents=True, exist_ok=True)
-        folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
-        folder.write_state({})  # pages of an earlier crawl are learned again
+    path.mkdir(parents=True, exist_ok=True)
+    with folder.held():
+        is_new = not folder.pack.exists() or not _is_made_from(Pack.load(folder.pack), keywords)
+        if is_new:
+            folder.write_pack(name, keywords, topic.near(NEAR), topic.fit([], {}))
+            folder.write_state({})  # pages of an earlier crawl are learned again
     if unknown := topic.unknown:
-        return [f"no word vectors for {', '.join(unknown)}: found only word for word"]
-    return []
+        return is_new, [f"no word vectors for {', '.join(unknown)}: found only word for word"]
+    return is_new, []
 
 
 def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
@@ -69,7 +72,8 @@ def _is_made_from(pack: Pack, keywords: KeywordSet) -> bool:
 def learn_answers(folder: WordFolder) -> tuple[str, ...] | None:
     """Learn the answers of a topic whose crawl has ended, and propose other pages.
 
-    Return what there is to say. Return None while the crawl runs: it learns them itself.
+    Return what there is to say. Return None while the crawl runs: it learns them itself. Raise
+    AnswerError if a file whose answers were learned is missing.
     """
     with folder.reserved() as alone:
         if not alone:
@@ -77,6 +81,7 @@ def learn_answers(folder: WordFolder) -> tuple[str, ...] | None:
         pack, state = Pack.load(folder.pack), folder.read_state()
         keywords = KeywordSet(pack.given, pack.keywords.phrases)
         file = Path(state["file"]) if state.get("file") else None
+        _check_file(file, state.get("answers", {}), read_answers(folder.answers)[0])
         seed = state.get("seed", 0)
         learner = WordLearner(folder.path, pack.name, keywords, answers=file, seed=seed)
         learner.learn()
@@ -99,6 +104,7 @@ class WordLearner:
         self._folder = WordFolder(path)
         self._name = name
         # of two answers about a page, that of the last file counts
+        self._named = answers
         self._files = [*([answers] if answers else []), self._folder.answers]
         self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
@@ -220,7 +226,21 @@ class WordLearner:
                     f"{printable(doubtful[0])}; the last line about each counts"
                 )
             answers |= found
+        try:
+            _check_file(self._named, self._used, answers)
+        except AnswerError as error:
+            self._said.append(str(error))
+            return self._used
         return answers
+
+
+def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str, bool]) -> None:
+    """Raise AnswerError if a file of answers is missing, and with it some that were learned."""
+    if file is not None and not file.exists() and used.keys() - found.keys():
+        raise AnswerError(
+            f"answers {str(file)!r} is missing, its answers were learned: put it back, or "
+            "resume the crawl with answers= naming its new place"
+        )
 
 
 def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:

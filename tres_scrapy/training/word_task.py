@@ -31,10 +31,10 @@ class WordTask(Task):
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
     ) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return the function that judges and learns."""
+        """Return the function that judges and learns; raise PackError if the topic is in use."""
         keywords = KeywordSet.parse(self.keywords)
         holding = ExitStack()
-        holding.enter_context(WordFolder(self.pack.parent).reserved(wait=True))
+        holding.enter_context(WordFolder(self.pack.parent).held())
         learner = WordLearner(
             self.pack.parent, self.name, keywords, answers=self.answers, seed=self.seed
         )

@@ -1,0 +1,31 @@
+"""What a crawl from keywords does before it starts."""
+
+import pytest
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.word_option import WordOptions
+from tres_scrapy.extensions.topic_source import new_folder, task_of
+from tres_scrapy.job.job_file import JobError
+from tres_scrapy.job.journal import Journal
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "other.txt"
+    file.write_text("football\n")
+    return Config(words=WordOptions(file))
+
+
+def test_mistaken_jobdir_is_untouched(config, tmp_path):
+    Journal.open(tmp_path / "tea", {"topic": "tea"}).close()
+    with pytest.raises(JobError, match="a crawl with topic 'tea', not 'other'"):
+        task_of(config, tmp_path / "a.jsonl", str(tmp_path / "tea"))
+    assert not (tmp_path / "tea" / "topic").exists()
+
+
+def test_topic_of_earlier_crawl_is_not_new(config, tmp_path):
+    output = tmp_path / "a.jsonl"
+    assert new_folder(config, output, None) == tmp_path / "a.topic"
+    assert new_folder(config, output, str(tmp_path)) is None
+    (tmp_path / "a.topic").mkdir()
+    assert new_folder(config, output, None) is None
