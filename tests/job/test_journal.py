@@ -21,6 +21,7 @@ from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.feature import FEATURES, LINK
@@ -40,14 +41,17 @@ RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
 
 
-def new_crawl(policy="tres", limit=None, setup=SETUP, **options):
+def new_crawl(policy="tres", limit=None, setup=SETUP, *, scout=False, **options):
     limits = FrontierLimits(pending=40, pending_per_domain=4, failures=2)
     store = SampleStore(DomainLedger(Cap(3, 3), inlinks=True, limits=limits))
-    return Crawl(store, make_policy(policy, store, setup), limit, **options)
+    scout = Scout(store) if scout else None
+    return Crawl(store, make_policy(policy, store, setup), limit, scout=scout, **options)
 
 
-def seed(crawl):
-    crawl.add_seeds(Outlinks(["http://h0.test/0"], [""], np.zeros((1, 3), dtype=np.float32)))
+def seed(crawl, numbers=(0,)):
+    urls = [f"http://h0.test/{number}" for number in numbers]
+    actions = np.zeros((len(urls), 3), dtype=np.float32)
+    crawl.add_seeds(Outlinks(urls, [""] * len(urls), actions))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -223,24 +227,25 @@ def keep_ratings(crawl, resumed):
             setattr(policy._links, name, getattr(crawl.policy._links, name))
 
 
-def order_of(directory, setup, kills=()):
+def order_of(directory, setup, kills=(), seeds=(0,), **options):
     """Return the URLs that a crawl chooses.
 
     A killed crawl keeps the order of rows in leaves and the ratings of links.
     """
-    journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup)
-    seed(crawl)
+    journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup, **options)
+    seed(crawl, seeds)
     web, order = Web(crawl, journal), []
     web.lease()
     while web.leased:
         order.append(crawl.store.url(web.leased[0]))
         if len(order) in kills:
             journal.connection.close()
-            journal, resumed = Journal.open(directory, {}), new_crawl(setup=setup)
+            journal, resumed = Journal.open(directory, {}), new_crawl(setup=setup, **options)
             recover(journal, resumed)
             keep_ratings(crawl, resumed)
             pool = resumed.policy.tree.pool = crawl.policy.tree.pool
             rows = [pool.rows(leaf) for leaf in range(len(crawl.policy.tree))]
+            rows.append(crawl.store.seeds())
             gone = np.setdiff1d(resumed.store.pending_rows(), np.concatenate([*rows, web.leased]))
             resumed.store.drop(gone)
             crawl, web = resumed, Web(resumed, journal)
@@ -260,6 +265,15 @@ def test_killed_crawl_differs_by_leaves_and_ratings_alone(tmp_path, monkeypatch,
     whole = order_of(tmp_path / "whole", setup)
     assert len(whole) > 40
     assert order_of(tmp_path / "killed", setup, kills={2, 7, 8, 20, 33}) == whole
+
+
+def test_resumed_crawl_takes_the_same_random_links(tmp_path, monkeypatch):
+    """The first seed fails, but has links; one link of the second fails."""
+    monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
+    given = {"seeds": (13, 8), "scout": True, "limit": 12}
+    whole = order_of(tmp_path / "whole", SETUP, **given)
+    assert "http://h8.test/20" in whole[2:12]
+    assert order_of(tmp_path / "killed", SETUP, kills=range(1, 20), **given) == whole
 
 
 def a_job(directory, steps=30):

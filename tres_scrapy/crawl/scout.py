@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.store import SampleStore, Standing
 
 FIRST: Final = 20  # pages
 EVERY: Final = 2  # of them, one in so many is a random link of a seed
@@ -24,7 +24,7 @@ class Scout:
         self._store = store
         self._seed = seed
         self._links: list[Rows] = []
-        self._taken = 0  # pages when a link was taken last
+        self.taken = 0  # pages when a link was taken last
 
     def note(self, outlinks: Rows) -> None:
         """Note the links of the page of a seed."""
@@ -35,9 +35,10 @@ class Scout:
 
         The same crawl takes the same links, after a break too.
         """
-        if not self._links or self._taken == pages or pages > FIRST or not pages % EVERY:
+        if not self._links or self.taken == pages or pages > FIRST or not pages % EVERY:
             return np.zeros(0, dtype=np.int64)
-        self._taken = pages
+        self.taken = pages
         links = np.concatenate(self._links)
         links = links[self._store.waits(links)]
+        links = links[self._store.standing(links) != Standing.DEAD]  # a resumed crawl drops these
         return np.random.default_rng((self._seed, pages)).permutation(links)[:1]

@@ -33,6 +33,7 @@ COUNTS = "counts of the crawl"  # saved beside the state of the policy
 # URL numbers, eight bytes each; each part is named by how many came before it.
 PASSED = "URLs that redirects went through"
 GIVEN_UP = "hosts given up"  # their numbers, in the same way
+SCOUTED = "scouted"  # pages when the last random link of a seed was taken
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
@@ -275,6 +276,8 @@ def _written(crawl: Crawl) -> Written:
     refused = {REFUSED + rule: count for rule, count in store.refused.items()}
     counts = {**crawl.counts, **refused, LEFT_OUT: store.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
+    if crawl.scout is not None:
+        state[SCOUTED] = str(crawl.scout.taken).encode()
     return Written(
         *(len(store), len(store.urls), len(store.hosts), len(passed), len(store.given_up)),
         len(policy.rules),

@@ -16,13 +16,14 @@ from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS, DEAD_LINKS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
+from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
-from tres_scrapy.job.journal import COUNTS, GIVEN_UP, PASSED, Journal
+from tres_scrapy.job.journal import COUNTS, GIVEN_UP, PASSED, SCOUTED, Journal
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.file import check_numbers
 from tres_scrapy.url.canonical import canonicalise
@@ -96,6 +97,8 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
+    if crawl.scout is not None:
+        _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
     crawl.store.closure.restore_passed(_all_of(state, PASSED))
     crawl.store.restore_given_up(_all_of(state, GIVEN_UP))
     crawl.store.restore_links(linked)
@@ -187,12 +190,14 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
-    if crawl.scout is not None:
-        for row, first, count in zip(
-            *(steps.rows.tolist(), past.firsts.tolist(), past.outlinks.tolist()), strict=True
-        ):
-            if store.is_seed(row):
-                crawl.scout.note(np.arange(first, first + count))
+
+
+def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:
+    scout.taken = taken
+    places = steps.past.firsts.tolist(), steps.past.outlinks.tolist()
+    for row, kind, first, count in zip(steps.rows.tolist(), steps.kinds, *places, strict=True):
+        if kind == PAGE and crawl.store.is_seed(row):
+            scout.note(np.arange(first, first + count))
 
 
 def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
