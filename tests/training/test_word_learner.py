@@ -80,6 +80,10 @@ def test_missing_file_keeps_its_answers(tmp_path):
     assert "mine.txt' is missing" in mine.take_notes()[-1]
     with pytest.raises(AnswerError, match="is missing, its answers were learned"):
         learn_answers(WordFolder(tmp_path))
+    moved = tmp_path / "moved.txt"
+    moved.write_text("yes http://h0.test/\n")
+    WordLearner(tmp_path, "soup", KEYWORDS, answers=moved)  # a resumed crawl
+    assert learn_answers(WordFolder(tmp_path)) == ()
 
 
 def test_all_answers_no_is_said(tmp_path):

@@ -114,6 +114,8 @@ class WordLearner:
         pages = self._folder.read_pages(repair=True)
         self._kept = {mark: (number, sheet) for number, mark, sheet in pages}
         state = self._folder.read_state()
+        if state and state != state | self._origin:  # the file of answers has moved
+            self._folder.write_state(state | self._origin)
         self._seen = max((number for number, _ in self._kept.values()), default=0)
         self._next: int = state.get("next", 1)
         self._used: dict[str, bool] = state.get("answers", {})
