@@ -60,8 +60,9 @@ def test_answers_by_options(run, capsys):
     code, _ = call(capsys, "tres-answer", run, "--yes", "http://h1.test", "--no", "http://x.test/")
     assert "http://x.test/ is not a page that the crawl can learn from" in str(code)
     assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
-    both = call(capsys, "tres-answer", run, "--yes", "http://a.test/", "--no", "http://a.test/")
+    both = call(capsys, "tres-answer", run, "--yes", "http://h2.test", "--no", "http://h2.test/")
     assert both[0] == 2
+    assert read_answers(run.with_suffix(".topic") / "answers.txt")[0] == answers
 
 
 def test_running_crawl_learns_answers_itself(run, capsys):

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.url.domain import registrable_domain
@@ -209,7 +210,21 @@ def test_budgets_are_read_from_a_file(tmp_path):
     path.write_text("# few\nexample.org 50\n  www.B.test  3\n")
     read = FrontierLimits.__dataclass_fields__["budgets"].metadata["parse"]
     assert read(str(path)) == (("example.org", 50), ("www.b.test", 3))
-    for wrong in ("example.org", "example.org 0", "example.org many", "a/b 3"):
+    for wrong in ("example.org", "example.org 0", "example.org many", "a/b 3", ". 3"):
         path.write_text(wrong)
-        with pytest.raises(ValueError, match="must be"):
+        with pytest.raises(ValueError, match="must be a file of lines"):
             read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("names", "rule"),
+    [
+        (["blog.example.org", "example.org"], "both of the domain 'example.org'"),
+        (["a.test", "a.test"], "both of the domain 'a.test'"),
+        (["edu"], "'edu' is not one domain"),
+        (["github.io"], "'github.io' is not one domain"),
+    ],
+)
+def test_budget_is_of_one_domain(names, rule):
+    with pytest.raises(ConfigError, match=rule):
+        FrontierLimits(budgets=tuple((name, 5) for name in names))

@@ -36,6 +36,19 @@ def test_answer_is_kept_with_its_text(read, file):
     assert json.loads(texts[0]) == {"url": page.url, "title": "Soup", "text": "hot\n"}
 
 
+def test_text_may_be_dropped_at_any_moment(read, file):
+    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    answering = Answering(file, "Noted in")
+
+    class Dropped(dict):
+        def __contains__(self, url):
+            return True
+
+    answering._texts = Dropped()
+    answering.answer(read, page.url, relevant=True)
+    assert answering.given() == {page.url: True}
+
+
 def test_only_fetched_pages_are_answered(read, file):
     failed = next(page for page in read.since(0, 200) if page.kind != "page")
     for url in (failed.url, "http://never.test/", "", "http://a.test/\nyes http://b.test/"):

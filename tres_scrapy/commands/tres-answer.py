@@ -55,13 +55,15 @@ class Command(ScrapyCommand):
             raise UsageError(
                 f"give one RUN, the JOBDIR or JSON lines file of a crawl, not {named(args)}"
             )
-        if both := set(opts.yes) & set(opts.no):
-            raise UsageError(f"tres-answer: yes and no for {min(both)}: give one answer")
         try:
             folder = find_folder(Path(args[0]))
             known, _ = read_answers(folder.answers)
             if opts.yes or opts.no:
                 yes, no = folder.known(opts.yes), folder.known(opts.no)
+                if both := set(yes) & set(no):
+                    raise UsageError(
+                        f"tres-answer: yes and no for {printable(min(both))}: give one answer"
+                    )
                 told = dict.fromkeys(yes, True) | dict.fromkeys(no, False)
                 add_answers(folder.answers, told)
                 given = len(told)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tres_scrapy.config.declaration import setting
+from tres_scrapy.config.declaration import ConfigError, setting
 from tres_scrapy.config.parser import budgets, flag, whole
+from tres_scrapy.url.domain import is_public_suffix, registrable_domain
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,23 @@ class FrontierLimits:
         "count each site of a platform (me.github.io, me.blogspot.com) as a domain; 0: only what "
         "registrars sell",
     )
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError if a budget is of a public suffix or of the domain of another."""
+        names: dict[str, str] = {}
+        for name, _ in self.budgets:
+            if is_public_suffix(name, private=self.psl_private):
+                raise ConfigError(
+                    f"TRES_DOMAIN_BUDGETS: {name!r} is not one domain: pages are counted by "
+                    "domains such as example.org"
+                )
+            domain = registrable_domain(name, private=self.psl_private)
+            if domain in names:
+                raise ConfigError(
+                    f"TRES_DOMAIN_BUDGETS: {names[domain]!r} and {name!r} are both of the domain "
+                    f"{domain!r}, whose pages are counted together: give one line"
+                )
+            names[domain] = name
 
 
 @dataclass(frozen=True)

@@ -187,13 +187,17 @@ def hosts(text: str) -> tuple[str, ...]:
 
 def budgets(text: str) -> tuple[tuple[str, int], ...]:
     """Read a file of domains, each with its most pages: lines such as `example.org 50`."""
-    found = {}
+    found = []
     for line in _lines(text):
         name, _, most = line.rpartition(" ")
-        if not name or not re.fullmatch("[1-9][0-9]{0,8}", most):
-            raise ValueError(f"must be a file of lines such as `example.org 50`, not {line!r}")
-        found.update(dict.fromkeys(hosts(name), int(most)))
-    return tuple(found.items())
+        try:
+            if not re.fullmatch("[1-9][0-9]{0,8}", most):
+                raise ValueError
+            found += [(host, int(most)) for host in hosts(name)]
+        except ValueError:
+            msg = f"must be a file of lines such as `example.org 50`, not {line!r}"
+            raise ValueError(msg) from None
+    return tuple(found)
 
 
 def languages(text: str) -> tuple[str, ...]:

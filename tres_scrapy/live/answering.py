@@ -85,8 +85,8 @@ class Answering:
                 raise ControlError(NOT_FETCHED)
             if url.split() != [url]:  # else it would be more than one line
                 raise ControlError(NOT_FETCHED)
-            if url in self._texts:
-                title, text = self._texts[url]
+            if (found := self._texts.get(url)) is not None:  # `note` may drop it meanwhile
+                title, text = found
                 with self._file.with_suffix(TEXTS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"url": url, "title": title, "text": text}) + "\n")
             add_answers(self._file, {url: relevant})

@@ -31,6 +31,11 @@ def registrable_domain(host: str, *, private: bool = True) -> str:
     return found.top_domain_under_public_suffix or ".".join(host.split(".")[-2:])
 
 
+def is_public_suffix(host: str, *, private: bool = True) -> bool:
+    """Return whether domains are registered below `host`, such as edu or co.uk."""
+    return _suffixes(host, include_psl_private_domains=private).suffix == host
+
+
 def domain_of(url: str, *, private: bool = True) -> str:
     """Return the registrable domain of a URL."""
     return registrable_domain(urlsplit(url).hostname or "", private=private)
