@@ -187,6 +187,8 @@ def hosts(text: str) -> tuple[str, ...]:
 
 def budgets(text: str) -> tuple[tuple[str, int], ...]:
     """Read a file of domains, each with its most pages: lines such as `example.org 50`."""
+    if "\0" in text:  # no name of a file
+        raise ValueError("must be a file of lines such as `example.org 50`")
     found = []
     for line in _lines(text):
         name, _, most = line.rpartition(" ")
@@ -213,7 +215,8 @@ def _lines(name: str) -> list[str]:
     try:
         lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {error}") from None
+        said = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"cannot be read: {said}") from None
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
