@@ -31,14 +31,12 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     JobError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
     """
     kind = kind_of(config.policy)
-    content = tuple(name for name in config.output.fields if name in CHOSEN)
-    reads_cues = kind.reads_cues and config.links.enabled
     if config.words.file is None:
         pack, *more = require_packs(config)
         return Task(
             *(pack, config.reading, kind.reads_text, config.torch_threads),
-            cues=reads_cues,
-            content=content,
+            cues=kind.reads_cues and config.links.enabled,
+            content=_content(config),
             own_judge=config.judge,
             more_packs=tuple(more),
         )
@@ -47,12 +45,16 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         raise ConfigError(
             f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
         )
+    return _word_task(config, config.words.file, topic_folder(output, jobdir), jobdir)
+
+
+def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | None) -> Task:
+    """Make the first pack of a topic from keywords, or continue with what it has learned."""
     # they load PyTorch, which the crawler's process does without
     from tres_scrapy.training.word_learner import open_topic  # noqa: PLC0415
     from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
 
-    lines = keyword_lines(config.words.file)
-    folder = topic_folder(output, jobdir)
+    lines = keyword_lines(file)
     _refuse_name_of_pack(config, folder.pack)
     if jobdir:
         check_job(Path(jobdir), identity_of(config))  # before its topic is written
@@ -62,7 +64,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     except PackError:
         raise
     except ValueError as error:
-        raise ConfigError(f"keywords {config.words.file.name!r}: {error}") from None
+        raise ConfigError(f"keywords {file.name!r}: {error}") from None
     except OSError as error:
         raise ConfigError(f"the topic cannot be kept in {folder.path}: {error}") from None
     for note in notes:
@@ -72,15 +74,20 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
         "Topic: %s%s, from %d keywords; what is learned lies in %s",
         *("a new one, " if is_new else "", config.topic, count, folder.path),
     )
+    kind = kind_of(config.policy)
     return WordTask(
         *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
-        cues=reads_cues,
-        content=content,
+        cues=kind.reads_cues and config.links.enabled,
+        content=_content(config),
         name=str(config.topic),
         keywords=lines,
         answers=config.words.answers,
         seed=config.random_seed,
     )
+
+
+def _content(config: Config) -> tuple[str, ...]:
+    return tuple(name for name in config.output.fields if name in CHOSEN)
 
 
 def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
