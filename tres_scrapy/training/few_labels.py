@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from tres_scrapy.training.word_topic import TopicFit, WordTopic
 
 LEAST: Final = 20  # documents
-MOST: Final = (
-    600  # documents: from there on the other models are better, and this one takes minutes
-)
+MOST: Final = 600  # documents: with more, other models are better, and this one takes minutes
 PARTS: Final = 5  # of the hosts, each tested once
 WIDE: Final = 0.3  # an interval that says little
 
@@ -48,9 +46,9 @@ class FewTrained(NamedTuple):
     def precision(self) -> Interval | None:
         """The share of relevant ones among documents called relevant, None without any."""
         called = self.probability >= THRESHOLD
-        return (
-            interval(int((called & self.true).sum()), int(called.sum())) if called.any() else None
-        )
+        if not called.any():
+            return None
+        return interval(int((called & self.true).sum()), int(called.sum()))
 
     @property
     def recall(self) -> Interval:
