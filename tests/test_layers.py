@@ -11,7 +11,13 @@ FLOORS = (
     ("agent",),
     *(("policies",), ("job",), ("report",), ("training", "live"), ("items", "settings")),
     *(("downloader",), ("extensions",), ("export",), ("middlewares",), ("scheduler",)),
-    *(("addon",), ("spiders",), ("refresh", "surface", "bench"), ("commands",), ("console",)),
+    *(
+        ("addon",),
+        ("spiders",),
+        ("refresh", "surface", "bench", "cluster"),
+        ("commands",),
+        ("console",),
+    ),
 )
 ROOMS = tuple(room for floor in FLOORS for room in floor)
 LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}

@@ -68,12 +68,20 @@ def crawl_of(store, learner, pages=20):
 
 def all_of(learner):
     """Return everything that decides about the future of a learner."""
-    kept = [(*map(np.ndarray.tolist, link), reward) for link, reward in learner._kept]
-    random = learner._random.bit_generator.state
+    kept = [(*map(np.ndarray.tolist, link), reward) for link, reward in learner._trainer.kept]
+    random = learner._trainer._random.bit_generator.state
     links = [learner._links[name].tolist() for name in ("fetched", "relevant")]
     hosts = np.arange(len(learner._store.hosts), dtype=np.int32)
     memory = [learner._hosts.logits(hosts).tolist(), learner._hosts.doubts(hosts).tolist()]
-    return learner.model.state(), kept, learner._seen, links, memory, random, learner.state()
+    return (
+        learner.model.state(),
+        kept,
+        learner._trainer.seen,
+        links,
+        memory,
+        random,
+        learner.state(),
+    )
 
 
 @pytest.mark.parametrize("checkpoint", [1, 6, 1000])

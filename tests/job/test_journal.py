@@ -142,8 +142,10 @@ def state_of(crawl):
     if getattr(policy, "_links", None) is not None:
         links = policy._links
         known["link model"] = links.model.state()
-        known["kept"] = [(*map(np.ndarray.tolist, link), reward) for link, reward in links._kept]
-        known["learned"] = links._seen, links._random.bit_generator.state
+        known["kept"] = [
+            (*map(np.ndarray.tolist, link), reward) for link, reward in links._trainer.kept
+        ]
+        known["learned"] = links._trainer.seen, links._trainer._random.bit_generator.state
         known["siblings"] = [links._links[name].tolist() for name in ("fetched", "relevant")]
         hosts = np.arange(len(store.hosts), dtype=np.int32)
         known["hosts"] = links._hosts.logits(hosts).tolist(), links._hosts.doubts(hosts).tolist()
@@ -427,7 +429,7 @@ def test_flipped_bit_is_noticed(whole_job, tmp_path):
     """Each bit is tried that holds something: a change of a free place changes nothing."""
     good, rows = (whole_job / NAME).read_bytes(), dump_of(whole_job)
     random, noticed = Random(1), 0
-    for _ in range(300):
+    for _ in range(400):
         bit = random.randrange(8 * len(good))
         bad = bytearray(good)
         bad[bit // 8] ^= 1 << bit % 8

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.host_memory import HostMemory
+from tres_scrapy.agent.link_trainer import LinkTrainer
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.policy import Experience
-from tres_scrapy.crawl.resumption import Past, random_state, restore_random
+from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.pool import Rows
@@ -21,7 +22,6 @@ from tres_scrapy.links.model import Estimate, LinkModel, Links, Said, sigmoid
 from tres_scrapy.links.prior import KNOWN, NO_PRIOR, LinkPrior, known_of, prior_of
 
 CHECKPOINT: Final = 1_000  # experiences between two saved states
-NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
 _CHUNK: Final = 5_000  # links scored at once
 _EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
 _LINK: Final = np.dtype(
@@ -45,9 +45,7 @@ class LinkLearner:
         self.rewarded = np.zeros(CODES, dtype=np.int32)  # those of them with a reward
         self._mean = np.zeros(len(KNOWN), dtype=np.float32)  # of the known facts of fetched links
         self._store = store
-        self._random = np.random.default_rng(seed)
-        self._kept: list[tuple[Links, float]] = []  # experiences to learn again
-        self._seen = 0
+        self._trainer = LinkTrainer(self.model, options, seed)
         self._hosts = HostMemory()
         self._best: dict[int, Codes] = {}  # codes by row: the best hardly change between choices
         self._chosen: dict[int, tuple[int, Codes]] = {}  # by row: URL and codes, until fetched
@@ -105,13 +103,8 @@ class LinkLearner:
 
     def observe(self, experience: Experience) -> None:
         """Learn from an experience, and from some earlier ones again."""
-        link = self._remember(experience)
-        self.model.gain(link)
-        self.model.fit(link, experience.reward)
-        count = min(self.options.replays, self._seen // NEW)
-        for number in self._random.integers(len(self._kept), size=count).tolist():
-            self.model.fit(*self._kept[number])
-        if self._seen % CHECKPOINT == 0:
+        self._trainer.learn(self._remember(experience), experience.reward)
+        if self._trainer.seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
 
     def expand(self, page: int, outlinks: Rows) -> None:
@@ -225,12 +218,8 @@ class LinkLearner:
         if codes is None or url != self._store.url_id(row):  # a redirect changes the URL
             codes, _ = self._codes(rows)
         link = self._link(self._known(rows, x[None]), codes)
-        if len(self._kept) < self.options.replay_capacity:
-            self._kept.append((link, reward))
-        else:
-            self._kept[self._seen % len(self._kept)] = link, reward
-        self._seen += 1
-        self._mean += (link.known[0] - self._mean) / self._seen
+        self._trainer.keep(link, reward)
+        self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
         self._hosts.fetched(int(self._store.host_numbers(np.array([row]))[0]), reward)
@@ -261,13 +250,12 @@ class LinkLearner:
             self._hosts.led(row, host, float(best[row]))
 
     def _packed(self) -> bytes:
-        head = json.dumps({"seen": self._seen, "random": random_state(self._random).decode()})
+        head = json.dumps(self._trainer.counts())
         return head.encode() + b"\n" + self.model.state()
 
     def _unpack(self, state: bytes) -> int:
         """Load a checkpoint; return how many experiences it has learned."""
         head, _, model = state.partition(b"\n")
-        facts = json.loads(head)
-        restore_random(self._random, facts["random"].encode())
+        seen = self._trainer.restore(json.loads(head))
         self.model.restore(model)
-        return int(facts["seen"])
+        return seen

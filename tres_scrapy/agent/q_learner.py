@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.confidence import Confidence
 from tres_scrapy.agent.ddqn import DoubleDQN, Features
+from tres_scrapy.agent.network import Prior
 from tres_scrapy.agent.replay import NONE, Replay
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.crawl.setup import Setup
@@ -49,7 +51,9 @@ class QLearner:
         self._store = store
         self._features = features
         self._ucb = 0.0 if prior else self.options.ucb
-        self._agent = DoubleDQN(setup.agent, setup.seed, self._reward_expected if prior else None)
+        self._agent = DoubleDQN(
+            setup.agent, setup.seed, reward_expected(setup.learning) if prior else None
+        )
         self._confidence = Confidence()
         self._replay = Replay(self.options.replay_capacity, random)
         self._found: set[int] = set()  # domains that gave a reward
@@ -93,12 +97,8 @@ class QLearner:
         """
         if self._ucb:
             self._confidence.add(experience.x)
-        row, x, reward = experience
-        domain = self._store.domain(row)
-        if reward > 0 and domain not in self._found:
-            self._found.add(domain)
-            reward += self.options.novelty
-        self._incomplete.append(self._replay.add(x, reward, outlinks))
+        reward = self._earned(experience)
+        self._incomplete.append(self._replay.add(experience.x, reward, outlinks))
 
     def note_choice(self, row: int) -> None:
         """Add the chosen row to A~ of the experiences since the choice before."""
@@ -108,12 +108,8 @@ class QLearner:
 
     def learn(self) -> float | None:
         """Take the gradient steps that are due; return the last loss, or None without a step."""
-        if self.steps < self.options.warm_up_steps:
-            updates = self.options.warm_up_updates
-        else:
-            updates = int(self.steps % self.options.update_period == 0)
         loss = None
-        for _ in range(updates):
+        for _ in range(self.options.updates_at(self.steps)):
             batch = self._replay.batch(self.options.batch_size)
             loss = self._agent.update(batch, self._features)
         return loss
@@ -141,13 +137,8 @@ class QLearner:
         self.steps = len(past.rewards)
         if self._ucb:
             self._confidence.add(past.x)
-        x, rewards, rows, *rest = past
-        rewarded = np.flatnonzero(rewards > 0)
-        domains, firsts = np.unique(self._store.domains(rows[rewarded]), return_index=True)
-        self._found = set(domains.tolist())
-        earned = rewards.copy()
-        earned[rewarded[firsts]] += self.options.novelty
-        self._replay.restore(x, earned, *rest)
+        x, _, _, *rest = past
+        self._replay.restore(x, self._earned_before(past), *rest)
         self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
 
     def figures(self) -> dict[str, float | str]:
@@ -159,13 +150,39 @@ class QLearner:
             "skipped_updates": self._agent.skipped,
         }
 
-    def _reward_expected(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what samples [n, 9] earn if P(relevant) is right, with the intrinsic reward."""
-        values: NDArray[np.float32] = x[:, LINK].copy()
-        values[x[:, KNOWN_DOMAIN] < 1] *= 1 + self.options.novelty
-        return values
+    def _earned(self, experience: Experience) -> float:
+        """Return the reward of an experience, with the intrinsic one."""
+        row, _, reward = experience
+        domain = self._store.domain(row)
+        if reward > 0 and domain not in self._found:
+            self._found.add(domain)
+            reward += self.options.novelty
+        return reward
+
+    def _earned_before(self, past: Past) -> NDArray[np.float32]:
+        """Return the rewards [n] of a past, with the intrinsic ones."""
+        rewarded = np.flatnonzero(past.rewards > 0)
+        domains, firsts = np.unique(self._store.domains(past.rows[rewarded]), return_index=True)
+        self._found = set(domains.tolist())
+        earned = past.rewards.copy()
+        earned[rewarded[firsts]] += self.options.novelty
+        return earned
 
     def _valued(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return Q [n] of samples with x(s, a) [n, 9]."""
         self.evaluations += len(x)
         return self._agent.q_values(x)
+
+
+def reward_expected(options: LearningOptions) -> Prior:
+    """Return the function from samples [n, 9] to what they earn if P(relevant) is right [n].
+
+    The intrinsic reward is part of it.
+    """
+
+    def expected(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = x[:, LINK].copy()
+        values[x[:, KNOWN_DOMAIN] < 1] *= 1 + options.novelty
+        return values
+
+    return expected

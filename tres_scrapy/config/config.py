@@ -28,6 +28,7 @@ from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.shard import ShardOptions
 from tres_scrapy.config.watching import WatchOptions
 from tres_scrapy.config.word_option import WordOptions
 
@@ -122,6 +123,7 @@ class Config(Options):
     learning: LearningOptions = part(LearningOptions, Group.LEARNING)
     links: LinkOptions = part(LinkOptions, Group.LEARNING)
     web: WebOptions = part(WebOptions, Group.WEB)
+    shard: ShardOptions = part(ShardOptions, Group.CLUSTER)
 
     def __post_init__(self) -> None:
         """Name a new topic after its keywords; raise ConfigError if values contradict."""
@@ -144,6 +146,19 @@ class Config(Options):
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
+        if self.shard.count > 1:
+            self._check_shard()
+
+    def _check_shard(self) -> None:
+        cap, number, count = self.max_per_domain, self.shard.number, self.shard.count
+        if number >= count:
+            raise ConfigError(f"shard {number}: must be less than shards, {count}")
+        if self.policy != "tres" or not self.links.enabled:
+            raise ConfigError("a crawl in shards needs policy=tres and link_model=1")
+        if cap is not None and cap.first != cap.last:
+            raise ConfigError(f"max_per_domain={cap}: a crawl in shards needs one number, or none")
+        if self.words.file is not None:
+            raise ConfigError("keywords= learns a topic in one process: give a pack (topic=)")
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ class Group(Enum):
     LEARNING = "Learning"
     RESEARCH = "Research"
     WEB = "Offline webs"
+    CLUSTER = "One crawl on many machines"
     SURFACE = "`scrapy crawl surface`"
     REFRESH = "`scrapy crawl refresh`"
 

@@ -120,3 +120,9 @@ class LearningOptions:
         With `breadth` b, relevance counts 1 - b and novelty b, both divided by 1 - b.
         """
         return self.breadth / max(1 - self.breadth, LEAST_WEIGHT)
+
+    def updates_at(self, steps: int) -> int:
+        """Return how many gradient steps are due after so many steps."""
+        if steps < self.warm_up_steps:
+            return self.warm_up_updates
+        return int(steps % self.update_period == 0)

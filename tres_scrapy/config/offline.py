@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import number, one_of, whole
+from tres_scrapy.config.parser import number, one_of, proxy_url, whole
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,13 @@ class WebOptions:
         86_400.0,
         "length of a day of the changing web, in seconds",
         name="web_day",
+    )
+    proxy: str | None = setting(
+        proxy_url,
+        None,
+        "address of an offline web that runs already, such as http://127.0.0.1:8000; unset: start "
+        "one",
+        name="web_proxy",
     )
     log: Path | None = setting(
         Path, None, "file for the offline web's log of fetches (JSON lines)", name="web_log"

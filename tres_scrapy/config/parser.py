@@ -153,6 +153,14 @@ def query_url(text: str) -> str:
     return text
 
 
+def proxy_url(text: str) -> str:
+    """Accept the address of a proxy, such as http://127.0.0.1:8000."""
+    parts = urlsplit(text)
+    if parts.scheme != "http" or not parts.hostname or parts.path.strip("/"):
+        raise ValueError("must be the address of an HTTP proxy, such as http://127.0.0.1:8000")
+    return text.rstrip("/")
+
+
 def parted(text: str) -> list[str]:
     """Split URLs at the commas between them: a comma may also be part of a URL."""
     return [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]

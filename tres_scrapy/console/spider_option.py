@@ -15,7 +15,7 @@ from tres_scrapy.console.wording import in_words_of_tres, is_switch, option_of
 from tres_scrapy.surface.settings import SurfaceOptions
 
 MORE: Final = "--help-all"
-SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB)  # only in --help-all
+SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB, Group.CLUSTER)  # only in --help-all
 CRAWL_EXAMPLES: Final = """\
 Examples:
   tres crawl food --web synthetic --pages 1000 --max-per-domain 10     needs no network

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tres_scrapy.config.cap import Cap
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
+from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
+from tres_scrapy.crawl.router import Router
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.frontier.feature import SEED_PATH
+from tres_scrapy.frontier.feature import ACTION, NO_PATH, SEED_PATH
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
@@ -62,7 +64,8 @@ class Crawl:
 
     A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
     The crawl ends after `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed
-    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages.
+    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages. With a
+    `router` this is one shard of a crawl on many machines: it fetches its own domains only.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Crawl:
         trusted_seeds: bool = False,
         patience: Patience | None = None,
         scout: Scout | None = None,
+        router: Router | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
@@ -81,6 +85,7 @@ class Crawl:
         self.trusted_seeds = trusted_seeds
         self.patience = patience or Patience()
         self.scout = scout
+        self.router = router
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -141,6 +146,30 @@ class Crawl:
         rows = self._add(parent, links)
         self.policy.readmit(rows)
         return rows
+
+    def receive(self, parcels: Sequence[Parcel]) -> None:
+        """Add the links that pages of other shards have to domains of this one."""
+        for parcel in parcels:
+            if parcel.path == NO_PATH:
+                self.add_seeds(parcel.links)
+                continue
+            guest = self.store.add_guest(parcel.url, parcel.path)
+            rows = self._add(guest, parcel.links)
+            if parcel.urgent:
+                self._first.push(rows, np.zeros(len(rows)))
+            else:
+                self.policy.readmit(rows)
+
+    def redirect_away(self, row: int, url: str) -> Booking:
+        """Book a leased row that was redirected to a domain of another shard, which fetches it."""
+        assert self.router is not None  # only then a domain belongs to another shard
+        store, path = self.store, self.store.path_to(self.store.parent(row))
+        static = store.features(np.array([row]))[:, ACTION]
+        links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
+        parent = store.parent(row)
+        page = store.url(row) if parent == NO_PARENT else store.url(parent)
+        self.router.send(page, links, path)
+        return self.book_failure(row, REDIRECT_AWAY)
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
@@ -286,6 +315,8 @@ class Crawl:
 
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier and count those that the scope refuses."""
+        if self.router is not None and links.urls:
+            links = self.router.keep(self.store.url(parent), self.store.path_to(parent), links)
         rows = self.store.add(parent, links, is_answer=is_answer)
         if self.store.scope is not None:
             self.counts.update(self.store.scope.taken_counts())

@@ -8,7 +8,9 @@ from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, Self
 
 # Kinds that are not counted against a domain that has given pages
-BLAMELESS: Final = frozenset({"robots", "not_html", "bad_document", "redirect_out_of_scope"})
+BLAMELESS: Final = frozenset(
+    {"robots", "not_html", "bad_document", "redirect_out_of_scope", "redirect_away"}
+)
 # Kinds that are never counted against a domain: the link is dead, the host is not
 DEAD_LINKS: Final = frozenset({"http_404", "http_410", "soft_404"})
 STATUS: Final = "http_"  # and a number: the kind of an answer whose status is not 200
@@ -64,6 +66,7 @@ def seconds_of(retry_after: str, now: datetime) -> float | None:
 BAD_DOCUMENT: Final = Failure("bad_document")
 JUDGE_ERROR: Final = Failure("judge_error")
 NOT_HTML: Final = Failure("not_html")
+REDIRECT_AWAY: Final = Failure("redirect_away")  # to a domain of another shard, which fetches it
 REDIRECT_CLOSED: Final = Failure("redirect_closed")
 REDIRECT_LIMIT: Final = Failure("redirect_limit")
 REDIRECT_OUT_OF_SCOPE: Final = Failure("redirect_out_of_scope")

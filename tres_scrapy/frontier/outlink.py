@@ -26,5 +26,14 @@ class Outlinks(NamedTuple):
     actions: NDArray[np.float32] = NO_ACTIONS
     cues: Ragged | None = None
 
+    def take(self, places: Sequence[int]) -> Outlinks:
+        """Return some of the links."""
+        return Outlinks(
+            [self.urls[i] for i in places],
+            [self.anchors[i] for i in places],
+            self.actions[list(places)],
+            None if self.cues is None else self.cues.take(places),
+        )
+
 
 NO_LINKS: Final = Outlinks()

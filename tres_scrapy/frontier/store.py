@@ -82,6 +82,7 @@ class SampleStore:
         self.refused: Counter[str] = Counter()  # links found too late, by the rule that says so
         self.on_drop: Callable[[Rows], None] | None = None
         self._hosts = Hosts(ledger)
+        self.guests: dict[int, Path] = {}  # rows that stand for pages of other shards
         self._paths: dict[int, Path] = {}
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
         self._samples = Table(_SAMPLE)
@@ -129,6 +130,24 @@ class SampleStore:
         if is_answer:
             self._answers.update(rows.tolist())
         return rows
+
+    def add_guest(self, url: str, path: Path) -> int:
+        """Add a row for a page of another shard, at the end of `path`; return it.
+
+        It is DONE and only the parent of its links: their features, inlinks and siblings are then
+        as on one machine.
+        """
+        where = self._samples.extend(1)
+        row, host = int(where.start), self._hosts.number_of(host_of(url))
+        self._samples["url"][row] = self.closure.number_of(url)
+        self._samples["host"][row] = host
+        self._samples["domain"][row] = self._hosts.domains(np.array([host]))[0]
+        self._samples["parent"][row] = NO_PARENT
+        self._samples["state"][row] = State.DONE
+        self.anchors.extend([""])
+        self.cues.extend(silent(1))
+        self.guests[row] = path
+        return row
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) of `rows` as [n, 9], with the current features 7 to 9."""
@@ -320,7 +339,9 @@ class SampleStore:
 
     def path_to(self, row: int) -> Path:
         """Return the path that ends at the page of a DONE `row`, NO_PATH for NO_PARENT."""
-        return feature.NO_PATH if row == NO_PARENT else self._paths[row]
+        if row == NO_PARENT:
+            return feature.NO_PATH
+        return self.guests[row] if row in self.guests else self._paths[row]
 
     def last_pages(self, count: int) -> Rows:
         """Return the rows of the last `count` pages, oldest first."""
@@ -400,6 +421,13 @@ class SampleStore:
         for host in np.unique(hosts).tolist():
             self._hosts.know(host)
 
+    def restore_guests(self, guests: Sequence[tuple[int, Path]]) -> None:
+        """Note which rows of a restored store stand for pages of other shards."""
+        rows = np.array([row for row, _ in guests], dtype=np.int64)
+        within(rows, len(self))
+        self._leave(rows, State.DONE)
+        self.guests.update(guests)
+
     def restore_given_up(self, hosts: NDArray[np.int64]) -> None:
         """Note hosts that an earlier run gave up: in this run they may be fetched from."""
         within(hosts, len(self.hosts))
@@ -416,7 +444,8 @@ class SampleStore:
         of a sample has no page.
         """
         parents = self._samples["parent"]
-        if not self._paths.keys() >= set(np.unique(parents).tolist()) - {NO_PARENT}:
+        pages = self._paths.keys() | self.guests.keys()
+        if not pages >= set(np.unique(parents).tolist()) - {NO_PARENT}:
             raise ValueError("a sample was found on a row without a page")
         if not self.ledger.inlinks:
             return

@@ -17,11 +17,12 @@ NAME = "tres.sqlite"
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 
 # A batch holds the samples, URLs and hosts that were new when it was written. A step is an
-# experience. Both tables only grow, so saving a step costs only as much as its page.
+# experience. Both tables only grow, so saving a step costs only as much as its page. The last
+# three tables are for a crawl on many machines: see mail.py.
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=3,
+    version=4,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
@@ -46,6 +47,17 @@ CREATE TABLE item (
     row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
 );
 CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE guest (
+    row INTEGER PRIMARY KEY, reward REAL NOT NULL, length INTEGER NOT NULL,
+    relevant INTEGER NOT NULL, distance REAL
+);
+CREATE TABLE outbox (
+    shard INTEGER NOT NULL, number INTEGER NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (shard, number)
+);
+CREATE TABLE peer (
+    shard INTEGER PRIMARY KEY, sent INTEGER NOT NULL, received INTEGER NOT NULL
+);
 CREATE TABLE checksum (number INTEGER PRIMARY KEY, value INTEGER NOT NULL);
 """,
 )

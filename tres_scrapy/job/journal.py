@@ -7,6 +7,8 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
+from math import isinf
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -15,6 +17,7 @@ from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.job.checksum import RowChecksum
 from tres_scrapy.job.job_file import JobError, open_database, reading
+from tres_scrapy.job.mail import Mail
 
 
 class Written(NamedTuple):
@@ -25,6 +28,7 @@ class Written(NamedTuple):
     hosts: int
     passed: int
     given_up: int
+    guests: int
     rules: int
     state: Mapping[str, bytes]
 
@@ -39,7 +43,7 @@ _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
 
 
-NOTHING = Written(0, 0, 0, 0, 0, 0, {})
+NOTHING = Written(0, 0, 0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
     "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
@@ -62,6 +66,7 @@ class Journal:
         self._exported: list[tuple[int, int]] = []
         self._kept: dict[int, str] = {}
         self._forgotten: list[int] = []
+        self.mail = Mail(connection)
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
@@ -142,6 +147,13 @@ class Journal:
             written = self._write_new(cursor, crawl)
         self._written = written
 
+    def receive(self, crawl: Crawl, sender: int, number: int) -> None:
+        """Save the links that a crawl received from another shard, up to a parcel's number."""
+        with self._transaction() as cursor:
+            written = self._write_new(cursor, crawl)
+            self.mail.receive(cursor, sender, number)
+        self._written = written
+
     def note(self, name: str, value: str) -> None:
         """Save a value under a name."""
         with self._transaction() as cursor:
@@ -195,6 +207,7 @@ class Journal:
             cursor.executemany("DELETE FROM item WHERE row = ? AND place = ?", self._exported)
             forgotten = [(row,) for row in self._forgotten]
             cursor.executemany("DELETE FROM request WHERE row = ?", forgotten)
+            self.mail.remove_arrived(cursor)
             self._checksum.save()
             cursor.execute("COMMIT")
         except BaseException:
@@ -234,6 +247,16 @@ class Journal:
             given_up = store.given_up[old.given_up :].tobytes()
             changed.append((f"{GIVEN_UP} {old.given_up}", given_up))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
+        guests = islice(store.guests.items(), old.guests, None)
+        cursor.executemany(
+            "INSERT INTO guest VALUES (?, ?, ?, ?, ?)",
+            (
+                (row, *path[:3], None if isinf(path.distance) else path.distance)
+                for row, path in guests
+            ),
+        )
+        if crawl.router is not None:
+            self.mail.send(cursor, crawl.router.take())
         return new
 
 
@@ -280,7 +303,7 @@ def _written(crawl: Crawl) -> Written:
         state[SCOUTED] = str(crawl.scout.taken).encode()
     return Written(
         *(len(store), len(store.urls), len(store.hosts), len(passed), len(store.given_up)),
-        len(policy.rules),
+        *(len(store.guests), len(policy.rules)),
         state=state,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Container, Sequence
@@ -18,7 +19,7 @@ from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
-from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
+from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
@@ -94,6 +95,7 @@ def marks(journal: Journal) -> list[bytes]:
 def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
     assert isinstance(crawl.policy, Resumable)
     _restore_store(connection, crawl.store)
+    crawl.store.restore_guests(_guests(connection))
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
@@ -131,6 +133,17 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     within(codes, CODES)
     said = Ragged(codes, np.frombuffer(b"".join(counts), "<u2").astype(np.int64))
     store.restore(hosts, urls, anchors, said, records)
+
+
+def _guests(connection: sqlite3.Connection) -> list[tuple[int, Path]]:
+    found = connection.execute("SELECT * FROM guest ORDER BY row").fetchall()
+    guests = [
+        (int(row), Path(reward, length, relevant, math.inf if far is None else far))
+        for row, reward, length, relevant, far in found
+    ]
+    if not all(path.distance >= 1 and path.length >= 1 for _, path in guests):
+        raise ValueError("the path to a page of another shard is impossible")
+    return guests
 
 
 def _steps(connection: sqlite3.Connection) -> Steps:

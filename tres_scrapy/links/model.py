@@ -82,7 +82,8 @@ class LinkModel:
             [np.full(size, 1 / options.variance, dtype=np.float32), precisions]
         )
         self.squares = np.full(size + len(means), _START, dtype=np.float32)
-        self._learned = np.zeros(size + len(means), dtype=np.bool_)
+        self.steps = 0  # changes of weights
+        self._changed = np.zeros(size + len(means), dtype=np.int32)  # the last step of each, or 0
         self._known = size
 
     def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
@@ -119,7 +120,7 @@ class LinkModel:
         weights, prior = self.weights[where], self.prior[where]
         error = float(sigmoid(np.array([values @ weights]))[0]) - reward
         gradient = error * values + self.options.shrinkage * (weights - prior)
-        self._learned[where] = True
+        self._note_change(where)
         self.squares[where] += gradient**2
         self.weights[where] -= self.options.rate * gradient / np.sqrt(self.squares[where])
 
@@ -127,12 +128,16 @@ class LinkModel:
         """Raise the precisions of the weights that a new experience tells about."""
         where, values = self._inputs(link)
         p = float(sigmoid(np.array([values @ self.weights[where]]))[0])
-        self._learned[where] = True
+        self._note_change(where)
         self.precisions[where] += p * (1 - p) * values**2
+
+    def changed(self, since: int) -> NDArray[np.int64]:
+        """Return the numbers of the weights that changed after a step."""
+        return np.flatnonzero(self._changed > since)
 
     def state(self) -> bytes:
         """Return the weights that were ever learned, with their precisions."""
-        learned = np.flatnonzero(self._learned)
+        learned = self.changed(0)
         parts = (self.weights, self.squares, self.precisions)
         columns = [part[learned].astype("<f4").tobytes() for part in parts]
         return b"".join([learned.astype("<u4").tobytes(), *columns])
@@ -147,8 +152,12 @@ class LinkModel:
             raise ValueError("the saved link model has other weights")
         if not (np.abs(columns) < _HIGHEST).all() or (columns[1:] <= 0).any():
             raise ValueError("the saved link model holds impossible numbers")
-        self._learned[learned] = True
+        self._note_change(learned)
         self.weights[learned], self.squares[learned], self.precisions[learned] = columns
+
+    def _note_change(self, where: NDArray[np.int64]) -> None:
+        self.steps += 1
+        self._changed[where] = self.steps
 
     def _inputs(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         known = np.arange(self._known, len(self.weights))

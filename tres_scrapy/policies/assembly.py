@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tres_scrapy.config.config import Config
@@ -9,12 +10,14 @@ from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.router import Router
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.crawl.setup import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.prior import NO_PRIOR
+from tres_scrapy.policies.pupil import PupilPolicy
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
@@ -94,13 +97,8 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
     try:
         if web is None and needs in {"labels", "graph"}:
             web = _open_web(config.web, config.topics[0])
-        setup = Setup(
-            seed=config.random_seed,
-            tree=config.tree,
-            agent=config.agent,
-            learning=config.learning,
-            links=config.links,
-            link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
+        setup = replace(
+            learning_setup(config, pack),
             keywords=(" ".join(config.topics), *pack.given),
             search=config.search_url or (SEARCH if config.web.kind else None),
             similarity=_similarity(config, pack),
@@ -114,7 +112,8 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             limits=config.frontier,
         )
         store = SampleStore(ledger, Scope.of(config.scope))
-        policy = make_policy(config.policy, store, setup)
+        many = config.shard.count > 1
+        policy = PupilPolicy(store, setup) if many else make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
     return Crawl(
@@ -122,7 +121,26 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
         trusted_seeds=config.trusted_seeds,
         patience=setup.patience,
         scout=None if config.words.file is None else Scout(store, config.random_seed),
+        router=router_of(config),
     )
+
+
+def learning_setup(config: Config, pack: Pack) -> Setup:
+    """Return what learning depends on; the learner of a crawl in shards needs no more."""
+    return Setup(
+        seed=config.random_seed,
+        tree=config.tree,
+        agent=config.agent,
+        learning=config.learning,
+        links=config.links,
+        link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
+    )
+
+
+def router_of(config: Config) -> Router | None:
+    """Return what divides links among the shards of a crawl, None if it has only one."""
+    number, count = config.shard.number, config.shard.count
+    return Router(number, count, psl_private=config.frontier.psl_private) if count > 1 else None
 
 
 def _similarity(config: Config, pack: Pack) -> Similarity | None:

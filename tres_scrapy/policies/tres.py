@@ -37,14 +37,8 @@ class TresPolicy:
         self.tree = TreeFrontier(self.features, setup.tree)
         self._store = store
         self._random = np.random.default_rng(setup.seed)
-        self._learner = QLearner(
-            store, self.features, setup, self._random, prior=setup.links.enabled
-        )
-        self._links = (
-            LinkLearner(store, setup.links, setup.seed, setup.link_prior)
-            if setup.links.enabled
-            else None
-        )
+        self._learner = self._make_learner(setup)
+        self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
         self._patience = setup.patience
         self._yield = 0.5  # relevant share of the last fetches, later ones weighing more
@@ -153,6 +147,15 @@ class TresPolicy:
         leaves = np.concatenate([drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])])
         choice = Choice(self.tree.splits, leaves, rows, q_values, bounds, links.said(row))
         return Decision(row, int(leaves[best]), float(q_values[best]), choice=choice)
+
+    def _make_learner(self, setup: Setup) -> QLearner:
+        arguments = self._store, self.features, setup, self._random
+        return QLearner(*arguments, prior=setup.links.enabled)
+
+    def _make_links(self, setup: Setup) -> LinkLearner | None:
+        if not setup.links.enabled:
+            return None
+        return LinkLearner(self._store, setup.links, setup.seed, setup.link_prior)
 
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:

@@ -1,0 +1,183 @@
+"""The one learner of a crawl on many machines: it learns from the lessons of all shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load, save
+
+from tres_scrapy.agent.ddqn import DoubleDQN
+from tres_scrapy.agent.lesson import Lesson, Taught
+from tres_scrapy.agent.link_trainer import LinkTrainer
+from tres_scrapy.agent.q_learner import reward_expected
+from tres_scrapy.agent.replay import Batch
+from tres_scrapy.crawl.resumption import random_state, restore_random
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.links.model import LinkModel, Links
+from tres_scrapy.links.prior import prior_of
+
+FULL: Final = 32  # lessons of one call from which on each gets a single gradient step
+
+
+class LessonReplay:
+    """The last lessons, with the vectors of their candidates as they were when they were sent."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._added = 0
+        self._lessons: list[tuple[NDArray[np.float32], float, NDArray[np.float32]]] = []
+
+    def add(self, lesson: Lesson) -> None:
+        """Keep a lesson."""
+        kept = lesson.x, lesson.earned, lesson.candidates
+        if len(self._lessons) < self._capacity:
+            self._lessons.append(kept)
+        else:
+            self._lessons[self._added % self._capacity] = kept
+        self._added += 1
+
+    def batch(self, size: int, random: np.random.Generator) -> tuple[Batch, NDArray[np.float32]]:
+        """Draw lessons uniformly with replacement; return them and their candidates [m, 9]."""
+        drawn = [self._lessons[i] for i in random.integers(len(self._lessons), size=size).tolist()]
+        x, earned, candidates = zip(*drawn, strict=True)
+        counts = np.array([*map(len, candidates)], dtype=np.int64)
+        rewards = np.array(earned, dtype=np.float32)
+        batch = Batch(np.array(x), rewards, np.arange(int(counts.sum())), counts)
+        return batch, np.concatenate(candidates)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the lessons as arrays, oldest first."""
+        turn = self._added % max(1, len(self._lessons)) if self._is_full else 0
+        lessons = self._lessons[turn:] + self._lessons[:turn]
+        width = len(FEATURES)
+        return {
+            "replay.x": np.array([x for x, *_ in lessons], dtype="f4").reshape(-1, width),
+            "replay.earned": np.array([earned for _, earned, _ in lessons], dtype="f4"),
+            "replay.counts": np.array([len(each) for *_, each in lessons], dtype=np.int64),
+            "replay.candidates": np.concatenate(
+                [np.zeros((0, width), dtype="f4"), *(each for *_, each in lessons)]
+            ),
+        }
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Fill an empty replay."""
+        ends = np.cumsum(state["replay.counts"])[:-1]
+        parts = np.split(state["replay.candidates"], ends)
+        columns = state["replay.x"], state["replay.earned"].tolist(), parts
+        self._lessons = list(zip(*columns, strict=True)) if len(state["replay.x"]) else []
+        self._added = len(self._lessons)
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._lessons) == self._capacity
+
+
+class Teacher:
+    """Learns Q and the link model from lessons, each of them once.
+
+    If many come at once, it takes fewer gradient steps for each, so that no shard waits long.
+    """
+
+    def __init__(self, setup: Setup, shards: int) -> None:
+        self.steps = 0  # lessons learned
+        self.hurried = 0  # of them with fewer gradient steps
+        self.positions = [0] * shards
+        self._options = setup.learning
+        self._agent = DoubleDQN(setup.agent, setup.seed, reward_expected(setup.learning))
+        self._replay = LessonReplay(setup.learning.replay_capacity)
+        self._random = np.random.default_rng(setup.seed)
+        self._model = LinkModel(setup.links, *prior_of(), setup.link_prior)
+        self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
+
+    def learn(self, shard: int, first: int, lessons: Sequence[bytes]) -> None:
+        """Learn the lessons of a shard from number `first` on, each of them once.
+
+        If lessons before them are missing, nothing is learned: `positions` says what to send.
+        """
+        known = self.positions[shard] - first
+        new = lessons[known:] if known >= 0 else []
+        for packed in new:
+            self._learn(Lesson.unpacked(packed), hurried=len(new) >= FULL)
+            self.positions[shard] += 1
+
+    @property
+    def version(self) -> int:
+        """The number of changes of the link model; it grows with each lesson."""
+        return self._model.steps
+
+    def taught(self, since: int = 0) -> Taught:
+        """Return what was learned, with the weights of the link model that changed since."""
+        where = self._model.changed(since)
+        return Taught(
+            *(self.steps, self._agent.updates, self._agent.online.parameters, where),
+            *(self._model.weights[where], self._model.precisions[where]),
+        )
+
+    def state(self) -> bytes:
+        """Return everything that was learned, for `restore`."""
+        kept = self._trainer.kept
+        head = {
+            "steps": self.steps,
+            "updates": self._agent.updates,
+            "hurried": self.hurried,
+            "positions": self.positions,
+            "random": random_state(self._random).decode(),
+            "links": self._trainer.counts(),
+        }
+        links: dict[str, NDArray[Any]] = {
+            "links.known": np.array([link.known[0] for link, _ in kept], dtype=np.float32),
+            "links.counts": np.array([len(link.codes) for link, _ in kept], dtype=np.int64),
+            "links.codes": np.concatenate(
+                [np.zeros(0, dtype=np.uint32), *(link.codes for link, _ in kept)]
+            ),
+            "links.rewards": np.array([reward for _, reward in kept], dtype=np.float64),
+        }
+        return save(
+            {
+                "head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
+                "agent": self._agent.state(),
+                "model": np.frombuffer(self._model.state(), dtype=np.uint8),
+                **links,
+                **self._replay.state(),
+            }
+        )
+
+    def restore(self, state: bytes) -> None:
+        """Load a state into a new teacher; raise ValueError if it does not fit."""
+        parts = load(state)
+        head = json.loads(parts["head"].tobytes())
+        if len(head["positions"]) != len(self.positions):
+            raise ValueError("the learner's state is of another number of shards")
+        self._agent.restore(parts["agent"], head["updates"])
+        self._model.restore(parts["model"].tobytes())
+        self._replay.restore(parts)
+        restore_random(self._random, head["random"].encode())
+        codes = np.split(parts["links.codes"], np.cumsum(parts["links.counts"])[:-1])
+        links = zip(parts["links.known"], codes, parts["links.rewards"].tolist(), strict=False)
+        for known, some, reward in links:
+            self._trainer.keep(self._read(known, some), reward)
+        self._trainer.seen = self._trainer.restore(head["links"])
+        self.steps, self.hurried = head["steps"], head["hurried"]
+        self.positions = head["positions"]
+
+    def _learn(self, lesson: Lesson, *, hurried: bool) -> None:
+        self.steps += 1
+        self.hurried += hurried
+        link = self._read(lesson.known, lesson.codes)
+        self._trainer.keep(link, lesson.reward)
+        self._trainer.learn(link, lesson.reward, replays=not hurried)
+        self._replay.add(lesson)
+        due = self._options.updates_at(self.steps)
+        for _ in range(min(due, 1) if hurried else due):
+            batch, candidates = self._replay.batch(self._options.batch_size, self._random)
+            self._agent.update(batch, candidates.__getitem__)
+
+    def _read(self, known: NDArray[np.float32], codes: NDArray[np.uint32]) -> Links:
+        """Return a link as the link model reads it."""
+        owner = np.zeros(len(codes), dtype=np.int64)
+        return self._model.read(known.reshape(1, -1), codes, owner)

@@ -1,0 +1,89 @@
+"""What the coordinator must not forget: the limits and epochs of all shards, in one file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.job.job_file import JobError
+from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
+
+NAME: Final = "cluster.sqlite"
+SCHEMA: Final = Schema(
+    noun="crawl on many machines",
+    application=int.from_bytes(b"TRCL", "big"),
+    version=1,
+    tables="""\
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE shard (
+    number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, most INTEGER NOT NULL
+);
+""",
+)
+
+
+class Register:
+    """The file `cluster.sqlite` of a job."""
+
+    def __init__(self, directory: Path, shards: int, identity: Mapping[str, str]) -> None:
+        """Open or create the file; raise JobError if it is of another crawl."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._connection = SCHEMA.open(directory / NAME, Access.SHARED)
+        except (OSError, SqliteFileError) as error:
+            raise JobError(f"--job {str(directory)!r}: {error}") from None
+        wanted = {**identity, "shards": str(shards)}
+        found = dict(self._connection.execute("SELECT name, value FROM meta"))
+        for name, value in wanted.items() if found else ():
+            if found.get(name) != value:
+                raise JobError(
+                    f"--job {str(directory)!r} holds a crawl with {name} {found.get(name)!r}, not "
+                    f"{value!r}: give another directory"
+                )
+        with self._transaction() as cursor:
+            cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", wanted.items())
+            numbers = [(number,) for number in range(shards)]
+            cursor.executemany("INSERT OR IGNORE INTO shard VALUES (?, 0, 0)", numbers)
+
+    def limits(self) -> list[int]:
+        """Return the limit of each shard."""
+        return [n for (n,) in self._connection.execute("SELECT most FROM shard ORDER BY number")]
+
+    def epochs(self) -> list[int]:
+        """Return the epoch of each shard: how often a process became its owner."""
+        return [n for (n,) in self._connection.execute("SELECT epoch FROM shard ORDER BY number")]
+
+    def save_limits(self, limits: Sequence[int]) -> None:
+        """Save the limits before a shard is told."""
+        rows = [(limit, number) for number, limit in enumerate(limits)]
+        with self._transaction() as cursor:
+            cursor.executemany("UPDATE shard SET most = ? WHERE number = ?", rows)
+
+    def begin(self, shard: int) -> int:
+        """Begin a new epoch of a shard and return it."""
+        with self._transaction() as cursor:
+            cursor.execute("UPDATE shard SET epoch = epoch + 1 WHERE number = ?", (shard,))
+        return self.epochs()[shard]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        cursor = self._connection.cursor()
+        cursor.execute("BEGIN")
+        try:
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            cursor.execute("ROLLBACK")
+            raise
+
+
+def shard_folder(job: Path, shard: int) -> Path:
+    """Return the folder of a shard in a job."""
+    return job / f"shard-{shard}"

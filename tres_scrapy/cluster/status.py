@@ -1,0 +1,59 @@
+"""What a shard reports, and what it is told in return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+UNLIMITED: Final = 2**62  # pages of a crawl without a page budget
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of a shard when it reports.
+
+    `limit` is the number of pages that it may fetch in all. A shard is `ready` once it knows what
+    the learner knows, and `idle` while it has nothing to fetch. `value` is Q of its last choice.
+    `sent` and `received` count parcels by the other shard. `commands` is the number of the last
+    command that it has obeyed, `figures` are shown to people.
+    """
+
+    shard: int
+    pages: int = 0
+    leased: int = 0
+    limit: int = 0
+    value: float = 1.0
+    ready: bool = False
+    idle: bool = False
+    sent: Mapping[int, int] = field(default_factory=dict)
+    received: Mapping[int, int] = field(default_factory=dict)
+    commands: int = 0
+    figures: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def free(self) -> int:
+        """The pages that it may fetch beside those that it is fetching."""
+        return self.limit - self.pages - self.leased
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the user asks of all shards: pause, resume, stop, add_seed or change_max, with a value."""
+
+    number: int
+    name: str
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a shard is told: its limit of pages, new commands, and why to end, "" to go on.
+
+    With `spare`, it gives back what it may fetch beyond so many free pages.
+    """
+
+    limit: int
+    spare: int | None = None
+    commands: tuple[Command, ...] = ()
+    finish: str = ""

@@ -1,0 +1,85 @@
+"""The links of one page to the domains of another shard, as they travel to it."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tres_scrapy.frontier.feature import ACTION, Path
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.links.code import CODES, Ragged, silent
+from tres_scrapy.url.canonical import canonicalise
+
+ACTIONS: Final = ACTION.stop - ACTION.start
+LARGEST: Final = 64 * 2**20  # bytes of an unpacked parcel
+_LEVEL: Final = 1  # of zlib: higher ones take more time for little
+
+
+class Parcel(NamedTuple):
+    """The links of a page to another shard, and what is known of them.
+
+    `url` is the page's and `path` ends at it. A parcel that is `urgent` holds seeds or the targets
+    of redirects, which are fetched before other links.
+    """
+
+    url: str
+    path: Path
+    links: Outlinks
+    urgent: bool = False
+
+    def packed(self) -> bytes:
+        """Return the parcel as bytes."""
+        cues = silent(len(self.links.urls)) if self.links.cues is None else self.links.cues
+        distance = None if math.isinf(self.path.distance) else self.path.distance
+        head = {
+            "url": self.url,
+            "path": [*map(float, self.path[:1]), self.path.length, self.path.relevant, distance],
+            "urls": list(self.links.urls),
+            "anchors": list(self.links.anchors),
+            "urgent": self.urgent,
+        }
+        parts = (
+            json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass"),
+            np.asarray(self.links.actions, dtype="<f4").tobytes(),
+            cues.counts.astype("<u2").tobytes(),
+            cues.codes.astype("<u4").tobytes(),
+        )
+        return zlib.compress(b"\n".join((parts[0], b"".join(parts[1:]))), _LEVEL)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Parcel:
+        """Return the parcel that was packed; raise ValueError if it is damaged."""
+        try:
+            unzip = zlib.decompressobj()
+            text = unzip.decompress(data, LARGEST)
+        except zlib.error as error:
+            raise ValueError(f"a parcel of links is damaged: {error}") from None
+        head, _, rest = text.partition(b"\n")
+        try:
+            found = json.loads(head.decode("utf-8", "surrogatepass"))
+            urls, anchors = found["urls"], found["anchors"]
+            reward, length, relevant, distance = found["path"]
+            path = Path(reward, length, relevant, math.inf if distance is None else distance)
+            parcel = cls(found["url"], path, _links(urls, anchors, rest), bool(found["urgent"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"a parcel of links is damaged: {error!r}") from None
+        if not all(canonicalise(url) == url for url in (parcel.url, *urls)):
+            raise ValueError("a parcel of links holds a URL that is not canonical")
+        return parcel
+
+
+def _links(urls: list[str], anchors: list[str], rest: bytes) -> Outlinks:
+    """Return links from their texts and from the bytes of their numbers."""
+    count = len(urls)
+    features, counts = 4 * ACTIONS * count, 2 * count
+    actions = np.frombuffer(rest[:features], "<f4").reshape(count, ACTIONS)
+    sizes = np.frombuffer(rest[features : features + counts], "<u2").astype(np.int64)
+    codes = np.frombuffer(rest[features + counts :], "<u4")
+    fits = len(anchors) == len(sizes) == count and int(sizes.sum()) == len(codes)
+    if not fits or not np.isfinite(actions).all() or (len(codes) and codes.max() >= CODES):
+        raise ValueError("the parts of a parcel of links do not fit")
+    return Outlinks(urls, anchors, actions, Ragged(codes, sizes))

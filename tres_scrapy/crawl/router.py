@@ -1,0 +1,67 @@
+"""Which shard of a crawl owns a domain, and the links that go to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.frontier.feature import NO_PATH, Path
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.url.domain import domain_of
+
+
+def owner_of(domain: str, shards: int) -> int:
+    """Return the shard that owns a registrable domain, the same on every machine."""
+    return crc32(domain.encode("utf-8", "surrogatepass")) % shards
+
+
+class Packed(NamedTuple):
+    """A packed parcel and the shard that it is for."""
+
+    shard: int
+    data: bytes
+
+
+class Router:
+    """Divides the links of each page: own domains stay, the others are packed for their owners."""
+
+    def __init__(self, shard: int, shards: int, *, psl_private: bool = True) -> None:
+        self.shard = shard
+        self.shards = shards
+        self._psl_private = psl_private
+        self._packed: list[Packed] = []
+
+    def owner(self, url: str) -> int:
+        """Return the shard that owns the domain of a URL."""
+        return owner_of(domain_of(url, private=self._psl_private), self.shards)
+
+    def owns(self, url: str) -> bool:
+        """Return whether this shard owns the domain of a URL."""
+        return self.owner(url) == self.shard
+
+    def keep(self, url: str, path: Path, links: Outlinks) -> Outlinks:
+        """Return the links of a page to own domains; pack the others.
+
+        `path` ends at the page of `url`. The order of the links stays.
+        """
+        places: dict[int, list[int]] = {}
+        for place, link in enumerate(links.urls):
+            places.setdefault(self.owner(link), []).append(place)
+        for shard, some in places.items():
+            if shard != self.shard:
+                self._pack(shard, Parcel(url, path, links.take(some)))
+        return links.take(places.get(self.shard, []))
+
+    def send(self, url: str, links: Outlinks, path: Path = NO_PATH) -> None:
+        """Pack one link that its owner fetches before others: a seed, or a redirect's target."""
+        self._pack(self.owner(links.urls[0]), Parcel(url, path, links, urgent=True))
+
+    def take(self) -> Sequence[Packed]:
+        """Return the parcels packed since the last call, oldest first."""
+        packed, self._packed = self._packed, []
+        return packed
+
+    def _pack(self, shard: int, parcel: Parcel) -> None:
+        self._packed.append(Packed(shard, parcel.packed()))

@@ -1,0 +1,59 @@
+"""TRES in a shard of a crawl on many machines: it learns together with the other shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tres_scrapy.agent.lesson import Taught
+from tres_scrapy.agent.notebook import Notebook
+from tres_scrapy.agent.pupil import PupilLinkLearner, PupilQLearner
+from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.policies.tres import TresPolicy
+
+_UNKNOWN = 1.0  # value of a shard that has chosen nothing: it is worth a try
+
+
+class PupilPolicy(TresPolicy):
+    """Chooses as TRES does, by what the learner of all shards has learned.
+
+    The tree, and what is remembered of hosts, are the shard's own.
+    """
+
+    _learner: PupilQLearner
+    _links: PupilLinkLearner
+
+    def __init__(self, store: SampleStore, setup: Setup) -> None:
+        self._notebook = Notebook(self.features)
+        self.value_of_last = _UNKNOWN  # Q of the last choice
+        super().__init__(store, setup)
+
+    @property
+    def noted(self) -> int:
+        """The number of experiences that can be sent as lessons."""
+        return self._notebook.whole
+
+    def lessons(self, first: int, most: int) -> list[bytes]:
+        """Return lessons for the learner from number `first` on, at most so many."""
+        return self._notebook.lessons(first, most, self._links.codes_of)
+
+    def take(self, taught: Taught) -> None:
+        """Choose from now on by what was learned."""
+        self._learner.take(taught)
+        self._links.take(taught)
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Return the next sample, as TRES does."""
+        decision = super().select(busy_hosts)
+        if decision is not None and decision.q_value is not None:
+            self.value_of_last = decision.q_value
+        return decision
+
+    def _make_learner(self, setup: Setup) -> PupilQLearner:
+        arguments = self._store, self.features, setup, self._random
+        return PupilQLearner(self._notebook, *arguments, prior=True)
+
+    def _make_links(self, setup: Setup) -> PupilLinkLearner:
+        arguments = self._store, setup.links, setup.seed, setup.link_prior
+        return PupilLinkLearner(self._notebook, *arguments)
