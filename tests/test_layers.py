@@ -14,7 +14,8 @@ FLOORS = (
     *(
         ("addon",),
         ("spiders",),
-        ("refresh", "surface", "bench", "cluster"),
+        ("cluster",),
+        ("refresh", "surface", "bench"),
         ("commands",),
         ("console",),
     ),

@@ -39,7 +39,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Command:
-    """What the user asks of all shards: pause, resume, stop, add_seed or change_max, with a value."""
+    """What the user asks of all shards, by the name of a method of Steering, and its value."""
 
     number: int
     name: str

@@ -28,7 +28,7 @@ from tres_scrapy.config.preset import PRESETS
 from tres_scrapy.config.render import RenderOptions
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
-from tres_scrapy.config.shard import ShardOptions
+from tres_scrapy.config.sharding import ShardOptions
 from tres_scrapy.config.watching import WatchOptions
 from tres_scrapy.config.word_option import WordOptions
 

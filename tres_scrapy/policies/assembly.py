@@ -17,7 +17,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.prior import NO_PRIOR
-from tres_scrapy.policies.pupil import PupilPolicy
+from tres_scrapy.policies.pupil_policy import PupilPolicy
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
