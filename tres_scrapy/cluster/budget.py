@@ -40,13 +40,13 @@ class Budget:
     def ask(self, status: Status, others: Iterable[Status]) -> int:
         """Return the limit of a shard, raised by a block if it needs one and it is its turn.
 
-        `others` are the shards that have links to fetch and report.
+        `others` are the other shards that have links to fetch and report.
         """
         shard = status.shard
         self.limits[shard] = min(self.limits[shard], max(status.limit, status.pages))
         if not status.ready or status.idle or status.free >= LOW or not self.left:
             return self.limits[shard]
-        rivals = [each for each in others if each.shard != shard]
+        rivals = list(others)
         slowest = min((self._turns[each.shard] for each in rivals), default=math.inf)
         if not math.isinf(slowest):
             self._turns[shard] = max(self._turns[shard], slowest - LEAD)  # no debt of the past
@@ -58,17 +58,16 @@ class Budget:
         self.limits[shard] += block
         return self.limits[shard]
 
-    def spare(self, statuses: Sequence[Status]) -> int | None:
-        """Return how many free pages a shard keeps when the others need them, None if all may.
+    def spare(self, others: Sequence[Status], *, stuck: bool = False) -> int | None:
+        """Return how many free pages a shard may keep, None if as many as it has.
 
-        When everything is granted, some shards may have free pages that they are slow to use,
-        while others have none left.
+        When everything is granted, it may have free pages that it is slow to use, while `others`
+        have none left. A shard that is `stuck`, because its hosts rest, keeps none.
         """
-        hungry = any(each.ready and not each.idle and each.free <= 0 for each in statuses)
-        if self.left or not hungry:
+        if self.left or not any(each.free <= 0 for each in others):
             return None
-        free = sum(max(0, each.free) for each in statuses)
-        return free // (2 * len(statuses))
+        free = sum(max(0, each.free) for each in others)
+        return 0 if stuck else max(1, free // (2 * len(others)))
 
     def _block(self) -> int:
         share = self.left // (PARTS * len(self.limits))

@@ -82,8 +82,3 @@ class Register:
         except BaseException:
             cursor.execute("ROLLBACK")
             raise
-
-
-def shard_folder(job: Path, shard: int) -> Path:
-    """Return the folder of a shard in a job."""
-    return job / f"shard-{shard}"

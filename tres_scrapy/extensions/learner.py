@@ -171,8 +171,23 @@ class Learner:
         decision = None if self.job.failed else self.crawl.next(busy_hosts)
         return decision if decision and self.job.lease(self.crawl, decision) else None
 
+    def exhausted(self, now: float) -> bool:
+        """Return whether nothing is left to fetch, whatever the limit of pages."""
+        return not self.crawl.store.pending or self._is_hopeless(now)
+
+    def _is_hopeless(self, now: float) -> bool:
+        """Return whether none of the hosts that rest has answered: it is not worth waiting."""
+        if self.crawl.store.known_hosts or self.crawl.leased:
+            return False
+        return bool(self.health.resting(now)) and not self.health.promises(now)
+
     def add_seed(self, url: str, request: Request) -> bool:
-        """Add a seed with its request to the frontier; return False if its URL is closed."""
+        """Add a seed with its request to the frontier; return False if its URL is closed.
+
+        A shard takes the seeds on its own domains only.
+        """
+        if self.crawl.router is not None and not self.crawl.router.owns(url):
+            return False
         row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
             if self.requests.repeats(url, request) or self.requests.is_link(url, request):
@@ -264,6 +279,16 @@ class Learner:
         for listener in self.listeners if booked else ():
             listener(booking, None)
         return booked
+
+    def redirect_away(self, row: int, url: str) -> None:
+        """Book a leased row that was redirected to a domain of another shard."""
+        booking = self.crawl.redirect_away(row, url)
+        self.health.note_booking(row)
+        self.requests.done(row)
+        self._report()
+        if self.job is None or self.job.book(self.crawl, booking):
+            for listener in self.listeners:
+                listener(booking, None)
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:
         """Put the host of a leased row to rest; return whether the row waits for its host.
