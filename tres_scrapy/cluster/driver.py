@@ -28,9 +28,14 @@ from tres_scrapy.crawl.setup import Setup
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
+LOST: Final = 30.0  # seconds without an answer after which Ray is gone
 SHUTDOWN: Final = "shutdown"
 
 logger = logging.getLogger(__name__)
+
+
+class LostError(RuntimeError):
+    """Raised with a one-line reason when the processes of a crawl are gone."""
 
 
 class Driver:
@@ -103,11 +108,13 @@ class Driver:
 
     def _watch(self) -> None:
         """Show the crawl until all shards have ended."""
-        closing = None
+        closing, answered = None, monotonic()
         while True:
             overview = self._tell("overview")
+            if overview is None and monotonic() - answered > LOST:
+                raise LostError("Ray does not answer any more: the same command resumes the crawl")
             if overview is not None:
-                self._overview = overview
+                self._overview, answered = overview, monotonic()
                 self._show(overview)
                 if overview.finish and closing is None:
                     closing = monotonic()

@@ -39,11 +39,15 @@ def run_cluster(given: Sequence[str]) -> int:
     try:
         require("cluster", "tres cluster")
         arguments, settings = _parted(SPIDERS["crawl"].arguments("cluster crawl", rest))
-        from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
+        from tres_scrapy.cluster.driver import LostError  # noqa: PLC0415 - it loads Ray
+        from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415
 
         level = settings.get("LOG_LEVEL", "INFO")
         logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
-        return crawl(Order(options.job, options.shards, options.address, arguments, settings))
+        try:
+            return crawl(Order(options.job, options.shards, options.address, arguments, settings))
+        except LostError as error:
+            sys.exit(f"tres cluster: {error}")
     except (ConfigError, ExtraError, JobError, OfflineWebError, PackError) as error:
         sys.exit(f"tres cluster: {error}")
 
