@@ -10,10 +10,11 @@ import asyncio
 import logging
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
+from functools import partial
 from time import monotonic, sleep
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import ray
 
@@ -30,8 +31,10 @@ from tres_scrapy.job.mail import Waiting
 
 COORDINATOR: Final = "coordinator"
 KEEP: Final = 30.0  # seconds between two checkpoints of the learner
-FREE: Final = 30.0  # seconds to wait until the last owner of a shard's files is gone
+FREE: Final = 15.0  # seconds to wait until the last owner of a file is gone
 THREADS: Final = 16  # calls at the same time
+
+Opened = TypeVar("Opened")
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,8 @@ class CoordinatorActor:
     """Holds the coordinator; one call at a time."""
 
     def __init__(self, plan: Plan) -> None:
-        register = Register(plan.job, plan.shards, plan.identity)
+        waits = partial(Register, plan.job, plan.shards, plan.identity, plan.run)
+        register = _when_free(waits)
         self._coordinator = Coordinator(register, plan.pages)
 
     def begin(self, shard: int) -> int:
@@ -137,15 +141,19 @@ class ShardActor:
     def _run(self) -> None:
         coordinator = ray.get_actor(COORDINATOR)
         try:
-            _wait_for_files(self._plan.folder(self._number))
+            _when_free(partial(check_job, self._plan.folder(self._number), {}))
             begun: Any = coordinator.begin.remote(self._number)
-            self._crawl(ray.get(begun))
+            reason = self._crawl(ray.get(begun))
+            if reason is not None:
+                said = f"shard {self._number} ended ({reason}): see its log"
+                ray.get(coordinator.end.remote(FAILED, said))
         except Exception as error:
             logger.exception("Shard %d cannot run", self._number)
             message = f"shard {self._number}: {type(error).__name__}: {error}"
             ray.get(coordinator.end.remote(FAILED, message))
 
-    def _crawl(self, epoch: int) -> None:
+    def _crawl(self, epoch: int) -> str | None:
+        """Crawl until the coordinator ends it; return why it ended if it ended by itself."""
         asyncio.set_event_loop(asyncio.new_event_loop())
         # imported here: they load the reactor, which belongs to this thread
         from scrapy.crawler import CrawlerProcess  # noqa: PLC0415
@@ -169,20 +177,20 @@ class ShardActor:
         process.start(install_signal_handlers=False)
         if isinstance(crawling, asyncio.Task) and crawling.done() and crawling.exception():
             raise crawling.exception() or RuntimeError
+        assert crawler.stats is not None
+        return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
 
 
-def _wait_for_files(folder: Path) -> None:
-    """Wait until no process that owned the shard before writes its files; raise JobError."""
+def _when_free(open_: Callable[[], Opened]) -> Opened:
+    """Open a file once no process of an earlier run, which is ending, uses it; raise JobError."""
     until = monotonic() + FREE
     while True:
         try:
-            check_job(folder, {})
+            return open_()
         except JobError as error:
             if monotonic() > until or "is using" not in str(error):
                 raise
             sleep(0.5)
-        else:
-            return
 
 
 class RayWire:

@@ -10,7 +10,7 @@ from typing import Final
 
 from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.status import Command, Orders, Status
+from tres_scrapy.cluster.status import Orders, Status
 
 GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
 STUCK: Final = 2.0  # seconds without a change after which a shard gives free pages back
@@ -69,7 +69,7 @@ class Coordinator:
         self._statuses: dict[int, Status] = {}
         self._times: dict[int, float] = {}
         self._moved: dict[int, tuple[tuple[int, int], float]] = {}  # pages, leases and when
-        self._commands: list[Command] = []
+        self._commands = register.commands()
         self._finish = self._error = ""
         self._quiet: tuple[object, set[int]] | None = None  # what was seen, and who confirmed it
 
@@ -104,7 +104,8 @@ class Coordinator:
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards."""
-        self._commands.append(Command(len(self._commands) + 1, name, value))
+        self._register.add_command(name, value)
+        self._commands = self._register.commands()
 
     def end(self, reason: str, error: str = "") -> None:
         """End the crawl, if it does not end yet."""

@@ -78,13 +78,16 @@ class Driver:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         name = hashlib.sha256(str(self._plan.job).encode()).hexdigest()[:12]
         local: dict[str, Any] = {} if self._address else {"include_dashboard": False}
-        ray.init(
-            self._address,
-            namespace=f"tres-{name}",
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            **local,
-        )
+        try:
+            ray.init(
+                self._address,
+                namespace=f"tres-{name}",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **local,
+            )
+        except Exception as error:  # Ray raises plain ones
+            raise LostError(f"Ray does not start: {_first_line(error)}") from None
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's prints a stack
         try:
             yield
@@ -142,6 +145,10 @@ class Driver:
         except RayError as error:
             logger.debug("%s is away: %s", name, error)
             return None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{error}".strip().partition("\n")[0]
 
 
 def has_failed(overview: Overview) -> bool:

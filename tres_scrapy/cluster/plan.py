@@ -16,7 +16,7 @@ class Plan:
     """A crawl in shards.
 
     `arguments` are those of the spider, `settings` those of Scrapy beside the project's. All files
-    lie below `job`.
+    lie below `job`. `run` is another text each time that the user starts the crawl.
     """
 
     job: Path
@@ -25,6 +25,7 @@ class Plan:
     arguments: Mapping[str, str]
     settings: Mapping[str, str]
     identity: Mapping[str, str]
+    run: str = ""
 
     def folder(self, shard: int) -> Path:
         """Return the folder of a shard: its JOBDIR, output and record."""

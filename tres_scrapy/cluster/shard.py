@@ -93,6 +93,11 @@ class Shard:
             figures={**crawl.figures(), "outbox": mail.waiting, "bytes_sent": self._bytes},
         )
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the shard ends because the coordinator, or a newer owner, wants it."""
+        return bool(self._reason)
+
     def receive(self, sender: int, parcels: list[Waiting]) -> int:
         """Add the links of parcels that are new; return the number of the last one received.
 

@@ -15,7 +15,7 @@ from tres_scrapy.cluster.plan import OUTPUT, Plan
 from tres_scrapy.cluster.progress_line import ClusterProgress
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.policies.assembly import learning_setup, require_packs
 from tres_scrapy.topic.several import load_packs
 from tres_scrapy.webs.web_process import WebProcess
@@ -87,6 +87,7 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
         arguments=arguments,
         settings=order.settings,
         identity=identity_of(config),
+        run=now(),
     )
 
 
