@@ -58,17 +58,20 @@ class Budget:
         self.limits[shard] += block
         return self.limits[shard]
 
-    def spare(self, statuses: Sequence[Status]) -> int | None:
-        """Return how many free pages a shard keeps when the others need them, None if all may.
+    def spare(self, status: Status, others: Iterable[Status]) -> int | None:
+        """Return how many free pages a shard keeps when others need them, None if it keeps all.
 
         When everything is granted, some shards may have free pages that they are slow to use,
-        while others have none left.
+        while others have none left. A shard that has links keeps one at least: what it was just
+        granted is not taken back before it can use it.
         """
-        hungry = any(each.ready and not each.idle and each.free <= 0 for each in statuses)
-        if self.left or not hungry:
+        rivals = [each for each in others if each.shard != status.shard and not each.idle]
+        if self.left or not any(each.ready and each.free <= 0 for each in rivals):
             return None
-        free = sum(max(0, each.free) for each in statuses)
-        return free // (2 * len(statuses))
+        if status.idle:
+            return 0
+        free = sum(max(0, each.free) for each in (status, *rivals))
+        return max(1, free // (2 * (1 + len(rivals))))
 
     def _block(self) -> int:
         share = self.left // (PARTS * len(self.limits))
