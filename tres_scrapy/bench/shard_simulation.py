@@ -35,15 +35,15 @@ class Timing:
     """Durations in simulated seconds, and the number of fetches that a shard does at once.
 
     A fetch takes from `shortest` to `longest`. A message takes `delay`. A shard sends lessons and
-    reports in these periods, and gets weights with the answer to lessons, but not more often than
-    every `weights` seconds.
+    reports in these periods, and reports at once when it has no pages left. It gets weights every
+    `weights` seconds, and earlier if the learner has news.
     """
 
     slots: int = 16
     shortest: float = 0.05
     longest: float = 0.5
     delay: float = 0.05
-    lessons: float = 0.25
+    lessons: float = 0.1
     weights: float = 1.0
     reports: float = 0.25
 
@@ -136,6 +136,7 @@ class Office:
         self._simulation = simulation
         self._statuses: dict[int, Status] = {}
         self._versions = [0] * count  # of the weights that each shard has
+        self._steps = [0] * count  # lessons that they were learned from
         self._taught = [0.0] * count  # when it got them
 
     def teach(self, shard: Shard, first: int, lessons: list[bytes]) -> None:
@@ -143,7 +144,9 @@ class Office:
         simulation, number = self._simulation, shard.number
         self.teacher.learn(number, first, lessons)
         now = simulation.agenda.now
-        if now - self._taught[number] >= simulation.timing.weights:
+        is_due = now - self._taught[number] >= simulation.timing.weights
+        if is_due or self.teacher.has_news(self._steps[number]):
+            self._steps[number] = self.teacher.steps
             data = self.teacher.taught(self._versions[number]).packed()
             self._versions[number], self._taught[number] = self.teacher.version, now
             simulation.traffic.weight_bytes += len(data)
@@ -213,7 +216,7 @@ class Shard:
     def _fill(self) -> None:
         """Begin fetches until there are no slots, no pages or no links left."""
         crawl, simulation, timing = self.crawl, self._simulation, self._simulation.timing
-        while len(self._busy) < timing.slots and crawl.pages + crawl.leased < (crawl.limit or 0):
+        while len(self._busy) < timing.slots and self._free > 0:
             decision = crawl.next(list(self._busy.values()))
             if decision is None:
                 self._idle = not self._busy
@@ -239,6 +242,8 @@ class Shard:
             )
         self._idle = False
         self._fill()
+        if self.crawl.router is not None and not self._free:
+            self._report()
 
     def _send_lessons(self) -> None:
         simulation, traffic = self._simulation, self._simulation.traffic
@@ -263,6 +268,11 @@ class Shard:
         )
         report = simulation.office.report
         simulation.agenda.after(simulation.timing.delay, lambda: report(self, status))
+
+    @property
+    def _free(self) -> int:
+        crawl = self.crawl
+        return (crawl.limit or 0) - crawl.pages - crawl.leased
 
     @property
     def _policy(self) -> PupilPolicy:

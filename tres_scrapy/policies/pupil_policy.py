@@ -32,7 +32,7 @@ class PupilPolicy(TresPolicy):
     @property
     def noted(self) -> int:
         """The number of experiences that can be sent as lessons."""
-        return self._notebook.whole
+        return len(self._notebook)
 
     def lessons(self, first: int, most: int) -> list[bytes]:
         """Return lessons for the learner from number `first` on, at most so many."""
@@ -42,6 +42,7 @@ class PupilPolicy(TresPolicy):
         """Choose from now on by what was learned."""
         self._learner.take(taught)
         self._links.take(taught)
+        self._yield.value = taught.recent
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the next sample, as TRES does."""
