@@ -262,7 +262,7 @@ class Shard:
         crawl, simulation = self.crawl, self._simulation
         status = Status(
             *(self.number, crawl.pages, crawl.leased, crawl.limit or 0),
-            value=self._policy.value_of_last,
+            value=self._policy.worth(),
             ready=True,
             idle=self.is_idle,
         )

@@ -53,11 +53,10 @@ class Budget:
         rivals = [each for each in active[1:] if each.free < LOW]
         slowest = min((self._turns[each.shard] for each in rivals), default=math.inf)
         turn = max(self._turns[shard], self._turn - LEAD)  # after a rest it has no claims
-        block = min(self.left, BLOCK, self._room(active))
-        is_hungry = status.ready and not status.idle and status.free < LOW
-        if is_hungry and turn <= slowest + LEAD and block > 0:
-            best = max(each.value for each in (status, *rivals))
-            cost = math.exp(min(20.0, (best - status.value) / TEMPERATURE))
+        best = max(each.value for each in (status, *rivals))
+        cost = math.exp(min(20.0, (best - status.value) / TEMPERATURE))
+        block = int(min(self.left, BLOCK, self._room(active), (slowest + LEAD - turn) / cost))
+        if status.ready and not status.idle and status.free < LOW and block > 0:
             self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
             self.limits[shard] += block
         return self.limits[shard]
