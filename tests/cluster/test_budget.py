@@ -156,3 +156,13 @@ def test_hungry_shards_keep_what_they_are_granted():
     empty = Status(0, 0, 0, 1, ready=True, idle=True)
     assert budget.spare(empty, [hungry]) == 0
     assert budget.spare(hungry, [hungry]) is None
+
+
+def test_poor_shards_block_no_better_one():
+    """The next page of a poor shard is far off: the better shard goes on until then."""
+    crawl = Crawl(500, 4)
+    for shard in crawl.shards[1:]:
+        shard.value = -1.0
+    crawl.run(200)
+    assert crawl.pages == 500
+    assert crawl.shards[0].pages > 490

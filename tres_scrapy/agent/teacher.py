@@ -53,11 +53,10 @@ class LessonReplay:
         return batch, np.concatenate(candidates)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the lessons as arrays, oldest first."""
-        turn = self._added % max(1, len(self._lessons)) if self._is_full else 0
-        lessons = self._lessons[turn:] + self._lessons[:turn]
-        width = len(FEATURES)
+        """Return the lessons as arrays, in the order of their places."""
+        lessons, width = self._lessons, len(FEATURES)
         return {
+            "replay.added": np.array([self._added]),
             "replay.x": np.array([x for x, *_ in lessons], dtype="f4").reshape(-1, width),
             "replay.earned": np.array([earned for _, earned, _ in lessons], dtype="f4"),
             "replay.counts": np.array([len(each) for *_, each in lessons], dtype=np.int64),
@@ -72,11 +71,7 @@ class LessonReplay:
         parts = np.split(state["replay.candidates"], ends)
         columns = state["replay.x"], state["replay.earned"].tolist(), parts
         self._lessons = list(zip(*columns, strict=True)) if len(state["replay.x"]) else []
-        self._added = len(self._lessons)
-
-    @property
-    def _is_full(self) -> bool:
-        return len(self._lessons) == self._capacity
+        self._added = int(state["replay.added"][0])
 
 
 class Teacher:

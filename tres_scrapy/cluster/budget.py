@@ -17,7 +17,7 @@ BLOCK: Final = 16  # most pages of a block
 FIRST: Final = 16  # pages that all shards may be fetching at the start, as one crawler does
 GROWTH: Final = 1 / 8  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
-LEAD: Final = 2 * BLOCK  # weighted pages by which a shard may be ahead of the slowest
+LEAD: Final = 2 * BLOCK  # weighted pages by which a shard may be ahead of others
 
 
 class Budget:
@@ -51,11 +51,12 @@ class Budget:
         self._pages[shard] = status.pages
         active = [status, *(each for each in others if each.shard != shard)]
         rivals = [each for each in active[1:] if each.free < LOW]
-        slowest = min((self._turns[each.shard] for each in rivals), default=math.inf)
-        turn = max(self._turns[shard], self._turn - LEAD)  # after a rest it has no claims
         best = max(each.value for each in (status, *rivals))
-        cost = math.exp(min(20.0, (best - status.value) / TEMPERATURE))
-        block = int(min(self.left, BLOCK, self._room(active), (slowest + LEAD - turn) / cost))
+        ends = (self._turns[each.shard] + _cost(each, best) for each in rivals)
+        soonest = min(ends, default=math.inf)  # the turn after a rival's next page
+        cost = _cost(status, best)
+        turn = max(self._turns[shard], self._turn - LEAD)  # after a rest it has no claims
+        block = int(min(self.left, BLOCK, self._room(active), (soonest + LEAD - turn) / cost))
         if status.ready and not status.idle and status.free < LOW and block > 0:
             self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
             self.limits[shard] += block
@@ -80,3 +81,8 @@ class Budget:
         """Return how many more pages may be granted now."""
         under_way = sum(self.limits[each.shard] - each.pages for each in active)
         return max(FIRST, int(GROWTH * sum(self._pages.values()))) - under_way
+
+
+def _cost(status: Status, best: float) -> float:
+    """Return what a page of a shard costs, 1 for the shard with the best links."""
+    return math.exp(min(20.0, (best - status.value) / TEMPERATURE))
