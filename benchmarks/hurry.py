@@ -50,7 +50,7 @@ class TimedSimulation(Simulation):
 
     def crawl_all(self) -> None:
         """Crawl until the last page or the last link."""
-        self._add_seeds()
+        self.crawl.add_seeds(self._world.seeds(self._config))
         while True:
             while len(self._coming) < self._pace.slots and self._send():
                 pass
@@ -61,7 +61,7 @@ class TimedSimulation(Simulation):
                 return
             self.now = min(times)
             while self._coming and self._coming[0][0] <= self.now:
-                self._fetch(heapq.heappop(self._coming)[1])
+                self._fetching.fetch(heapq.heappop(self._coming)[1])
 
     def _send(self) -> bool:
         busy = [host for host, time in self._free.items() if time > self.now]

@@ -127,7 +127,7 @@ def test_stuck_shard_gives_pages_to_a_hungry_one(job, clock):
     while coordinator._budget.left:
         limit = coordinator.report(Status(0, limit=limit, ready=True), epochs[0]).limit
     coordinator.report(Status(1, ready=True), epochs[1])
-    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 1
+    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 2
     clock.now += STUCK + 1
     coordinator.report(Status(1, ready=True), epochs[1])
     assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 0

@@ -20,8 +20,12 @@ _HEAD: Final = np.dtype(
         ("candidates", "<u4"),
     ]
 )
-_WEIGHT: Final = np.dtype([("where", "<u4"), ("weight", "<f4"), ("precision", "<f4")])
-_COUNTS: Final = np.dtype([("steps", "<i8"), ("updates", "<i8"), ("parameters", "<i8")])
+_WEIGHT: Final = np.dtype(
+    [("where", "<u4"), ("weight", "<f4"), ("square", "<f4"), ("precision", "<f4")]
+)
+_COUNTS: Final = np.dtype(
+    [("steps", "<i8"), ("updates", "<i8"), ("recent", "<f8"), ("parameters", "<i8")]
+)
 
 
 class Lesson(NamedTuple):
@@ -69,29 +73,33 @@ class Taught(NamedTuple):
     """What the learner knows: `parameters` [P] of Q, and weights of the link model that changed.
 
     `where` [n] are the numbers of those weights. `steps` experiences were learned, with `updates`
-    gradient steps.
+    gradient steps; `recent` is the relevant share of the last ones.
     """
 
     steps: int
     updates: int
+    recent: float
     parameters: NDArray[np.float32]
     where: NDArray[np.int64]
     weights: NDArray[np.float32]
+    squares: NDArray[np.float32]
     precisions: NDArray[np.float32]
 
     def packed(self) -> bytes:
         """Return the knowledge as bytes."""
-        counts = np.array((self.steps, self.updates, len(self.parameters)), dtype=_COUNTS)
+        size = len(self.parameters)
+        counts = np.array((self.steps, self.updates, self.recent, size), dtype=_COUNTS)
         changed = np.zeros(len(self.where), dtype=_WEIGHT)
         changed["where"] = self.where
-        changed["weight"], changed["precision"] = self.weights, self.precisions
+        changed["weight"], changed["square"] = self.weights, self.squares
+        changed["precision"] = self.precisions
         return counts.tobytes() + self.parameters.astype("<f4").tobytes() + changed.tobytes()
 
     @classmethod
     def unpacked(cls, data: bytes) -> Taught:
         """Return the knowledge that was packed."""
-        steps, updates, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
+        steps, updates, recent, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
         parameters = np.frombuffer(data, "<f4", size, _COUNTS.itemsize)
         changed = np.frombuffer(data, _WEIGHT, offset=_COUNTS.itemsize + 4 * size)
-        where = changed["where"].astype(np.int64)
-        return cls(steps, updates, parameters, where, changed["weight"], changed["precision"])
+        columns = (changed[name] for name in ("weight", "square", "precision"))
+        return cls(steps, updates, recent, parameters, changed["where"].astype(np.int64), *columns)

@@ -30,14 +30,14 @@ _NOTE: Final = np.dtype(
 class Notebook:
     """Notes each experience; `lessons` returns them as they look now, any number of times.
 
-    An experience is whole once the sample of the next choice is known. `features` returns the
-    current x(s, a) of rows.
+    `features` returns the current x(s, a) of rows. A lesson has the sample of the next choice if it
+    is known then: a shard that waits for pages tells what it has found all the same.
     """
 
     def __init__(self, features: Callable[[Rows], NDArray[np.float32]]) -> None:
-        self.whole = 0  # experiences that have their next choice
         self._features = features
         self._notes = Table(_NOTE, capacity=64)
+        self._followed = 0  # experiences that have their next choice
         self._known: list[NDArray[np.float32]] = []  # of experiences not added yet
 
     def __len__(self) -> int:
@@ -59,8 +59,8 @@ class Notebook:
 
     def note_choice(self, row: int) -> None:
         """Note the sample that was chosen next for all experiences since the last choice."""
-        self._notes["sampled"][self.whole :] = row
-        self.whole = len(self)
+        self._notes["sampled"][self._followed :] = row
+        self._followed = len(self)
 
     def restore(self, past: Past, earned: NDArray[np.float32]) -> None:
         """Fill an empty notebook with a past, whose links were noted."""
@@ -71,14 +71,14 @@ class Notebook:
                 self._notes[name][where] = values
         self._known.clear()
         waiting = np.flatnonzero(past.sampled == _NONE)
-        self.whole = int(waiting[0]) if len(waiting) else len(past.rows)
+        self._followed = int(waiting[0]) if len(waiting) else len(past.rows)
 
     def lessons(self, first: int, most: int, codes_of: Callable[[int], Codes]) -> list[bytes]:
-        """Return whole experiences from number `first` on, at most so many, as lessons.
+        """Return experiences from number `first` on, at most so many, as lessons.
 
         `codes_of` returns what the link of a row says.
         """
-        last = min(self.whole, first + most)
+        last = min(len(self), first + most)
         return [self._lesson(number, codes_of).packed() for number in range(first, last)]
 
     def _lesson(self, number: int, codes_of: Callable[[int], Codes]) -> Lesson:

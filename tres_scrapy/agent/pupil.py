@@ -17,15 +17,21 @@ from tres_scrapy.links.code import Codes
 
 
 class PupilLinkLearner(LinkLearner):
-    """Rates links with weights that are learned elsewhere."""
+    """Rates links with weights that are learned elsewhere.
+
+    Until they come, it learns from its own experiences.
+    """
 
     def __init__(self, notebook: Notebook, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._notebook = notebook
 
     def observe(self, experience: Experience) -> None:
-        """Note an experience."""
-        self._notebook.note_link(self._remember(experience).known[0])
+        """Note an experience and learn from it."""
+        link = self._remember(experience)
+        self._notebook.note_link(link.known[0])
+        self.model.gain(link)
+        self.model.fit(link, experience.reward)
 
     def codes_of(self, row: int) -> Codes:
         """Return what the link of a row says."""
@@ -34,6 +40,7 @@ class PupilLinkLearner(LinkLearner):
     def take(self, taught: Taught) -> None:
         """Rate links from now on by what was learned."""
         self.model.weights[taught.where] = taught.weights
+        self.model.squares[taught.where] = taught.squares
         self.model.precisions[taught.where] = taught.precisions
 
 

@@ -14,6 +14,7 @@ from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.lesson import Lesson, Taught
 from tres_scrapy.agent.link_trainer import LinkTrainer
 from tres_scrapy.agent.q_learner import reward_expected
+from tres_scrapy.agent.recent_yield import RecentYield
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.crawl.resumption import random_state, restore_random
 from tres_scrapy.crawl.setup import Setup
@@ -21,6 +22,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.model import LinkModel, Links
 from tres_scrapy.links.prior import prior_of
 
+NEWS: Final = 0.1  # of the lessons: if so many are new to a shard, it gets weights at once
 FULL: Final = 32  # lessons of one call from which on each gets a single gradient step
 
 
@@ -51,11 +53,10 @@ class LessonReplay:
         return batch, np.concatenate(candidates)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the lessons as arrays, oldest first."""
-        turn = self._added % max(1, len(self._lessons)) if self._is_full else 0
-        lessons = self._lessons[turn:] + self._lessons[:turn]
-        width = len(FEATURES)
+        """Return the lessons as arrays, in the order of their places."""
+        lessons, width = self._lessons, len(FEATURES)
         return {
+            "replay.added": np.array([self._added]),
             "replay.x": np.array([x for x, *_ in lessons], dtype="f4").reshape(-1, width),
             "replay.earned": np.array([earned for _, earned, _ in lessons], dtype="f4"),
             "replay.counts": np.array([len(each) for *_, each in lessons], dtype=np.int64),
@@ -70,11 +71,7 @@ class LessonReplay:
         parts = np.split(state["replay.candidates"], ends)
         columns = state["replay.x"], state["replay.earned"].tolist(), parts
         self._lessons = list(zip(*columns, strict=True)) if len(state["replay.x"]) else []
-        self._added = len(self._lessons)
-
-    @property
-    def _is_full(self) -> bool:
-        return len(self._lessons) == self._capacity
+        self._added = int(state["replay.added"][0])
 
 
 class Teacher:
@@ -93,6 +90,7 @@ class Teacher:
         self._random = np.random.default_rng(setup.seed)
         self._model = LinkModel(setup.links, *prior_of(), setup.link_prior)
         self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
+        self._yield = RecentYield()
 
     def learn(self, shard: int, first: int, lessons: Sequence[bytes]) -> None:
         """Learn the lessons of a shard from number `first` on, each of them once.
@@ -105,6 +103,13 @@ class Teacher:
             self._learn(Lesson.unpacked(packed), hurried=len(new) >= FULL)
             self.positions[shard] += 1
 
+    def has_news(self, steps: int) -> bool:
+        """Return whether a shard that knows what was learned after `steps` should hear of it now.
+
+        It should once much is new: early, a few experiences change everything.
+        """
+        return self.steps - steps > NEWS * steps
+
     @property
     def version(self) -> int:
         """The number of changes of the link model; it grows with each lesson."""
@@ -114,8 +119,9 @@ class Teacher:
         """Return what was learned, with the weights of the link model that changed since."""
         where = self._model.changed(since)
         return Taught(
-            *(self.steps, self._agent.updates, self._agent.online.parameters, where),
-            *(self._model.weights[where], self._model.precisions[where]),
+            *(self.steps, self._agent.updates, self._yield.value, self._agent.online.parameters),
+            *(where, self._model.weights[where], self._model.squares[where]),
+            self._model.precisions[where],
         )
 
     def state(self) -> bytes:
@@ -125,6 +131,7 @@ class Teacher:
             "steps": self.steps,
             "updates": self._agent.updates,
             "hurried": self.hurried,
+            "recent": self._yield.value,
             "positions": self.positions,
             "random": random_state(self._random).decode(),
             "links": self._trainer.counts(),
@@ -163,11 +170,12 @@ class Teacher:
             self._trainer.keep(self._read(known, some), reward)
         self._trainer.seen = self._trainer.restore(head["links"])
         self.steps, self.hurried = head["steps"], head["hurried"]
-        self.positions = head["positions"]
+        self.positions, self._yield.value = head["positions"], head["recent"]
 
     def _learn(self, lesson: Lesson, *, hurried: bool) -> None:
         self.steps += 1
         self.hurried += hurried
+        self._yield.note(lesson.reward)
         link = self._read(lesson.known, lesson.codes)
         self._trainer.keep(link, lesson.reward)
         self._trainer.learn(link, lesson.reward, replays=not hurried)

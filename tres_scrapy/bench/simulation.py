@@ -10,27 +10,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from time import process_time
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from scrapy.robotstxt import ProtegoRobotParser
 
-from tres_scrapy.bench.library import OK, Fetched, Library
+from tres_scrapy.bench.fetching import Fetching
+from tres_scrapy.bench.library import OK, Library
 from tres_scrapy.bench.result import Result, Run, Series
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.failure import (
-    REDIRECT_CLOSED,
-    REDIRECT_LIMIT,
-    REDIRECT_NOT_HTTP,
-    ROBOTS,
-    Failure,
-)
-from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.page.robots_rule import EVERYONE, own_rules, product_token
 from tres_scrapy.policies.assembly import load_pack, make_crawl
-from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.settings import REDIRECT_MAX_TIMES
-from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.server import open_web
 
@@ -52,6 +42,12 @@ class World:
     def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
         """Crawl with the policy of `config`; call `progress` with the number of new pages."""
         return Simulation(self, config).run(progress)
+
+    def seeds(self, config: Config) -> Outlinks:
+        """Return the seeds of `config`, or those that the web has."""
+        seeds = config.seed or self.web.seeds
+        texts = [""] * len(seeds)
+        return Outlinks(seeds, texts, self.pack.action_features(seeds, texts))
 
     def allows(self, url: str, longest_delay: float) -> bool:
         """Return whether robots.txt allows the URL, with a delay of `longest_delay` at most."""
@@ -75,19 +71,18 @@ class Simulation:
         self.order: list[str] = []  # the URLs in the order in which they were chosen
         self._world = world
         self._config = config
-        self._kind = POLICIES[config.policy]
-        self._verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
-        self._series = Series()
+        self._fetching = Fetching(world, config, self.crawl, self.count)
+        self._series = Series(found=self._fetching.found)
         self._deciding, self._decisions = 0.0, 0
 
     def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
         """Crawl until the last page or the last link."""
         start, pages = process_time(), self._config.pages or sys.maxsize
         every = max(1, min(pages, 20_000) // MARKS)
-        self._add_seeds()
+        self.crawl.add_seeds(self._world.seeds(self._config))
         while (row := self._next()) is not None:
             before = self.count.pages
-            self._fetch(row)
+            self._fetching.fetch(row)
             if self.count.pages > before and self.count.pages % every == 0:
                 self._mark()
                 progress(every)
@@ -95,11 +90,6 @@ class Simulation:
         if self.count.pages % every:
             self._mark()
         return self._result(process_time() - start)
-
-    def _add_seeds(self) -> None:
-        seeds = self._config.seed or self._world.web.seeds
-        actions = self._world.pack.action_features(seeds, [""] * len(seeds))
-        self.crawl.add_seeds(Outlinks(seeds, [""] * len(seeds), actions))
 
     def _next(self) -> int | None:
         start = process_time()
@@ -110,58 +100,6 @@ class Simulation:
             return None
         self.order.append(self.crawl.store.url(decision.row))
         return decision.row
-
-    def _fetch(self, row: int) -> None:
-        """Fetch the URL of a leased row, follow redirects, and book the outcome."""
-        url = self.crawl.store.url(row)
-        for hops in range(REDIRECT_MAX_TIMES + 1):
-            if not self._world.allows(url, self._config.download.max_crawl_delay):
-                self.crawl.book_failure(row, ROBOTS)
-                return
-            fetched = self._world.library.fetch(url, self._kind)
-            self._count(url, fetched)
-            if fetched.location is None:
-                self._book(row, fetched)
-                return
-            if hops == REDIRECT_MAX_TIMES:
-                break
-            target = canonicalise(urljoin(url, fetched.location))
-            if failure := self._redirect(row, url, target):
-                self.crawl.book_failure(row, failure)
-                return
-            assert target is not None
-            url = target
-        self.crawl.book_failure(row, REDIRECT_LIMIT)
-
-    def _count(self, url: str, fetched: Fetched) -> None:
-        relevant = self.count.relevant
-        self.count.add(url, fetched.answer)
-        if self.count.relevant > relevant:
-            self._series.found.append(self.count.fetches)
-
-    def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
-        """Make a row stand for the target of a redirect; return a Failure if it cannot."""
-        if target is None:
-            return REDIRECT_NOT_HTTP
-        current = self.crawl.store.url(row)
-        if target == current:
-            return REDIRECT_CLOSED if canonicalise(source) == current else None
-        return None if self.crawl.redirect(row, target) else REDIRECT_CLOSED
-
-    def _book(self, row: int, fetched: Fetched) -> None:
-        lease = self.crawl.lease_of(row)
-        assert lease is not None
-        verdict = fetched.failure or self._verdicts.of(
-            *(fetched.probability, fetched.mark),
-            is_missing=fetched.is_missing,
-            is_hidden=fetched.is_hidden,
-            is_query=lease.decision.is_query,
-        )
-        if isinstance(verdict, Failure):
-            self.crawl.book_failure(row, verdict)
-            return
-        links = Outlinks(fetched.urls, fetched.anchors, fetched.actions, fetched.cues)
-        self.crawl.book_page(row, verdict.relevant, links, text=fetched.text)
 
     def _mark(self) -> None:
         figures, series = self.crawl.figures(), self._series

@@ -13,24 +13,28 @@ from typing import Final
 from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
-LARGEST: Final = 64  # pages of a block
-PARTS: Final = 40  # of what is left: a block is one of them at most, for each shard
+BLOCK: Final = 16  # most pages of a block
+FIRST: Final = 16  # pages that all shards may be fetching at the start, as one crawler does
+GROWTH: Final = 1 / 8  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
-LEAD: Final = 2 * LARGEST  # weighted pages by which a shard may be ahead of the slowest
+LEAD: Final = 2 * BLOCK  # weighted pages by which a shard may be ahead of others
 
 
 class Budget:
     """Grants blocks of pages by weighted fair queueing: the weight of a shard is exp(Q / 0.15).
 
     A single crawler fetches the best links wherever they are. So shards whose best links are worth
-    less get fewer pages while better ones have links; a shard that has none, or does not report,
-    holds up no other.
+    less get fewer pages while better ones have links; a shard that has none, or is slow to use what
+    it has, or does not report, holds up no other. The first choices are made when little is
+    learned: so few pages are granted at first.
     """
 
     def __init__(self, total: int | None, limits: Sequence[int]) -> None:
         self.total = UNLIMITED * len(limits) if total is None else total
         self.limits = list(limits)
+        self._pages: dict[int, int] = {}  # of the shards that have reported
         self._turns = [0.0] * len(limits)  # pages granted, divided by the shard's weight then
+        self._turn = 0.0  # at which the last block was granted
 
     @property
     def left(self) -> int:
@@ -40,35 +44,48 @@ class Budget:
     def ask(self, status: Status, others: Iterable[Status]) -> int:
         """Return the limit of a shard, raised by a block if it needs one and it is its turn.
 
-        `others` are the other shards that have links to fetch and report.
+        `others` are the shards that have links to fetch and report.
         """
         shard = status.shard
         self.limits[shard] = min(self.limits[shard], max(status.limit, status.pages))
-        if not status.ready or status.idle or status.free >= LOW or not self.left:
-            return self.limits[shard]
-        rivals = list(others)
-        slowest = min((self._turns[each.shard] for each in rivals), default=math.inf)
-        if not math.isinf(slowest):
-            self._turns[shard] = max(self._turns[shard], slowest - LEAD)  # no debt of the past
-        if self._turns[shard] > slowest + LEAD:
-            return self.limits[shard]
-        block = self._block()
-        best = max([status.value, *(each.value for each in rivals)])
-        self._turns[shard] += block * math.exp(min(20.0, (best - status.value) / TEMPERATURE))
-        self.limits[shard] += block
+        self._pages[shard] = status.pages
+        active = [status, *(each for each in others if each.shard != shard)]
+        rivals = [each for each in active[1:] if each.free < LOW]
+        best = max(each.value for each in (status, *rivals))
+        ends = (self._turns[each.shard] + _cost(each, best) for each in rivals)
+        soonest = min(ends, default=math.inf)  # the turn after a rival's next page
+        cost = _cost(status, best)
+        turn = max(self._turns[shard], self._turn - LEAD)  # after a rest it has no claims
+        block = int(min(self.left, BLOCK, self._room(active), (soonest + LEAD - turn) / cost))
+        if status.ready and not status.idle and status.free < LOW and block > 0:
+            self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
+            self.limits[shard] += block
         return self.limits[shard]
 
-    def spare(self, others: Sequence[Status], *, stuck: bool = False) -> int | None:
-        """Return how many free pages a shard may keep, None if as many as it has.
+    def spare(self, status: Status, others: Iterable[Status], *, stuck: bool = False) -> int | None:
+        """Return how many free pages a shard keeps, None if it keeps all.
 
-        When everything is granted, it may have free pages that it is slow to use, while `others`
-        have none left. A shard that is `stuck`, because its hosts rest, keeps none.
+        A shard without links keeps none, and so does one that is `stuck`, because its hosts rest,
+        while others need them.
+
+        When everything is granted, some shards may have free pages that they are slow to use,
+        while others have none left. A shard that has links keeps one at least: what it was just
+        granted is not taken back before it can use it.
         """
-        if self.left or not any(each.free <= 0 for each in others):
+        rivals = [each for each in others if each.shard != status.shard and not each.idle]
+        if status.idle:
+            return 0
+        if self.left or not any(each.ready and each.free <= 0 for each in rivals):
             return None
-        free = sum(max(0, each.free) for each in others)
-        return 0 if stuck else max(1, free // (2 * len(others)))
+        free = sum(max(0, each.free) for each in (status, *rivals))
+        return 0 if stuck else max(1, free // (2 * (1 + len(rivals))))
 
-    def _block(self) -> int:
-        share = self.left // (PARTS * len(self.limits))
-        return min(self.left, LARGEST, max(1, share))
+    def _room(self, active: Sequence[Status]) -> int:
+        """Return how many more pages may be granted now."""
+        under_way = sum(self.limits[each.shard] - each.pages for each in active)
+        return max(FIRST, int(GROWTH * sum(self._pages.values()))) - under_way
+
+
+def _cost(status: Status, best: float) -> float:
+    """Return what a page of a shard costs, 1 for the shard with the best links."""
+    return math.exp(min(20.0, (best - status.value) / TEMPERATURE))

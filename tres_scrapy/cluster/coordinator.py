@@ -91,7 +91,7 @@ class Coordinator:
             self._register.save_limits(self._budget.limits)
         if not self._finish and self._knows_all():
             self._finish = self._reason(shard)
-        spare = self._budget.spare(others, stuck=self._is_stuck(status))
+        spare = self._budget.spare(status, others, stuck=self._is_stuck(status))
         new = tuple(each for each in self._commands if each.number > status.commands)
         return Orders(limit, spare, new, self._finish)
 

@@ -84,7 +84,7 @@ class Shard:
         policy = crawl.policy
         return Status(
             *(self._number, crawl.pages, crawl.leased, crawl.limit),
-            value=policy.value_of_last if isinstance(policy, PupilPolicy) else 1.0,
+            value=policy.worth() if isinstance(policy, PupilPolicy) else 1.0,
             ready=self._is_ready(),
             idle=not crawl.leased and self._learner.exhausted(monotonic()),
             sent=dict(mail.sent),

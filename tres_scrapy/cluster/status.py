@@ -14,7 +14,7 @@ class Status:
     """The state of a shard when it reports.
 
     `limit` is the number of pages that it may fetch in all. A shard is `ready` once it knows what
-    the learner knows, and `idle` while it has nothing to fetch. `value` is Q of its last choice.
+    the learner knows, and `idle` while it has nothing to fetch. `value` is Q of its best links.
     `sent` and `received` count parcels by the other shard. `commands` is the number of the last
     command that it has obeyed, `figures` are shown to people.
     """

@@ -53,23 +53,37 @@ class Parcel(NamedTuple):
     @classmethod
     def unpacked(cls, data: bytes) -> Parcel:
         """Return the parcel that was packed; raise ValueError if it is damaged."""
-        try:
-            unzip = zlib.decompressobj()
-            text = unzip.decompress(data, LARGEST)
-        except zlib.error as error:
-            raise ValueError(f"a parcel of links is damaged: {error}") from None
-        head, _, rest = text.partition(b"\n")
+        head, _, rest = _unzipped(data).partition(b"\n")
         try:
             found = json.loads(head.decode("utf-8", "surrogatepass"))
             urls, anchors = found["urls"], found["anchors"]
-            reward, length, relevant, distance = found["path"]
-            path = Path(reward, length, relevant, math.inf if distance is None else distance)
-            parcel = cls(found["url"], path, _links(urls, anchors, rest), bool(found["urgent"]))
-        except (KeyError, TypeError, AttributeError) as error:
+            path, links = _path(*found["path"]), _links(urls, anchors, rest)
+            parcel = cls(found["url"], path, links, bool(found["urgent"]))
+            canonical = all(canonicalise(url) == url for url in (parcel.url, *urls))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a parcel of links is damaged: {error!r}") from None
-        if not all(canonicalise(url) == url for url in (parcel.url, *urls)):
+        if not canonical:
             raise ValueError("a parcel of links holds a URL that is not canonical")
         return parcel
+
+
+def _unzipped(data: bytes) -> bytes:
+    unzip = zlib.decompressobj()
+    try:
+        text = unzip.decompress(data, LARGEST)
+    except zlib.error as error:
+        raise ValueError(f"a parcel of links is damaged: {error}") from None
+    if not unzip.eof or unzip.unused_data:
+        raise ValueError("a parcel of links is cut off, or too large")
+    return text
+
+
+def _path(reward: float, length: int, relevant: int, distance: int | None) -> Path:
+    """Return a path from its numbers; raise ValueError if they are impossible."""
+    path = Path(reward, length, relevant, math.inf if distance is None else distance)
+    if not (math.isfinite(reward) and 0 <= relevant <= length and path.distance >= 1):
+        raise ValueError("the path to its page is impossible")
+    return path
 
 
 def _links(urls: list[str], anchors: list[str], rest: bytes) -> Outlinks:
@@ -79,7 +93,8 @@ def _links(urls: list[str], anchors: list[str], rest: bytes) -> Outlinks:
     actions = np.frombuffer(rest[:features], "<f4").reshape(count, ACTIONS)
     sizes = np.frombuffer(rest[features : features + counts], "<u2").astype(np.int64)
     codes = np.frombuffer(rest[features + counts :], "<u4")
-    fits = len(anchors) == len(sizes) == count and int(sizes.sum()) == len(codes)
+    texts = all(isinstance(text, str) for text in (*urls, *anchors))
+    fits = texts and len(anchors) == len(sizes) == count and int(sizes.sum()) == len(codes)
     if not fits or not np.isfinite(actions).all() or (len(codes) and codes.max() >= CODES):
         raise ValueError("the parts of a parcel of links do not fit")
     return Outlinks(urls, anchors, actions, Ragged(codes, sizes))

@@ -214,8 +214,10 @@ class Journal:
             if self._connection.in_transaction:
                 cursor.execute("ROLLBACK")
             self._checksum.undo()
+            self.mail.undo()
             raise
         self._checksum.keep()
+        self.mail.keep()
         self._exported.clear()
         self._kept.clear()
         self._forgotten.clear()

@@ -27,11 +27,9 @@ class Mail:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        found = connection.execute("SELECT shard, sent, received FROM peer").fetchall()
-        self.sent = Counter({shard: sent for shard, sent, _ in found})
-        self.received = Counter({shard: received for shard, _, received in found})
-        (self.waiting,) = connection.execute("SELECT count(*) FROM outbox").fetchone()
+        self._packed: list[Packed] = []  # parcels that are not saved yet
         self._arrived: dict[int, int] = {}  # by shard, parcels up to this number
+        self.undo()
 
     def next(self, shard: int, after: int, most: int) -> list[Waiting]:
         """Return the first parcels for a shard after a number, at most so many."""
@@ -44,12 +42,13 @@ class Mail:
         self._arrived[shard] = max(number, self._arrived.get(shard, 0))
 
     def send(self, cursor: sqlite3.Cursor, packed: Sequence[Packed]) -> None:
-        """Add parcels to the outbox in a transaction."""
-        for shard, data in packed:
+        """Add parcels to the outbox in a transaction, with those of one that was rolled back."""
+        self._packed += packed
+        for shard, data in self._packed:
             self.sent[shard] += 1
             cursor.execute("INSERT INTO outbox VALUES (?, ?, ?)", (shard, self.sent[shard], data))
             self._note(cursor, shard)
-        self.waiting += len(packed)
+        self.waiting += len(self._packed)
 
     def receive(self, cursor: sqlite3.Cursor, shard: int, number: int) -> None:
         """Note in a transaction that the links of a shard are saved up to a parcel's number."""
@@ -61,7 +60,18 @@ class Mail:
         for shard, number in self._arrived.items():
             cursor.execute("DELETE FROM outbox WHERE shard = ? AND number <= ?", (shard, number))
             self.waiting -= cursor.rowcount
+
+    def keep(self) -> None:
+        """Note that the transaction is written."""
+        self._packed.clear()
         self._arrived.clear()
+
+    def undo(self) -> None:
+        """Read the counts again, for the transaction is rolled back."""
+        found = self._connection.execute("SELECT shard, sent, received FROM peer").fetchall()
+        self.sent = Counter({shard: sent for shard, sent, _ in found})
+        self.received = Counter({shard: received for shard, _, received in found})
+        (self.waiting,) = self._connection.execute("SELECT count(*) FROM outbox").fetchone()
 
     def _note(self, cursor: sqlite3.Cursor, shard: int) -> None:
         counts = shard, self.sent[shard], self.received[shard]

@@ -110,9 +110,11 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
     pending = _drop_dead(crawl.store)
     first = _first(connection, crawl.store)
+    others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
     if steps.kinds:
-        others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
         crawl.policy.restore(steps.past, _rules(connection), state, others)
+    else:  # there are others if links came from other shards before the first page
+        crawl.policy.readmit(others)
     crawl.restore_first(first)
 
 

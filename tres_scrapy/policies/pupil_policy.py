@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.agent.notebook import Notebook
 from tres_scrapy.agent.pupil import PupilLinkLearner, PupilQLearner
-from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.tres import TresPolicy
 
-_UNKNOWN = 1.0  # value of a shard that has chosen nothing: it is worth a try
+_UNKNOWN = 1.0  # worth of seeds: they are fetched before all other links
+_BEST = 8  # links that say what the next pages of a shard are worth
 
 
 class PupilPolicy(TresPolicy):
@@ -26,13 +26,12 @@ class PupilPolicy(TresPolicy):
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
         self._notebook = Notebook(self.features)
-        self.value_of_last = _UNKNOWN  # Q of the last choice
         super().__init__(store, setup)
 
     @property
     def noted(self) -> int:
         """The number of experiences that can be sent as lessons."""
-        return self._notebook.whole
+        return len(self._notebook)
 
     def lessons(self, first: int, most: int) -> list[bytes]:
         """Return lessons for the learner from number `first` on, at most so many."""
@@ -42,13 +41,15 @@ class PupilPolicy(TresPolicy):
         """Choose from now on by what was learned."""
         self._learner.take(taught)
         self._links.take(taught)
+        self._yield.value = taught.recent
 
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the next sample, as TRES does."""
-        decision = super().select(busy_hosts)
-        if decision is not None and decision.q_value is not None:
-            self.value_of_last = decision.q_value
-        return decision
+    def worth(self) -> float:
+        """Return the mean Q of the best waiting links, 1 if only seeds may wait."""
+        rows = self._best.ready()
+        if not len(rows):
+            return _UNKNOWN
+        some = np.argsort(-self._store.rated(rows), kind="stable")[:_BEST]
+        return float(self._learner.value(self.features(rows[some])).mean())
 
     def _make_learner(self, setup: Setup) -> PupilQLearner:
         arguments = self._store, self.features, setup, self._random

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.q_learner import QLearner
+from tres_scrapy.agent.recent_yield import RecentYield
 from tres_scrapy.crawl.policy import NO_TEXT, Choice, Decision, Experience, PageText
 from tres_scrapy.crawl.resumption import Past, random_state, restore_random
 from tres_scrapy.crawl.setup import Setup
@@ -20,7 +21,6 @@ from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
-RECENT = 30  # fetches that say how well the crawl goes
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
 TOP = 30  # of these, rated again at each choice
 PERIOD = 10  # experiences between two turns in which other samples are rated again
@@ -41,7 +41,7 @@ class TresPolicy:
         self._links = self._make_links(setup)
         self._best = Shortlist(store, SHORTLIST)
         self._patience = setup.patience
-        self._yield = 0.5  # relevant share of the last fetches, later ones weighing more
+        self._yield = RecentYield()
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -73,7 +73,7 @@ class TresPolicy:
     def observe(self, experience: Experience) -> None:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
         self._learner.steps += 1
-        self._yield += (experience.reward - self._yield) / RECENT
+        self._yield.note(experience.reward)
         if self._links is not None:
             self._links.observe(experience)
             if self._learner.steps % PERIOD == 0:
@@ -135,7 +135,7 @@ class TresPolicy:
         rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP)])
         x = self.view(links.refresh(rows, TOP))
         self._best.offer(drawn.rows)
-        bonus = links.bonus(rows, 1 - self._yield)
+        bonus = links.bonus(rows, 1 - self._yield.value)
         q_values, bounds = self._learner.rate(rows, x, bonus)
         later = float(bounds[count:].max(initial=-np.inf))
         rows, x, q_values, bounds = rows[:count], x[:count], q_values[:count], bounds[:count]
@@ -178,7 +178,7 @@ class TresPolicy:
             self._links.restore(past, state)
             self._best.offer(pending)
         for reward in past.rewards.tolist():
-            self._yield += (reward - self._yield) / RECENT
+            self._yield.note(reward)
         self.tree.restore(rules, past.x, past.rewards)
         self.tree.insert(pending)
         self._learner.restore(past, state)

@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.agent.lesson import Lesson, Taught
+from tres_scrapy.agent.notebook import Notebook
+from tres_scrapy.crawl.resumption import Past
+from tres_scrapy.frontier.feature import FEATURES
+from tres_scrapy.links.code import CODES
+from tres_scrapy.links.prior import KNOWN
+
+
+def vector(value):
+    return np.full(len(FEATURES), value, dtype=np.float32)
+
+
+class World:
+    """Rows whose features are their number plus a shift that changes, and what their links say."""
+
+    shift = 0
+
+    def features(self, rows):
+        x = [vector(row + self.shift) for row in rows.tolist()]
+        return np.array(x, dtype=np.float32).reshape(-1, len(FEATURES))
+
+    def codes_of(self, row):
+        return np.arange(row % 3, dtype=np.uint32)
+
+
+def known(number):
+    return np.full(len(KNOWN), number, dtype=np.float32)
+
+
+def note(notebook, number, outlinks=0):
+    """Note an experience of row `number` whose links have rows from a hundred times that on."""
+    notebook.note_link(known(number))
+    rows = np.arange(100 * number, 100 * number + outlinks)
+    notebook.add(number, vector(number), 1.5 * (number % 2), float(number % 2), rows)
+
+
+def lessons_of(notebook, world, first=0, most=100):
+    return [Lesson.unpacked(data) for data in notebook.lessons(first, most, world.codes_of)]
+
+
+def candidates_of(lessons):
+    return [lesson.candidates[:, 0].tolist() for lesson in lessons]
+
+
+def test_lesson_holds_all_of_an_experience():
+    world = World()
+    notebook = Notebook(world.features)
+    note(notebook, 5, outlinks=2)
+    notebook.note_choice(70)
+    (lesson,) = lessons_of(notebook, world)
+    assert (lesson.x == 5).all()
+    assert (lesson.known == 5).all()
+    assert (lesson.earned, lesson.reward) == (1.5, 1.0)
+    assert lesson.candidates.shape == (3, len(FEATURES))
+    assert candidates_of([lesson]) == [[500, 501, 70]]
+    assert lesson.codes.tolist() == [0, 1]
+
+
+def test_next_choice_is_candidate_of_all_before_it():
+    world = World()
+    notebook = Notebook(world.features)
+    for number, chosen in ((1, None), (2, 8), (3, 9), (4, None)):
+        note(notebook, number)
+        if chosen:
+            notebook.note_choice(chosen)
+    assert candidates_of(lessons_of(notebook, world)) == [[8], [8], [9], []]
+
+
+def test_lessons_can_be_read_again():
+    world = World()
+    notebook = Notebook(world.features)
+    for number in range(1, 5):
+        note(notebook, number, outlinks=1)
+    first = candidates_of(lessons_of(notebook, world, 1, 2))
+    assert first == [[200], [300]]
+    world.shift = 1000
+    assert candidates_of(lessons_of(notebook, world, 1, 2)) == [[1200], [1300]], "as it is now"
+    assert not lessons_of(notebook, world, first=4)
+
+
+def test_restored_notebook_gives_the_same_lessons():
+    world = World()
+    whole, restored = Notebook(world.features), Notebook(world.features)
+    for number in range(1, 6):
+        note(whole, number, outlinks=number % 3)
+        if number % 2:
+            whole.note_choice(50 + number)
+        if number < 4:
+            restored.note_link(known(number))
+    numbers = np.arange(1, 4)
+    past = Past(
+        np.array([vector(number) for number in numbers]),
+        (numbers % 2).astype(np.float32),
+        numbers,
+        np.where(numbers % 3, 100 * numbers, 0),
+        numbers % 3,
+        np.array([51, 53, 53]),
+    )
+    restored.restore(past, 1.5 * past.rewards)
+    for number in (4, 5):
+        note(restored, number, outlinks=number % 3)
+        if number == 5:
+            restored.note_choice(55)
+    assert restored.lessons(0, 9, world.codes_of) == whole.lessons(0, 9, world.codes_of)
+
+
+def test_restored_experiences_wait_for_their_choice():
+    world = World()
+    notebook = Notebook(world.features)
+    notebook.note_link(known(1))
+    columns = (np.array([each]) for each in (1, 0, 0, -1))
+    rows, firsts, outlinks, sampled = columns
+    past = Past(vector(1)[None], np.ones(1, dtype=np.float32), rows, firsts, outlinks, sampled)
+    notebook.restore(past, past.rewards)
+    notebook.note_choice(7)
+    assert candidates_of(lessons_of(notebook, world)) == [[7]]
+
+
+LESSON = Lesson(vector(1), known(2), 1.0, 1.0, np.ones((2, 9), dtype="f4"), np.array([3], "<u4"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        LESSON.packed()[:-1],
+        LESSON.packed()[:50],
+        LESSON._replace(x=vector(np.nan)).packed(),
+        LESSON._replace(reward=np.inf).packed(),
+        LESSON._replace(candidates=np.full((1, 9), np.inf, dtype="f4")).packed(),
+        LESSON._replace(codes=np.array([CODES], "<u4")).packed(),
+    ],
+)
+def test_damaged_lesson_is_refused(damage):
+    Lesson.unpacked(LESSON.packed())
+    with pytest.raises(ValueError):  # noqa: PT011 - NumPy words most of them
+        Lesson.unpacked(damage)
+
+
+def test_taught_arrives_as_it_was_packed():
+    columns = (np.array(each, dtype="f4") for each in ([0.5], [1.5], [2.5]))
+    taught = Taught(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
+    again = Taught.unpacked(taught.packed())
+    assert again[:3] == (7, 9, 0.25)
+    assert [each.tolist() for each in again[3:]] == [each.tolist() for each in taught[3:]]

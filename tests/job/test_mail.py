@@ -1,0 +1,205 @@
+"""Shards that are killed at any time get each link of each other exactly once."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.crawl.router import Router
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.job.job_file import JobError
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.recovery import recover
+from tres_scrapy.links.code import Ragged
+from tres_scrapy.policies.pupil_policy import PupilPolicy
+
+SETUP = Setup(learning=LearningOptions(replay_capacity=12, batch_size=4))
+
+
+def links_of(*numbers):
+    urls = [f"http://d{number % 7}.test/{number}" for number in numbers]
+    actions = np.full((len(urls), 3), 0.5, dtype=np.float32)
+    cues = Ragged.of([[number] for number in numbers])
+    return Outlinks(urls, ["anchor"] * len(urls), actions, cues)
+
+
+def crawl_of(number):
+    store = SampleStore(DomainLedger(inlinks=True))
+    return Crawl(store, PupilPolicy(store, SETUP), router=Router(number, 2))
+
+
+class Shard:
+    """One of two shards; a new one adds the first of its own URLs as a seed."""
+
+    def __init__(self, directory, number):
+        self.directory, self.number = directory, number
+        self.journal, self.crawl = Journal.open(directory, {}), crawl_of(number)
+        links = links_of(*range(7))
+        own = [place for place, url in enumerate(links.urls) if self.crawl.router.owns(url)]
+        self.crawl.add_seeds(links.take(own[:1]))
+        self.journal.save(self.crawl)
+
+    @property
+    def mail(self):
+        return self.journal.mail
+
+    def kill(self):
+        self.journal.connection.close()
+        self.journal, self.crawl = Journal.open(self.directory, {}), crawl_of(self.number)
+        recover(self.journal, self.crawl)
+
+    def book(self):
+        decision = self.crawl.next()
+        if decision is None:
+            return
+        self.journal.lease(self.crawl, decision)
+        number = int(self.crawl.store.url(decision.row).rpartition("/")[2])
+        links = links_of(*(number * 3 + i for i in range(1, 5)))
+        if number % 6 == 5:
+            target = links.urls[0]
+            if not self.crawl.router.owns(target):
+                self.journal.book(self.crawl, self.crawl.redirect_away(decision.row, target))
+                return
+        booking = self.crawl.book_page(decision.row, number % 3 == 0, links)
+        self.journal.book(self.crawl, booking)
+
+    def send(self, other, most=2):
+        """Send the next parcels to another shard."""
+        after = other.mail.received[self.number]
+        for number, data in self.mail.next(other.number, after, most):
+            other.crawl.receive([Parcel.unpacked(data)])
+            other.journal.receive(other.crawl, self.number, number)
+
+    def note_arrival(self, other):
+        self.mail.arrived(other.number, other.mail.received[self.number])
+
+    def state(self):
+        store, tree, links = self.crawl.store, self.crawl.policy.tree, self.crawl.policy._links
+        links._grow()
+        rows = np.arange(len(store))
+        pending = store.pending_rows()
+        seeds = set(store.seeds().tolist())
+        in_tree = {row for leaf in range(len(tree)) for row in tree.pool.rows(leaf).tolist()}
+        alive = pending[store.standing(pending) != Standing.DEAD].tolist()
+        outbox = self.journal.connection.execute("SELECT * FROM outbox ORDER BY shard, number")
+        return {
+            "trails": [store.trail(row) for row in rows.tolist()],
+            "features": store.features(rows)[:, :LINK].tolist(),
+            "guests": dict(store.guests),
+            "alive": alive,
+            "waiting in the tree or first": sorted((in_tree | seeds) & set(alive)),
+            "cues": store.cues.take(rows).codes.tolist(),
+            "mail": (+self.mail.sent, +self.mail.received, self.mail.waiting),
+            "outbox": outbox.fetchall(),
+            "siblings": links._links["fetched"].tolist(),
+            "lessons": self.crawl.policy.noted,
+        }
+
+
+@pytest.mark.slow
+@settings(max_examples=settings.default.max_examples // 2)
+@given(st.lists(st.tuples(st.sampled_from("BBBSSAK"), st.integers(0, 1)), max_size=40))
+@example([("B", 0), ("S", 0), ("K", 1)])  # it has received links and fetched nothing
+def test_killed_shards_have_each_link_once(tmp_path_factory, events):
+    """B books, S sends, A hears of an arrival, K kills."""
+    directory = tmp_path_factory.mktemp("job")
+    shards = [Shard(directory / str(number), number) for number in range(2)]
+    for event, number in events:
+        shard, other = shards[number], shards[1 - number]
+        if event == "B":
+            shard.book()
+        elif event == "S":
+            shard.send(other)
+        elif event == "A":
+            shard.note_arrival(other)
+        else:
+            before = shard.state()
+            shard.kill()
+            assert shard.state() == before
+    for shard, other in (shards, shards[::-1]):
+        shard.send(other, most=1000)
+        shard.note_arrival(other)
+        shard.journal.save(shard.crawl)
+        assert shard.mail.waiting == 0
+        assert other.mail.received[shard.number] == shard.mail.sent[other.number]
+        told = len(other.crawl.store.guests) + len(other.crawl.store.seeds())
+        assert told <= shard.mail.sent[other.number] + 1
+    for shard in shards:
+        shard.journal.close()
+
+
+def test_parcel_stays_until_arrival_is_saved(tmp_path):
+    shard, other = (Shard(tmp_path / str(number), number) for number in range(2))
+    shard.book()
+    assert shard.mail.sent == {1: 1}
+    shard.send(other)
+    shard.send(other)  # nothing new
+    assert other.mail.received == {0: 1}
+    shard.note_arrival(other)
+    assert len(shard.mail.next(1, 0, 9)) == 1
+    shard.journal.save(shard.crawl)
+    assert shard.mail.next(1, 0, 9) == []
+    shard.kill()
+    assert (shard.mail.sent, shard.mail.waiting) == ({1: 1}, 0)
+
+
+def test_parcels_are_numbered_and_sent_in_order(tmp_path):
+    shard = Shard(tmp_path, 0)
+    for _ in range(4):
+        shard.book()
+    count = shard.mail.sent[1]
+    assert count > 2
+    assert [number for number, _ in shard.mail.next(1, 0, 99)] == list(range(1, count + 1))
+    assert [number for number, _ in shard.mail.next(1, 1, 1)] == [2]
+
+
+def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
+    """A full disk, for instance: no parcel is lost and no number is left out."""
+    shard = Shard(tmp_path, 0)
+    shard.book()
+    before = dict(shard.mail.sent), shard.mail.waiting
+    decision = shard.crawl.next()
+    shard.journal.lease(shard.crawl, decision)
+    booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
+    shard.note_arrival(Shard(tmp_path / "other", 1))
+    shard.journal.connection.execute(
+        "CREATE TEMP TRIGGER full BEFORE INSERT ON main.step BEGIN SELECT RAISE(ABORT, 'full'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError, match="full"):
+        shard.journal.book(shard.crawl, booking)
+    assert (dict(shard.mail.sent), shard.mail.waiting) == before
+    shard.journal.connection.execute("DROP TRIGGER full")
+    shard.journal.book(shard.crawl, booking)
+    assert shard.mail.sent[1] == before[0][1] + 1
+    numbers = [number for number, _ in shard.mail.next(1, 0, 99)]
+    assert numbers == list(range(1, shard.mail.sent[1] + 1))
+    assert len(numbers) == shard.mail.waiting
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE guest SET row = 100000",
+        "UPDATE guest SET length = 0",
+        "UPDATE guest SET distance = 0.5",
+        "UPDATE guest SET reward = 'much'",
+        "DELETE FROM guest",
+    ],
+)
+def test_damaged_guest_is_refused(tmp_path, statement):
+    shard, other = (Shard(tmp_path / str(number), number) for number in range(2))
+    shard.book()
+    shard.send(other)
+    assert other.crawl.store.guests
+    other.journal.connection.execute(statement)
+    with pytest.raises(JobError, match="damaged"):
+        recover(other.journal, crawl_of(1))
