@@ -43,6 +43,9 @@ def crawl(order: Order) -> int:
         progress = ClusterProgress(config.watch.progress_interval)
         last = Driver(plan, setup, order.address, progress.show).run()
         progress.close(last)
+        if last.pages and order.shards > 1:
+            sent = last.sum("bytes_sent") / last.pages / 1000
+            logger.info("Sent between the processes: %.1f kB a page", sent)
         if web is not None:
             _say_truth(web.end())
     output = config.output.file or order.job / f"{config.topic}.jsonl"
