@@ -171,6 +171,11 @@ class Learner:
         decision = None if self.job.failed else self.crawl.next(busy_hosts)
         return decision if decision and self.job.lease(self.crawl, decision) else None
 
+    def redirect(self, row: int, url: str) -> bool:
+        """Redirect a leased row; return False if its new URL must not be fetched."""
+        moved = self.crawl.redirect(row, url)
+        return moved and (self.job is None or self.job.redirect(self.crawl, row))
+
     def add_seed(self, url: str, request: Request) -> bool:
         """Add a seed with its request to the frontier; return False if its URL is closed."""
         row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
@@ -276,7 +281,7 @@ class Learner:
         host, rests = self.crawl.store.host(row), self.health.rests
         last = self.health.set_back(row, host)
         self.crawl.set_back(row, last=last)
-        if last and self.job is not None:
+        if last and self.job is not None and not self.crawl.store.is_held(row):
             self.job.set_back(row)
         rest = self.health.note_failure(host, failure, now)
         self.crawl.counts[POSTPONED + failure.kind] += 1

@@ -6,7 +6,9 @@ import sqlite3
 from typing import Final
 from zlib import crc32
 
-TABLES: Final = ("meta", "batch", "lease", "step", "rule", "state", "item", "request")
+TABLES: Final = (
+    *("meta", "batch", "lease", "redirect", "step", "rule", "state", "item", "request"),
+)
 _MODULUS: Final = 1 << 32
 
 

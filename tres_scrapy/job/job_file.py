@@ -21,7 +21,7 @@ FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=3,
+    version=4,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
@@ -31,6 +31,7 @@ CREATE TABLE batch (
 CREATE TABLE lease (
     row INTEGER PRIMARY KEY, leaf INTEGER, q_value REAL, is_query INTEGER NOT NULL
 );
+CREATE TABLE redirect (number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL);
 CREATE TABLE step (
     number INTEGER PRIMARY KEY, row INTEGER NOT NULL, url INTEGER NOT NULL, host INTEGER NOT NULL,
     kind TEXT NOT NULL, reward REAL NOT NULL, relevant INTEGER NOT NULL, x BLOB NOT NULL,
