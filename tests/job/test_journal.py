@@ -666,7 +666,7 @@ def test_dropped_fetch_frees_its_slot_of_max(tmp_path):
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed)
     resumed.store.give_up(resumed.store.host(0))
-    assert len([decision for decision in iter(resumed.next, None)]) == 3
+    assert len(list(iter(resumed.next, None))) == 3
     journal.close()
 
 

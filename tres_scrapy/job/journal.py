@@ -51,8 +51,8 @@ class Journal:
     """Saves a running crawl, with one transaction for each lease, each redirect and each booking.
 
     Leases and redirects are saved before their requests are sent: after a kill the same URL is
-    fetched again, and no domain exceeds MAX pages. A booking is saved together with its items, which are deleted from
-    the journal when they are exported.
+    fetched again, and no domain exceeds MAX pages. A booking is saved together with its items,
+    which are deleted from the journal when they are exported.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
