@@ -77,4 +77,4 @@ def test_no_target_has_a_finding():
     )
     assert run.returncode == 0, run.stdout + run.stderr
     rows = [line for line in run.stdout.splitlines() if line.endswith("| 0 |")]
-    assert len(rows) == 7
+    assert len(rows) == 8

@@ -426,10 +426,12 @@ class SampleStore:
     def restore_redirect(self, row: int, urls: Sequence[int]) -> None:
         """Move a row of a restored store, before any is DONE, along redirects to `urls`, numbers.
 
-        The row stays PENDING, at the last URL.
+        The row stays PENDING, at the last URL. Raise ValueError if a number or a host is not known.
         """
         within(np.array([row], dtype=np.int64), len(self))
         within(np.array(urls, dtype=np.int64), len(self.urls))
+        if any(self.host_number(host_of(self.urls[number])) is None for number in urls):
+            raise ValueError("a redirect leads to a host that is not known")
         self.lease(row)
         for number in urls:
             self.redirect(row, self.urls[number])
