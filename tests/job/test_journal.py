@@ -543,6 +543,8 @@ def dump_of(directory):
         "UPDATE step SET kind = hex(zeroblob(2000000)) WHERE number = 5",
         "UPDATE step SET kind = char(10) WHERE number = 5",
         "UPDATE step SET reward = 1e999",
+        "UPDATE step SET reward = 2",
+        "UPDATE step SET reward = -1",
         "UPDATE step SET x = CAST(x'0000807f' || substr(x, 5) AS BLOB)",
         "UPDATE rule SET leaf = 1e300",
         "UPDATE rule SET threshold = zeroblob(2000000)",

@@ -167,7 +167,9 @@ def _steps(connection: sqlite3.Connection) -> Steps:
         _numbers([_NOT_YET if row is None else row for row in sampled]),
     )
     check_numbers("a feature", past.x)
-    check_numbers("a reward", past.rewards)
+    check_numbers("a reward", past.rewards, largest=1.0)
+    if (past.rewards < 0).any():
+        raise ValueError("a reward is negative")
     judged = np.array(relevant, dtype=np.bool_)
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
