@@ -11,12 +11,13 @@ from tres_scrapy import scheduler as module
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
+from tres_scrapy.extensions import learner as learner_module
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
@@ -332,6 +333,20 @@ def test_interrupted_fetch_stays_first_in_journal(clock, held):
     learner.job = SimpleNamespace(set_back=removed.append)
     assert learner.set_back(row, Failure("http_503", passes=True), clock.now)
     assert removed == [0] * (not held)
+
+
+def test_host_of_fatal_page_rests(clock, monkeypatch):
+    """Its pages cannot end the process that judges pages one after the other."""
+    monkeypatch.setattr(learner_module, "monotonic", lambda: clock.now)
+    scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
+    first = scheduler.next_request()
+    scheduler.request_left_downloader(first, spider=None)
+    scheduler._learner.book_failure(first.meta[LEASE], JUDGE_ENDED)
+    assert crawl.failures == {"judge_error": 1}
+    clock.now += 59
+    assert scheduler.next_request() is None
+    clock.now += 2
+    assert scheduler.next_request().url == "http://a.test/2"
 
 
 def test_redirect_to_itself_is_refused(clock):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import rmtree
+from time import monotonic
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
@@ -21,7 +22,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.foreign import count_foreign
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
@@ -262,6 +263,8 @@ class Learner:
             return True
         booking = self.crawl.book_failure(row, failure, outlinks)
         self.health.note_booking(row)
+        if failure is JUDGE_ENDED:
+            self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
         self.requests.done(row)
         self.requests.keep_of(booking.outlinks.tolist(), own or {})
         self._report()
