@@ -237,15 +237,7 @@ class Learner:
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
         self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
-        self.health.note_booking(visit.row)
-        self.requests.done(visit.row)
-        self.requests.keep_of(booking.outlinks.tolist(), own or {})
-        self._report()
-        mark = visit.judged.mark
-        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
-        for listener in self.listeners if booked else ():
-            listener(booking, visit)
-        return booked
+        return self._save(booking, own, items, visit)
 
     def book_failure(
         self,
@@ -262,16 +254,9 @@ class Learner:
         if not self.crawl.is_leased(row):
             return True
         booking = self.crawl.book_failure(row, failure, outlinks)
-        self.health.note_booking(row)
         if failure is JUDGE_ENDED:
             self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
-        self.requests.done(row)
-        self.requests.keep_of(booking.outlinks.tolist(), own or {})
-        self._report()
-        booked = self.job is None or self.job.book(self.crawl, booking, items=items)
-        for listener in self.listeners if booked else ():
-            listener(booking, None)
-        return booked
+        return self._save(booking, own, items)
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:
         """Put the host of a leased row to rest; return whether the row waits for its host.
@@ -299,6 +284,23 @@ class Learner:
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None
+
+    def _save(
+        self,
+        booking: Booking,
+        own: Mapping[str, Request] | None,
+        items: Sequence[Any],
+        visit: Visit | None = None,
+    ) -> bool:
+        row, mark = booking.experience.row, None if visit is None else visit.judged.mark
+        self.health.note_booking(row)
+        self.requests.done(row)
+        self.requests.keep_of(booking.outlinks.tolist(), own or {})
+        self._report()
+        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
+        for listener in self.listeners if booked else ():
+            listener(booking, visit)
+        return booked
 
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():
