@@ -151,7 +151,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._learner.redirect_away(row, url)
             return False
         to_itself = came_from is not None and canonicalise(came_from) == url == current
-        if to_itself or (url != current and not self._crawl.redirect(row, url)):
+        if to_itself or (url != current and not self._learner.redirect(row, url)):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         if url != current:

@@ -188,7 +188,7 @@ def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file; raise ValueError if there are none, or it cannot be read."""
+    """Return the lines of a file; raise ValueError if it is empty or cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class Job:
-    """Saves each lease and each booking before the crawl acts on it.
+    """Saves each lease, redirect and booking before the crawl acts on it.
 
     When saving fails, the crawl stops; it can be resumed from what was saved.
     """
@@ -119,6 +119,10 @@ class Job:
     def lease(self, crawl: Crawl, decision: Decision) -> bool:
         """Save that a sample is going to be fetched; return whether that worked."""
         return self._write(partial(self._journal.lease, crawl, decision))
+
+    def redirect(self, crawl: Crawl, row: int) -> bool:
+        """Save that a leased sample is redirected; return whether that worked."""
+        return self._write(partial(self._journal.redirect, crawl, row))
 
     def book(
         self,
