@@ -23,7 +23,7 @@ from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.cluster.wire import Answer, Seen
+from tres_scrapy.cluster.wire import Reply, Version
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.job.journal import check_job
@@ -79,16 +79,16 @@ class LearnerActor:
         self._run = int.from_bytes(os.urandom(6), "big")  # versions of another run do not count
         self._kept, self._kept_at = self._teacher.steps, monotonic()
 
-    def teach(self, shard: int, first: int, lessons: list[bytes], seen: Seen | None) -> Answer:
+    def teach(self, shard: int, first: int, lessons: list[bytes], seen: Version | None) -> Reply:
         """Learn the lessons of a shard; answer with what changed since it has `seen`."""
         teacher = self._teacher
         teacher.learn(shard, first, lessons)
         if monotonic() - self._kept_at >= KEEP:
             self.keep()
-        now, taught = Seen(self._run, teacher.version), b""
+        now, taught = Version(self._run, teacher.version), b""
         if seen is not None:
             taught = teacher.taught(seen.version if seen.run == self._run else 0).packed()
-        return Answer(teacher.positions[shard], now, taught)
+        return Reply(teacher.positions[shard], now, taught)
 
     def keep(self) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -213,7 +213,7 @@ class RayWire:
             self._others[shard] = ray.get_actor(f"shard-{shard}")
         return _future(self._others[shard].deliver, self._shard, parcels)
 
-    def teach(self, first: int, lessons: list[bytes], seen: Seen | None) -> Future[Answer]:
+    def teach(self, first: int, lessons: list[bytes], seen: Version | None) -> Future[Reply]:
         """Send lessons to the learner, from number `first` on; with `seen`, ask for weights."""
         assert self._learner is not None
         return _future(self._learner.teach, self._shard, first, lessons, seen)

@@ -17,7 +17,7 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.cluster.status import Command, Orders, Status
-from tres_scrapy.cluster.wire import Answer, Seen, Wire
+from tres_scrapy.cluster.wire import Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.parcel import Parcel
@@ -50,7 +50,7 @@ class Shard:
         self._under_way: set[object] = set()  # calls without an answer
         self._obeyed = 0  # commands
         self._lesson = 0  # the next to send
-        self._seen = Seen()
+        self._seen = Version()
         self._asked = 0.0  # when weights were asked for last
         self._taught = False
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
@@ -168,7 +168,7 @@ class Shard:
         seen = self._seen if wants else None
         self._call("teach", partial(self._wire.teach, self._lesson, lessons, seen), self._learn)
 
-    def _learn(self, answer: Answer) -> None:
+    def _learn(self, answer: Reply) -> None:
         self._lesson = answer.position
         if answer.taught:
             self._bytes += len(answer.taught)

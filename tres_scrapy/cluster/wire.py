@@ -9,21 +9,21 @@ from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.job.mail import Waiting
 
 
-class Seen(NamedTuple):
+class Version(NamedTuple):
     """Which version of the weights a shard has: the learner's run, and its count then."""
 
     run: int = 0
     version: int = 0
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """The learner's answer: the number of the next lesson to send, and what it has learned.
 
     `taught` is empty if the shard did not ask, or has it all.
     """
 
     position: int
-    seen: Seen
+    seen: Version
     taught: bytes = b""
 
 
@@ -36,5 +36,5 @@ class Wire(Protocol):
     def deliver(self, shard: int, parcels: list[Waiting]) -> Future[int]:
         """Send parcels to another shard; the result is the number up to which it has all."""
 
-    def teach(self, first: int, lessons: list[bytes], seen: Seen | None) -> Future[Answer]:
+    def teach(self, first: int, lessons: list[bytes], seen: Version | None) -> Future[Reply]:
         """Send lessons to the learner, from number `first` on; with `seen`, ask for weights."""
