@@ -31,6 +31,7 @@ from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.encoding import decoded
+from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
@@ -136,7 +137,7 @@ class RefreshSpider(Spider):
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Record an answer and yield its item."""
         content: str | bytes = response.body
-        if isinstance(response, HtmlResponse):
+        if isinstance(response, HtmlResponse) and not is_pdf(response.body):
             content = decoded(response.body, response.encoding, self._reading.html)
         headers = response.headers
         validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
