@@ -2,9 +2,9 @@ import pytest
 from fpdf import FPDF
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.pdf_page import PdfReader, read_document
+from tres_scrapy.page.pdf_page import read_document
 from tres_scrapy.refresh.errand import answer_of
-from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, compare, copy_of, copy_of_bytes
+from tres_scrapy.refresh.main_text import MINOR, OTHER, PDFS, SAME, compare, copy_of, copy_of_bytes
 
 URL = "http://a.test/menu.pdf"
 SOUP = " ".join(f"onion{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(120))
@@ -23,10 +23,17 @@ def answered(body, **limits):
     return answer_of(200, URL, body, (None, None), ReadingLimits(**limits))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def reader():
+    """The process that reads PDFs, ended after the tests."""
+    yield PDFS
+    PDFS.close()
+
+
 @pytest.fixture
-def kept():
+def kept(reader):
     """The copy of the text that the crawl keeps of the PDF."""
-    page = read_document(PdfReader()(pdf(SOUP)), URL)
+    page = read_document(reader(pdf(SOUP)), URL)
     return copy_of(page.title, page.text, loose=True)
 
 

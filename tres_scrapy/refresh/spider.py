@@ -35,6 +35,7 @@ from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
+from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
 from tres_scrapy.refresh.refresh_job import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
@@ -157,6 +158,7 @@ class RefreshSpider(Spider):
     def closed(self, reason: str) -> None:
         """Log the figures and write the report; a run that was interrupted stays open."""
         now = self.job.now()
+        PDFS.close()
         if reason != STORE_FAILED:
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
             self.job.keeper.end(now, finished=finished)
