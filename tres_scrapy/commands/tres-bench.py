@@ -64,7 +64,7 @@ Examples:
   scrapy tres-bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
   scrapy tres-bench --http --policies tres random --seeds 1 --output http/
   scrapy tres-bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
-  scrapy tres-bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \
+  scrapy tres-bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \\
       --starts @hubs.txt --topics course faculty --max none --pages 400 --output real/
 """
 
