@@ -49,8 +49,11 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             "pages": sum(reward is not None for reward in rewards),
             "relevant": sum(reward == 1 for reward in rewards),
             "leased": sum(
-                (row["state"] == State.LEASED or i in self.held) and row["domain"] == domain
-                for i, row in enumerate(self.rows)
+                row["state"] == State.LEASED and row["domain"] == domain for row in self.rows
+            ),
+            "held": sum(
+                self.rows[i]["state"] == State.PENDING and self.rows[i]["domain"] == domain
+                for i in self.held
             ),
         }
 
@@ -78,7 +81,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             return Standing.DEAD
         if row["host"] in self.gone:
             return Standing.DEAD
-        is_full = count["pages"] + count["leased"] >= CAP
+        is_full = count["pages"] + count["leased"] + count["held"] >= CAP
         if row["host"] in busy or (is_full and number not in self.held):
             return Standing.BUSY
         if only_known and row["host"] not in self.known:

@@ -218,8 +218,7 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             for row in web.leased:  # requests under way will be fetched again, and their duplicates
                 alike = crawl.store._samples["url"] == crawl.store.url_id(row)
                 crawl.store._samples["state"][alike] = State.PENDING
-                if not resumed.store.is_held(row):  # its domain is full
-                    crawl.store.ledger.lease(crawl.store.domain(row), -1)
+                crawl.store.ledger.lease(crawl.store.domain(row), -1)
                 crawl.store.closure._closed["closed"][crawl.store.url_id(row)] = False
             expected = state_of(crawl) | {"state": web.state}
             assert state_of(resumed) == expected
@@ -616,9 +615,9 @@ def test_redirect_survives_kill(tmp_path):
     assert store.url(row) == way[-1]
     assert [store.is_closed(url) for url in store.urls] == [True, True, False]
     assert store.hosts[store.host(row)] == "h2.test"
-    assert ledger._records["leased"].tolist() == [0, 0, 1]
+    assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 0], [0, 0, 1]]
     assert resumed.next().row == row
-    assert ledger._records["leased"].tolist() == [0, 0, 1]
+    assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 1], [0, 0, 0]]
     journal.book(resumed, resumed.book_page(row, 1.0, NO_LINKS))
     assert not journal.connection.execute("SELECT * FROM redirect").fetchall()
     journal.close()

@@ -17,6 +17,7 @@ _RECORD = np.dtype(
     [
         *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
+        ("held", "i4"),  # fetches that were interrupted: they keep their slots of MAX
         ("budget", "i4"),  # 0: the domain has no budget, only MAX
     ]
 )
@@ -85,6 +86,10 @@ class DomainLedger:
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
+
+    def hold(self, domain: int, change: int = 1) -> None:
+        """Count an interrupted fetch that waits (`change` 1) or waits no longer (-1)."""
+        self._records["held"][domain] += change
 
     def wait(self, domains: NDArray[np.int32], change: int = 1) -> None:
         """Count samples [n] that become PENDING (`change` 1) or stop being so (-1)."""
@@ -203,7 +208,7 @@ class DomainLedger:
             return np.zeros(len(domains), dtype=np.bool_)
         counts = self._records["pages"].take(domains)
         if leased:
-            counts += self._records["leased"].take(domains)
+            counts += self._records["leased"].take(domains) + self._records["held"].take(domains)
         most = UNLIMITED if self.cap is None else self.cap.at(self.progress)
         if not self._budgets:
             return np.asarray(counts >= most)

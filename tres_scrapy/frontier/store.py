@@ -230,8 +230,9 @@ class SampleStore:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
         self._leave(np.array([row]), State.LEASED)
         self.closure.close(self.url_id(row))
-        if row not in self._held:
-            self.ledger.lease(self.domain(row))
+        self.ledger.lease(self.domain(row))
+        if row in self._held:
+            self.ledger.hold(self.domain(row), -1)
 
     def finish(self, row: int, path: Path | None = None) -> None:
         """Mark a LEASED `row` DONE; `path` ends at its page and is kept for its outlinks."""
@@ -246,8 +247,9 @@ class SampleStore:
         """Make a LEASED `row` PENDING again, at the URL that it was redirected to, if any."""
         self._samples["state"][row] = State.PENDING
         self.closure.reopen(self.url_id(row))
-        if row not in self._held:
-            self.ledger.lease(self.domain(row), -1)
+        self.ledger.lease(self.domain(row), -1)
+        if row in self._held:
+            self.ledger.hold(self.domain(row))
         self._wait(self._samples["host"][row : row + 1])
 
     def hold(self, rows: Sequence[int]) -> None:
@@ -257,7 +259,7 @@ class SampleStore:
         """
         for row in rows:
             self._held.add(row)
-            self.ledger.lease(self.domain(row))
+            self.ledger.hold(self.domain(row))
 
     def is_held(self, row: int) -> bool:
         """Return whether a row keeps its slot of MAX while it waits."""
@@ -276,7 +278,7 @@ class SampleStore:
         self._leave(rows, State.DONE)
         for row in self._held.intersection(rows.tolist()) if self._held else ():
             self._held.discard(row)
-            self.ledger.lease(self.domain(row), -1)
+            self.ledger.hold(self.domain(row), -1)
         if self.on_drop is not None:
             closed = self.closure.closed(self._samples["url"].take(rows))
             given_up = self.ledger.given_up(self._samples["domain"].take(rows))
