@@ -30,6 +30,7 @@ CREATE TABLE page (
     splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT,
     text TEXT NOT NULL
 );
+CREATE TABLE guest (row INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rivals (step INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE curve (
