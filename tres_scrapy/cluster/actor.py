@@ -28,6 +28,8 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.job.journal import check_job
 from tres_scrapy.job.mail import Waiting
+from tres_scrapy.report.record_file import IN_JOB
+from tres_scrapy.report.record_part import Part, Position, read_part
 
 COORDINATOR: Final = "coordinator"
 KEEP: Final = 30.0  # seconds between two checkpoints of the learner
@@ -127,6 +129,11 @@ class ShardActor:
         answer: Future[int] = Future()
         self._reactor.callFromThread(self._receive, answer, sender, parcels)
         return answer.result(timeout=60)
+
+    def part(self, after: Position) -> Part | None:
+        """Return what the record of the shard has after a position, None without a record."""
+        path = self._plan.folder(self._number) / IN_JOB
+        return read_part(path, after) if path.exists() else None
 
     def has_ended(self) -> bool:
         """Return whether the crawl of the shard is over."""

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, Final
@@ -25,8 +25,10 @@ from tres_scrapy.cluster.actor import (
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.report.record_part import Part, Position
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
+PARTS: Final = 5.0  # seconds for what the records of the shards have
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
 SHUTDOWN: Final = "shutdown"
@@ -135,6 +137,24 @@ class Driver:
         if not self._has_ended():
             logger.warning("Some shards did not end within %.0f s", CLOSING)
 
+    def command(self, name: str, value: str = "") -> None:
+        """Pass a command on to all shards; it returns at once and may be called in any thread."""
+        self._actors[COORDINATOR].command.remote(name, value)
+
+    def stop(self) -> None:
+        """End the crawl as Ctrl-C does; it returns at once and may be called in any thread."""
+        self._actors[COORDINATOR].end.remote(SHUTDOWN)
+
+    def parts(self, after: Mapping[int, Position]) -> dict[int, Part]:
+        """Return what the records of the shards have after a position; some may be missing."""
+        calls = {
+            shard: self._actors[f"shard-{shard}"].part.remote(place)
+            for shard, place in after.items()
+        }
+        done, _ = ray.wait(list(calls.values()), num_returns=len(calls), timeout=PARTS)
+        parts = {shard: _found(call) for shard, call in calls.items() if call in done}
+        return {shard: part for shard, part in parts.items() if part is not None}
+
     def _tell(self, method: str, *arguments: str) -> Any:
         return self._ask(COORDINATOR, method, *arguments)
 
@@ -149,6 +169,16 @@ class Driver:
 
 def _first_line(error: Exception) -> str:
     return f"{error}".strip().partition("\n")[0]
+
+
+def _found(call: Any) -> Part | None:
+    """Return the result of a call that is done, None if it failed."""
+    try:
+        found: Part | None = ray.get(call)
+    except RayError as error:
+        logger.debug("The record of a shard cannot be read: %s", error)
+        return None
+    return found
 
 
 def has_failed(overview: Overview) -> bool:
