@@ -11,10 +11,11 @@ from typing import Final
 
 from tres_scrapy.cluster.cluster_metric import ClusterCollector
 from tres_scrapy.cluster.cluster_page import ClusterPage
-from tres_scrapy.cluster.coordinator import Overview
+from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.driver import Driver
 from tres_scrapy.cluster.joining import Joining
 from tres_scrapy.cluster.plan import Plan
+from tres_scrapy.cluster.progress_line import ClusterProgress
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError, require
@@ -39,6 +40,7 @@ class ClusterView:
     """
 
     def __init__(self, config: Config, plan: Plan, output: Path) -> None:
+        self.progress = ClusterProgress(config.watch.progress_interval)
         self._config = config
         self._plan = plan
         self._output = output
@@ -75,6 +77,7 @@ class ClusterView:
 
     def show(self, overview: Overview) -> None:
         """Take the state of the crawl."""
+        self.progress.show(overview)
         self._collector.overview = self._last = overview
         if self._page is not None:
             self._page.state.show(overview)
@@ -98,7 +101,7 @@ class ClusterView:
         self._write_metrics()
         self._stop_metrics()
         if self._page is not None:
-            reason = self._last.finish if self._last is not None else ""
+            reason = self._last.finish if self._last is not None and self._last.finish else FAILED
             self._page.close(reason, [str(path) for path in files])
 
     def _close_record(self, facts: Mapping[str, str]) -> list[Path]:

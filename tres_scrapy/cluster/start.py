@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tres_scrapy.cluster.cluster_view import ClusterView
-from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.driver import Driver, has_failed
 from tres_scrapy.cluster.part import join_parts
 from tres_scrapy.cluster.plan import OUTPUT, Plan
-from tres_scrapy.cluster.progress_line import ClusterProgress
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import identity_of, now
+from tres_scrapy.job.job_file import NAME
 from tres_scrapy.policies.assembly import learning_setup, require_packs
 from tres_scrapy.topic.several import load_packs
 from tres_scrapy.webs.web_process import WebProcess
@@ -47,13 +46,12 @@ def crawl(order: Order) -> int:
     with _web(config) as web:
         plan = _plan(order, config, web)
         output = config.output.file or order.job / f"{config.topic}.jsonl"
-        progress = ClusterProgress(config.watch.progress_interval)
         view = ClusterView(config, plan, output)
-        driver = Driver(plan, setup, order.address, _both(progress.show, view.show))
+        driver = Driver(plan, setup, order.address, view.show)
         facts = dict[str, str]()
         with view.of(driver, facts):
             last = driver.run()
-            progress.close(last)
+            view.progress.close(last)
             if last.pages and order.shards > 1:
                 sent = last.sum("bytes_sent") / last.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
@@ -72,6 +70,10 @@ def _config_of(order: Order) -> Config:
     config.require_seed()
     if config.output.warc_file is not None:
         raise ConfigError("warc_file: each shard writes an archive of its own, beside its pages")
+    if (order.job / NAME).exists():
+        raise ConfigError(
+            f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"
+        )
     if order.job.exists() and not order.job.is_dir():
         raise ConfigError(f"--job {str(order.job)!r} is a file: give a folder")
     return config
@@ -105,16 +107,6 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
         identity=identity_of(config),
         run=now(),
     )
-
-
-def _both(
-    one: Callable[[Overview], None], other: Callable[[Overview], None]
-) -> Callable[[Overview], None]:
-    def show(overview: Overview) -> None:
-        one(overview)
-        other(overview)
-
-    return show
 
 
 def _truth(count: dict[str, Any]) -> dict[str, Any]:
