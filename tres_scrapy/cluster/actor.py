@@ -46,7 +46,7 @@ class CoordinatorActor:
 
     def __init__(self, plan: Plan) -> None:
         waits = partial(Register, plan.job, plan.shards, plan.identity, plan.run)
-        register = _when_free(waits)
+        register = when_free(waits)
         self._coordinator = Coordinator(register, plan.pages)
 
     def begin(self, shard: int) -> int:
@@ -148,7 +148,7 @@ class ShardActor:
     def _run(self) -> None:
         coordinator = ray.get_actor(COORDINATOR)
         try:
-            _when_free(partial(check_job, self._plan.folder(self._number), {}))
+            when_free(partial(check_job, self._plan.folder(self._number), {}))
             begun: Any = coordinator.begin.remote(self._number)
             reason = self._crawl(ray.get(begun))
             if reason is not None:
@@ -188,15 +188,18 @@ class ShardActor:
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
 
 
-def _when_free(open_: Callable[[], Opened]) -> Opened:
+def when_free(open_: Callable[[], Opened]) -> Opened:
     """Open a file once no process of an earlier run, which is ending, uses it; raise JobError."""
-    until = monotonic() + FREE
+    until, waits = monotonic() + FREE, False
     while True:
         try:
             return open_()
         except JobError as error:
             if monotonic() > until or "is using" not in str(error):
                 raise
+            if not waits:
+                waits = True
+                logger.warning("%s: waiting up to %.0f s for it to end", error, FREE)
             sleep(0.5)
 
 

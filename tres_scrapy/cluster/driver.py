@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ LOOK: Final = 1.0  # seconds between two looks at the crawl
 PARTS: Final = 5.0  # seconds for what the records of the shards have
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
+TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 SHUTDOWN: Final = "shutdown"
 
 logger = logging.getLogger(__name__)
@@ -79,7 +81,12 @@ class Driver:
         """Connect to Ray; end it if it was started here."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         name = hashlib.sha256(str(self._plan.job).encode()).hexdigest()[:12]
-        local: dict[str, Any] = {} if self._address else {"include_dashboard": False}
+        local: dict[str, Any] = {}
+        if not self._address:
+            # Ray listens on all networks and runs code for everyone who has its token. It keeps
+            # one in a file that all users of this machine may be able to read.
+            os.environ.setdefault(TOKEN, secrets.token_hex(32))
+            local = {"include_dashboard": False}
         try:
             ray.init(
                 self._address,
@@ -99,7 +106,10 @@ class Driver:
     def _start(self) -> None:
         plan = self._plan
         self._create(COORDINATOR, CoordinatorActor, plan)
-        ray.get(self._actors[COORDINATOR].overview.remote())  # raises what keeps it from starting
+        try:
+            ray.get(self._actors[COORDINATOR].overview.remote())
+        except RayError as error:  # it cannot start
+            raise LostError(f"{error}".strip().rpartition("\n")[2]) from None
         if plan.shards > 1:
             self._create(LEARNER, LearnerActor, plan, self._setup)
         for shard in range(plan.shards):

@@ -7,13 +7,16 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.cluster_view import ClusterView
 from tres_scrapy.cluster.driver import Driver, has_failed
 from tres_scrapy.cluster.part import join_parts
 from tres_scrapy.cluster.plan import OUTPUT, Plan
+from tres_scrapy.cluster.register import Register
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import identity_of, now
@@ -43,6 +46,8 @@ def crawl(order: Order) -> int:
     """Crawl; return the exit status. Raise ConfigError, PackError or JobError at the start."""
     config = _config_of(order)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
+    place = order.job.resolve(), order.shards, identity_of(config)
+    when_free(partial(Register, *place)).close()  # so that its fault is said at once
     with _web(config) as web:
         plan = _plan(order, config, web)
         output = config.output.file or order.job / f"{config.topic}.jsonl"
