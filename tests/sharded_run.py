@@ -78,6 +78,7 @@ class ShardedRun:
         writer = self.writers[shard]
         writer.note(booking, time, title=f"title {url}", text="text", probability=0.5)
         writer.remark(decision.row, f"remark {url}")
+        writer.score(decision.row, {"food": 0.5, "sports": shard / 10})
 
     def _time(self, shard):
         return 100.0 + self.round + 0.1 * shard + self.skew * shard

@@ -38,6 +38,7 @@ def test_all_pages_are_joined_by_time(run, joined):
     assert [page.step for page in pages] == list(range(1, len(run.order) + 1))
     assert len({page.row for page in pages}) == len(pages)
     assert all(joined.remark(page) == f"remark {page.url}" for page in pages)
+    assert all(joined.scores(page)["sports"] == page.row % 3 / 10 for page in pages)
 
 
 def test_page_is_that_of_its_shard(run, joined):

@@ -126,7 +126,7 @@ class JoinedRecord:
         return True
 
     def _forget(self, cursor: sqlite3.Cursor) -> None:
-        for table in ("page", "rivals", "remark", "guest", "curve", "health", "meta"):
+        for table in ("page", "rivals", "remark", "score", "guest", "curve", "health", "meta"):
             cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
         self._recall()
 
@@ -144,6 +144,8 @@ class JoinedRecord:
             for table, found in (("remark", part.remarks), ("guest", part.guests)):
                 rows = [(self._row(row, shard), text) for row, text in found]
                 cursor.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)  # noqa: S608
+            scores = [(self._row(row, shard), *score) for row, *score in part.scores]
+            cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", scores)
             if part.pages:
                 self._states[shard].step = part.pages[-1][STEP]
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (last + len(new) - RIVALS_KEPT,))

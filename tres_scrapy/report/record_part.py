@@ -31,6 +31,7 @@ class Part(NamedTuple):
     pages: list[Row]
     rivals: list[Row]
     remarks: list[Row]
+    scores: list[Row]
     guests: list[Row]
     curve: list[Row]
     health: list[Row]
@@ -62,6 +63,7 @@ def read_part(path: Path, after: Position, most: int = MOST) -> Part:
                 *(int(steps), pages),
                 rows("SELECT * FROM rivals WHERE step > ? AND step <= ?", *steps_read),
                 rows(f"SELECT * FROM remark WHERE row IN (SELECT row {these})", *steps_read),  # noqa: S608 - ours
+                rows(f"SELECT * FROM score WHERE row IN (SELECT row {these})", *steps_read),  # noqa: S608 - ours
                 rows(f"SELECT * FROM guest WHERE row IN (SELECT parent {these})", *steps_read),  # noqa: S608 - ours
                 rows("SELECT * FROM curve WHERE step > ? ORDER BY step", after.point),
                 rows("SELECT * FROM health WHERE time > ? ORDER BY time", after.health),
