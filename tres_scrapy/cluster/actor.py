@@ -28,6 +28,8 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.job.journal import check_job
 from tres_scrapy.job.mail import Waiting
+from tres_scrapy.report.record_file import IN_JOB
+from tres_scrapy.report.record_part import Part, Position, read_part
 
 COORDINATOR: Final = "coordinator"
 KEEP: Final = 30.0  # seconds between two checkpoints of the learner
@@ -44,7 +46,7 @@ class CoordinatorActor:
 
     def __init__(self, plan: Plan) -> None:
         waits = partial(Register, plan.job, plan.shards, plan.identity, plan.run)
-        register = _when_free(waits)
+        register = when_free(waits)
         self._coordinator = Coordinator(register, plan.pages)
 
     def begin(self, shard: int) -> int:
@@ -128,6 +130,11 @@ class ShardActor:
         self._reactor.callFromThread(self._receive, answer, sender, parcels)
         return answer.result(timeout=60)
 
+    def part(self, after: Position) -> Part | None:
+        """Return what the record of the shard has after a position, None without a record."""
+        path = self._plan.folder(self._number) / IN_JOB
+        return read_part(path, after) if path.exists() else None
+
     def has_ended(self) -> bool:
         """Return whether the crawl of the shard is over."""
         return not self._thread.is_alive()
@@ -141,7 +148,7 @@ class ShardActor:
     def _run(self) -> None:
         coordinator = ray.get_actor(COORDINATOR)
         try:
-            _when_free(partial(check_job, self._plan.folder(self._number), {}))
+            when_free(partial(check_job, self._plan.folder(self._number), {}))
             begun: Any = coordinator.begin.remote(self._number)
             reason = self._crawl(ray.get(begun))
             if reason is not None:
@@ -181,15 +188,18 @@ class ShardActor:
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
 
 
-def _when_free(open_: Callable[[], Opened]) -> Opened:
+def when_free(open_: Callable[[], Opened]) -> Opened:
     """Open a file once no process of an earlier run, which is ending, uses it; raise JobError."""
-    until = monotonic() + FREE
+    until, waits = monotonic() + FREE, False
     while True:
         try:
             return open_()
         except JobError as error:
             if monotonic() > until or "is using" not in str(error):
                 raise
+            if not waits:
+                waits = True
+                logger.warning("%s: waiting up to %.0f s for it to end", error, FREE)
             sleep(0.5)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import secrets
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, Final
@@ -25,10 +26,13 @@ from tres_scrapy.cluster.actor import (
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.report.record_part import Part, Position
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
+PARTS: Final = 5.0  # seconds for what the records of the shards have
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
+TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 SHUTDOWN: Final = "shutdown"
 
 logger = logging.getLogger(__name__)
@@ -77,7 +81,12 @@ class Driver:
         """Connect to Ray; end it if it was started here."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         name = hashlib.sha256(str(self._plan.job).encode()).hexdigest()[:12]
-        local: dict[str, Any] = {} if self._address else {"include_dashboard": False}
+        local: dict[str, Any] = {}
+        if not self._address:
+            # Ray listens on all networks and runs code for everyone who has its token. It keeps
+            # one in a file that all users of this machine may be able to read.
+            os.environ.setdefault(TOKEN, secrets.token_hex(32))
+            local = {"include_dashboard": False}
         try:
             ray.init(
                 self._address,
@@ -97,7 +106,10 @@ class Driver:
     def _start(self) -> None:
         plan = self._plan
         self._create(COORDINATOR, CoordinatorActor, plan)
-        ray.get(self._actors[COORDINATOR].overview.remote())  # raises what keeps it from starting
+        try:
+            ray.get(self._actors[COORDINATOR].overview.remote())
+        except RayError as error:  # it cannot start
+            raise LostError(f"{error}".strip().rpartition("\n")[2]) from None
         if plan.shards > 1:
             self._create(LEARNER, LearnerActor, plan, self._setup)
         for shard in range(plan.shards):
@@ -135,6 +147,24 @@ class Driver:
         if not self._has_ended():
             logger.warning("Some shards did not end within %.0f s", CLOSING)
 
+    def command(self, name: str, value: str = "") -> None:
+        """Pass a command on to all shards; it returns at once and may be called in any thread."""
+        self._actors[COORDINATOR].command.remote(name, value)
+
+    def stop(self) -> None:
+        """End the crawl as Ctrl-C does; it returns at once and may be called in any thread."""
+        self._actors[COORDINATOR].end.remote(SHUTDOWN)
+
+    def parts(self, after: Mapping[int, Position]) -> dict[int, Part]:
+        """Return what the records of the shards have after a position; some may be missing."""
+        calls = {
+            shard: self._actors[f"shard-{shard}"].part.remote(place)
+            for shard, place in after.items()
+        }
+        done, _ = ray.wait(list(calls.values()), num_returns=len(calls), timeout=PARTS)
+        parts = {shard: _found(call) for shard, call in calls.items() if call in done}
+        return {shard: part for shard, part in parts.items() if part is not None}
+
     def _tell(self, method: str, *arguments: str) -> Any:
         return self._ask(COORDINATOR, method, *arguments)
 
@@ -149,6 +179,16 @@ class Driver:
 
 def _first_line(error: Exception) -> str:
     return f"{error}".strip().partition("\n")[0]
+
+
+def _found(call: Any) -> Part | None:
+    """Return the result of a call that is done, None if it failed."""
+    try:
+        found: Part | None = ray.get(call)
+    except RayError as error:
+        logger.debug("The record of a shard cannot be read: %s", error)
+        return None
+    return found
 
 
 def has_failed(overview: Overview) -> bool:

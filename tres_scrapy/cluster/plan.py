@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.report.record_path import SHARD
+
 OUTPUT: Final = "pages.jsonl"
 LEARNER: Final = "learner"
 
@@ -29,7 +31,7 @@ class Plan:
 
     def folder(self, shard: int) -> Path:
         """Return the folder of a shard: its JOBDIR, output and record."""
-        return self.job / f"shard-{shard}"
+        return self.job / f"{SHARD}{shard}"
 
     def log(self, process: str) -> Path:
         """Return the log file of a process, such as shard-0."""
@@ -39,7 +41,8 @@ class Plan:
         """Return the arguments of the spider of a shard."""
         own = {"shard": str(shard), "shards": str(self.shards)}
         files = {"output": str(self.folder(shard) / OUTPUT), "append": "1"}
-        return {**self.arguments, **own, **files, "dashboard": "0", "progress_line": "0"}
+        once = dict.fromkeys(("dashboard", "progress_line", "report"), "0")  # for the whole crawl
+        return {**self.arguments, **own, **files, **once}
 
     def settings_of(self, shard: int) -> dict[str, str]:
         """Return the settings of Scrapy of a shard."""

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.cluster.status import Command
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.job.job_file import CLUSTER, JobError
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 
-NAME: Final = "cluster.sqlite"
 SCHEMA: Final = Schema(
     noun="crawl on many machines",
     application=int.from_bytes(b"TRCL", "big"),
@@ -42,7 +41,7 @@ class Register:
         self._run = run
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._connection = SCHEMA.open(directory / NAME, Access.EXCLUSIVE)
+            self._connection = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
             raise JobError(f"--job {str(directory)!r}: {error}") from None
         wanted = {**identity, "shards": str(shards)}

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from tres_scrapy.cluster.actor import when_free
+from tres_scrapy.cluster.cluster_view import ClusterView
 from tres_scrapy.cluster.driver import Driver, has_failed
 from tres_scrapy.cluster.part import join_parts
 from tres_scrapy.cluster.plan import OUTPUT, Plan
-from tres_scrapy.cluster.progress_line import ClusterProgress
+from tres_scrapy.cluster.register import Register
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import identity_of, now
+from tres_scrapy.job.job_file import NAME
 from tres_scrapy.policies.assembly import learning_setup, require_packs
 from tres_scrapy.topic.several import load_packs
 from tres_scrapy.webs.web_process import WebProcess
+
+# arguments that are about the whole crawl, not for its shards
+WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +46,24 @@ def crawl(order: Order) -> int:
     """Crawl; return the exit status. Raise ConfigError, PackError or JobError at the start."""
     config = _config_of(order)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
+    place = order.job.resolve(), order.shards, identity_of(config)
+    when_free(partial(Register, *place)).close()  # so that its fault is said at once
     with _web(config) as web:
         plan = _plan(order, config, web)
-        progress = ClusterProgress(config.watch.progress_interval)
-        last = Driver(plan, setup, order.address, progress.show).run()
-        progress.close(last)
-        if last.pages and order.shards > 1:
-            sent = last.sum("bytes_sent") / last.pages / 1000
-            logger.info("Sent between the processes: %.1f kB a page", sent)
-        if web is not None:
-            _say_truth(web.end())
-    output = config.output.file or order.job / f"{config.topic}.jsonl"
-    count = join_parts((plan.folder(shard) / OUTPUT for shard in range(plan.shards)), output)
-    logger.info("Wrote %d relevant pages to %s", count, output)
+        output = config.output.file or order.job / f"{config.topic}.jsonl"
+        view = ClusterView(config, plan, output)
+        driver = Driver(plan, setup, order.address, view.show)
+        facts = dict[str, str]()
+        with view.of(driver, facts):
+            last = driver.run()
+            view.progress.close(last)
+            if last.pages and order.shards > 1:
+                sent = last.sum("bytes_sent") / last.pages / 1000
+                logger.info("Sent between the processes: %.1f kB a page", sent)
+            if web is not None:
+                facts["web"] = json.dumps(_truth(web.end()))
+            count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
+            logger.info("Wrote %d relevant pages to %s", count, output)
     return int(has_failed(last))
 
 
@@ -60,6 +73,12 @@ def _config_of(order: Order) -> Config:
     number = {"TRES_SHARD": "0", "TRES_SHARDS": str(order.shards)}
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
+    if config.output.warc_file is not None:
+        raise ConfigError("warc_file: each shard writes an archive of its own, beside its pages")
+    if (order.job / NAME).exists():
+        raise ConfigError(
+            f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"
+        )
     if order.job.exists() and not order.job.is_dir():
         raise ConfigError(f"--job {str(order.job)!r} is a file: give a folder")
     return config
@@ -82,7 +101,8 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
     if web is not None:
         arguments["web_proxy"] = web.proxy
         arguments.setdefault("seed", ",".join(web.seeds))
-    arguments.pop("output", None)
+    for name in WHOLE:
+        arguments.pop(name, None)
     if config.models is not None:
         arguments["models"] = str(config.models.resolve())
     return Plan(
@@ -94,8 +114,10 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
     )
 
 
-def _say_truth(count: dict[str, Any]) -> None:
+def _truth(count: dict[str, Any]) -> dict[str, Any]:
+    """Log what the web counted by its true labels, and return it for the record."""
     logger.info(
         "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
         *(count["pages"], count["relevant"], count["harvest"], count["domains"]),
     )
+    return {name: count[name] for name in ("pages", "relevant", "harvest", "domains")}

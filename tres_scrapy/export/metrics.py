@@ -19,6 +19,7 @@ from prometheus_client import (
     write_to_textfile,
 )
 from prometheus_client.exposition import MetricsHandler
+from prometheus_client.registry import Collector
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -27,6 +28,7 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.metric import CrawlCollector, Snapshot
 from tres_scrapy.extensions.learner import Learner
@@ -35,6 +37,8 @@ INTERVAL: Final = 1.0  # seconds between snapshots
 BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
 MOST_CONNECTIONS: Final = 16  # at once, each with a thread; others are closed
 PATIENCE: Final = 5.0  # seconds for a request
+
+Stop = Callable[[], None]
 
 logger = logging.getLogger(__name__)
 
@@ -74,18 +78,14 @@ class Metrics:
     """
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
-        self.port: int | None = None
         self._crawler = crawler
         self._file = config.output.metrics_file
         self._before, self._lag, self._ticks = monotonic(), 0.0, 0
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         labels = {"topic": str(config.topic), "policy": config.policy}
         self._collector = CrawlCollector(labels, self.lag)
-        self._registry = CollectorRegistry()
-        self._registry.register(self._collector)
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
-            collector(registry=self._registry)
-        self._stop = self._serve(config.output.metrics_host, config.output.metrics_port)
+        self._registry = registry_of(self._collector)
+        self.port, self._stop = serve(config.output, self._registry)
         if self._file is not None:
             self._write(self._file)
 
@@ -140,33 +140,49 @@ class Metrics:
             figures["archive_size"] = archive.writer.size
         return figures
 
-    def _serve(self, host: str, port: int | None) -> Callable[[], None]:
-        """Start the HTTP server and return a function that stops it."""
-        if port is None:
-            return lambda: None
-        try:
-            server = MetricsServer(host, port, self._registry)
-        except OSError as error:
-            raise ConfigError(
-                f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}"
-            ) from None
-        thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
-        thread.start()
-        self.port = server.server_port
-        logger.info("Metrics are served at http://%s:%d/metrics", host, self.port)
-
-        def stop() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        return stop
-
     def _write(self, path: Path) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_to_textfile(str(path), self._registry)
-        except OSError as error:
-            if not self._ticks:
-                raise ConfigError(f"TRES_METRICS_FILE cannot be written: {error}") from None
-            logger.warning("TRES_METRICS_FILE cannot be written: %s", error)
+        write_metrics(path, self._registry, must=not self._ticks)
+
+
+def registry_of(collector: Collector) -> CollectorRegistry:
+    """Return a registry of the metrics of a crawl and of this process."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    for kind in (ProcessCollector, PlatformCollector, GCCollector):
+        kind(registry=registry)
+    return registry
+
+
+def serve(options: OutputOptions, registry: CollectorRegistry) -> tuple[int | None, Stop]:
+    """Serve a registry if a port is set; return the port and a function that stops it.
+
+    Raise ConfigError if the port is taken.
+    """
+    host, port = options.metrics_host, options.metrics_port
+    if port is None:
+        return None, lambda: None
+    try:
+        server = MetricsServer(host, port, registry)
+    except OSError as error:
+        raise ConfigError(f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}") from None
+    thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
+    thread.start()
+    logger.info("Metrics are served at http://%s:%d/metrics", host, server.server_port)
+
+    def stop() -> None:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+    return server.server_port, stop
+
+
+def write_metrics(path: Path, registry: CollectorRegistry, *, must: bool = False) -> None:
+    """Write the metrics to a file; if that fails, raise ConfigError if it `must` not, or warn."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_to_textfile(str(path), registry)
+    except OSError as error:
+        if must:
+            raise ConfigError(f"TRES_METRICS_FILE cannot be written: {error}") from None
+        logger.warning("TRES_METRICS_FILE cannot be written: %s", error)

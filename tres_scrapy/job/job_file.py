@@ -14,6 +14,7 @@ from tres_scrapy.page.file import reason
 logger = logging.getLogger(__name__)
 
 NAME = "tres.sqlite"
+CLUSTER = "cluster.sqlite"  # in the folder of a crawl in shards, whose JOBDIRs lie below it
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 
 # A batch holds the samples, URLs and hosts that were new when it was written. A step is an
@@ -94,6 +95,10 @@ def open_database(directory: Path) -> sqlite3.Connection:
             raise JobError(
                 f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: "
                 "give another directory"
+            )
+        if (directory / CLUSTER).exists():
+            raise JobError(
+                f"JOBDIR {str(directory)!r} holds a crawl in shards: tres cluster crawl resumes it"
             )
         file = directory / NAME
         if file.is_file() and not file.stat().st_size:

@@ -120,6 +120,7 @@ function showState(state) {
   const rate = status === "paused" || state.offline ? "–" : state.rate.toFixed(1);
   card("Pages per second", rate, `${whole(state.under_way)} under way`);
   card("Failed fetches", whole(state.failures), "not counted as pages");
+  if (state.shards) showShards(state.shards);
   byId("pause").textContent = status === "paused" ? "Resume" : "Pause";
   for (const button of document.querySelectorAll("header button, form button")) {
     button.disabled = status === "ending";
@@ -127,6 +128,36 @@ function showState(state) {
   byId("tab-asked").hidden = !state.asked && byId("pane-asked").hidden;
   byId("tab-asked").textContent = `Questions (${whole(state.asked)})`;
   byId("max-value").placeholder = state.limit ? "none, 10 or 5_2" : "none or 10";
+  if (state.shards) byId("max-value").placeholder = "none or 10";
+}
+
+// Shards of a crawl in several processes
+
+const SHARD = [ // heading, and the text of a cell
+  ["shard", (row) => row.shard],
+  ["state", (row) => row.state],
+  ["pages", (row) => whole(row.pages)],
+  ["harvest rate", (row) => percent(row.harvest)],
+  ["domains", (row) => whole(row.domains)],
+  ["frontier", (row) => whole(row.frontier)],
+  ["Q", (row) => row.q.toFixed(2)],
+  ["failed", (row) => whole(row.failures)],
+  ["outbox", (row) => whole(row.outbox)],
+  ["last report", (row) => (row.age === null ? "" : `${row.age.toFixed(1)} s ago`)],
+];
+
+function showShards(rows) {
+  byId("shards").hidden = false;
+  const head = byId("shards").querySelector("thead");
+  if (!head.rows.length) {
+    head.insertRow().append(...SHARD.map(([name]) => element("th", "", name)));
+  }
+  byId("shards").querySelector("tbody").replaceChildren(...rows.map((row) => {
+    const made = element("tr", row.state.replaceAll(" ", "-"));
+    const cells = row.pages === undefined ? SHARD.slice(0, 2) : SHARD;
+    made.append(...cells.map(([, text]) => element("td", "", String(text(row)))));
+    return made;
+  }));
 }
 
 // Recent pages

@@ -49,6 +49,7 @@ def render(record: Record) -> str:
         verdict=_verdict(record, meta),
         begun=_begun(record),
         ending=_ending(meta),
+        shards=record.shards(),
         headline=_headline(record),
         refused=record.refused(),
         groups={

@@ -46,6 +46,8 @@ class FetchExplanation:
         self._rule = record.rule(page.leaf, page.splits)
         self._why = record.why(page)
         self._reason = sentence(page.chosen, page.q_value, "", page.samples or 0, page.leaves or 0)
+        self._shards = record.shards()
+        self._folder = record.path.parent
         self._moved = MOVED if record.has_moved(page) else ""
         self._rivals = [
             (rival, record.rule(rival.leaf, page.splits)) for rival in record.rivals(page.step)
@@ -81,6 +83,7 @@ class FetchExplanation:
         parts = [
             *(self._head(), wrapped("Why: ", self._reason)),
             *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
+            *([self._shard()] if self._shards > 1 else []),
             *([self._link()] if self._page.link else []),
             *(self._path(), self._features()),
             *([self._other_leaves()] if self._rivals else []),
@@ -98,6 +101,15 @@ class FetchExplanation:
         scores = ", ".join(f"{topic} {value:.3f}" for topic, value in self._scores.items())
         more = "".join(f"; {plain(said)}" for said in (scores, self._remark) if said)
         return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}{more}"])
+
+    def _shard(self) -> str:
+        """Return which shard fetched the page, whose own record has the rule of its leaf."""
+        shard = self._page.row % self._shards
+        own = f"{self._folder}/shard-{shard}"
+        said = (
+            f"{shard} of {self._shards}. For its leaf: tres explain {own} {plain(self._page.url)}"
+        )
+        return f"Shard: {said}"
 
     def _path(self) -> str:
         lines = ["Path:" if self._trail[0].parent is None else "Path (the record has only a part):"]
@@ -126,7 +138,7 @@ class FetchExplanation:
         for rival, rule in self._rivals:
             by = f'   by "{plain(rival.anchor)}"' if rival.anchor else ""
             lines.append(f"  {rival.q_value:6.3f}   {plain(rival.url)}{by}")
-            lines.append(wrapped(" " * 11, rule))
+            lines += [wrapped(" " * 11, rule)] if rule else []  # a joined record has no tree
         return "\n".join(lines)
 
 

@@ -68,6 +68,10 @@ class Record:
         """Return the facts of the crawl: topic, policy, started, written, ended, reason..."""
         return {str(name): str(value) for name, value in self._read("SELECT * FROM meta")}
 
+    def shards(self) -> int:
+        """Return into how many shards the crawl was divided, 1 if it was not."""
+        return int(self.meta().get("shards", 1))
+
     def refused(self) -> dict[str, int]:
         """Return the number of links that the scope refused, by rule, most first."""
         with reading(self.path):
@@ -125,7 +129,7 @@ class Record:
         """Return the fetches from the seed to a page, both included; fewer if some are missing."""
         trail, rows = [page], {page.row}
         while (parent := trail[-1].parent) is not None and parent not in rows:
-            found = self._pages("SELECT * FROM page WHERE row = ?", parent)
+            found = self._pages("SELECT * FROM page WHERE row = ?", parent) or self._guest(parent)
             if not found:
                 break
             trail += found
@@ -304,6 +308,12 @@ class Record:
         found = self._read("SELECT value FROM snapshot WHERE name = ?", name)
         with reading(self.path):
             return json.loads(found[0][0]) if found else None
+
+    def _guest(self, row: int) -> list[Fetch]:
+        """Return the fetch of a page that another shard has fetched, [] if it is missing."""
+        found = self._read("SELECT url FROM guest WHERE row = ?", row)
+        pages = [self.find(str(url)) for (url,) in found]
+        return [page for page in pages if page is not None]
 
     def _pages(self, query: str, *values: object) -> list[Fetch]:
         found = self._read(query, *values)

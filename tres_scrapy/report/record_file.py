@@ -18,7 +18,7 @@ IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=5,
+    version=6,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -30,6 +30,7 @@ CREATE TABLE page (
     splits INTEGER, q_value REAL, samples INTEGER, leaves INTEGER, link TEXT,
     text TEXT NOT NULL
 );
+CREATE TABLE guest (row INTEGER PRIMARY KEY, url TEXT NOT NULL);
 CREATE TABLE name (code INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE rivals (step INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE curve (

@@ -217,6 +217,7 @@ class Writer:
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
         cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", self._remarks.items())
         cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", self._scores)
+        cursor.executemany("INSERT OR IGNORE INTO guest VALUES (?, ?)", self._guests())
         self._write_names(cursor)
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
@@ -237,6 +238,12 @@ class Writer:
             *((None, None) if choice is None else size_of(choice)),
             *(self._link(choice), entry.text),
         )
+
+    def _guests(self) -> list[tuple[int, str]]:
+        """Return row and URL of the pages of other shards on which the links were found."""
+        store = self._crawl.store
+        parents = {store.parent(entry.booking.experience.row) for entry in self._waiting}
+        return [(row, store.url(row)) for row in parents & store.guests.keys()]
 
     def _link(self, choice: Choice | None) -> str | None:
         if choice is None or choice.said is None:

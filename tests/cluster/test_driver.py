@@ -1,0 +1,43 @@
+import os
+
+import pytest
+
+ray = pytest.importorskip("ray", reason="needs the extra cluster")
+from tres_scrapy.cluster.driver import TOKEN, Driver, LostError  # noqa: E402 - it needs ray
+from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
+
+
+@pytest.fixture
+def tokens(monkeypatch, tmp_path):
+    """Start Ray in vain with an address; return the tokens that it is given."""
+    found = []
+
+    def init(*arguments, **more):
+        found.append(os.environ.get(TOKEN))
+        raise RuntimeError("no room\nmore")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setenv(TOKEN, "")
+    monkeypatch.delenv(TOKEN)
+
+    def start(address=None):
+        plan = Plan(tmp_path, 2, 10, {}, {}, {})
+        with pytest.raises(LostError, match=r"Ray does not start: no room$"):
+            Driver(plan, None, address).run()
+        return found
+
+    return start
+
+
+def test_local_ray_has_a_secret_token(tokens):
+    (token,) = tokens()
+    assert len(token) == 64
+
+
+def test_users_token_is_kept(tokens, monkeypatch):
+    monkeypatch.setenv(TOKEN, "mine")
+    assert tokens() == ["mine"]
+
+
+def test_cluster_has_its_own_token(tokens):
+    assert tokens("auto") == [None]

@@ -1,0 +1,295 @@
+"""Joins the records of the shards of a crawl into one, of which every reader can read.
+
+Rows keep their order in each shard; row r of shard k of n becomes r * n + k, so no two are equal.
+A page whose link was found by another shard names its parent by URL (table `guest`). The trees of
+the shards have nothing in common: pages have no leaf here, their shard's own record has it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tres_scrapy.report.record_file import RecordError, open_to_write, reading
+from tres_scrapy.report.record_part import Part, Position, Row, read_part
+from tres_scrapy.report.record_row import Fetch
+from tres_scrapy.report.record_writer import CURVE, RIVALS_KEPT
+
+STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
+    Fetch.__slots__.index, ("step", "row", "parent", "time", "leaf", "splits")
+)
+LEAST: Final = 1.0  # seconds over which a rate is measured
+ENDING: Final = ("ended", "reason", "left", "gone", "web")  # of meta
+OWN: Final = (  # settings of a shard that the crawl does not have
+    *("JOBDIR", "TRES_APPEND", "TRES_DASHBOARD", "TRES_OUTPUT", "TRES_PROGRESS_LINE"),
+    *("TRES_REPORT", "TRES_SHARD", "TRES_WEB_PROXY"),
+)
+JOINED: Final = "joined"  # in meta: when this was last brought up to date
+
+
+class JoinedRecord:
+    """The record of a crawl in shards; `add` brings what is new in the records of the shards.
+
+    What has been added is noted in the file, so another process can go on. Use it as a context
+    manager or close it. Raise RecordError if the file cannot be used.
+    """
+
+    def __init__(self, path: Path, shards: int, output: Path) -> None:
+        self.path = path
+        self._shards = shards
+        self._output = output
+        self._connection = open_to_write(path)
+        self._states: dict[int, _State] = {}
+        self._known = ""  # the states as text
+        self._recall()
+
+    def __enter__(self) -> JoinedRecord:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def joined(self) -> float:
+        """When something was added last, in seconds since 1970."""
+        return float(self._meta(JOINED, "0"))
+
+    def positions(self) -> dict[int, Position]:
+        """Return how far the record of each shard has been read."""
+        self._recall()
+        return {
+            shard: Position(state.step, int(state.point[0]) if state.point else 0, state.health[0])
+            for shard, state in self._states.items()
+        }
+
+    def add(self, parts: Mapping[int, Part], time: float) -> bool:
+        """Add the parts after `positions`, pages in order of their times.
+
+        Return False if those are no longer the positions: then ask for them again.
+        """
+        parts = {shard: part for shard, part in parts.items() if part.meta}  # else it is too new
+        with self._transaction() as cursor:
+            if self._recall():
+                return False  # another process has added something
+            if any(part.steps < self._states[shard].step for shard, part in parts.items()):
+                self._forget(cursor)  # a shard began again
+                return False
+            if parts:
+                for shard, part in parts.items():
+                    self._states[shard].meta = part.meta
+                self._add_pages(cursor, parts)
+                self._add_curve(cursor, parts)
+                self._add_health(cursor, parts)
+                self._write_meta(cursor, parts, time)
+        return True
+
+    def note(self, **facts: str) -> None:
+        """Add facts of the whole crawl to its meta."""
+        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+
+    def order(self) -> None:
+        """Give the pages numbers in order of time: those that came late have later ones."""
+        query = "SELECT time < lag(time) OVER (ORDER BY step) FROM page"
+        if not any(is_late for (is_late,) in self._connection.execute(query)):
+            return
+        with self._transaction() as cursor:
+            cursor.execute(
+                "CREATE TEMP TABLE place AS SELECT step AS old, "
+                "row_number() OVER (ORDER BY time, step) AS new FROM page"
+            )
+            cursor.execute("CREATE UNIQUE INDEX temp.by_old ON place (old)")
+            for table in ("page", "rivals"):  # by negative numbers, which are free
+                new = "(SELECT new FROM place WHERE old = step)"
+                cursor.execute(f"UPDATE {table} SET step = -{new}")  # noqa: S608 - ours
+                cursor.execute(f"UPDATE {table} SET step = -step")  # noqa: S608 - ours
+            cursor.execute("DROP TABLE place")
+
+    def _recall(self) -> bool:
+        """Read the states in the file; return whether they are not those in memory."""
+        known, self._known = self._known, self._meta("states", "{}")
+        if known == self._known:
+            return False
+        with reading(self.path):
+            states = {
+                int(shard): _State(**state) for shard, state in json.loads(self._known).items()
+            }
+        self._states = {shard: states.get(shard) or _State() for shard in range(self._shards)}
+        return True
+
+    def _forget(self, cursor: sqlite3.Cursor) -> None:
+        for table in ("page", "rivals", "remark", "score", "guest", "curve", "health", "meta"):
+            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
+        self._recall()
+
+    def _add_pages(self, cursor: sqlite3.Cursor, parts: Mapping[int, Part]) -> None:
+        ((last,),) = cursor.execute("SELECT ifnull(max(step), 0) FROM page")
+        new = [(page, shard) for shard, part in parts.items() for page in part.pages]
+        new.sort(key=lambda each: each[0][TIME])
+        steps = {(shard, page[STEP]): step for step, (page, shard) in enumerate(new, last + 1)}
+        pages = [self._page(page, shard, steps[shard, page[STEP]]) for page, shard in new]
+        values = ", ".join("?" * len(Fetch.__slots__))
+        cursor.executemany(f"INSERT OR REPLACE INTO page VALUES ({values})", pages)  # noqa: S608
+        for shard, part in parts.items():
+            rivals = [(steps[shard, step], value) for step, value in part.rivals]
+            cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
+            for table, found in (("remark", part.remarks), ("guest", part.guests)):
+                rows = [(self._row(row, shard), text) for row, text in found]
+                cursor.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)  # noqa: S608
+            scores = [(self._row(row, shard), *score) for row, *score in part.scores]
+            cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", scores)
+            if part.pages:
+                self._states[shard].step = part.pages[-1][STEP]
+        cursor.execute("DELETE FROM rivals WHERE step <= ?", (last + len(new) - RIVALS_KEPT,))
+
+    def _page(self, page: Row, shard: int, step: int) -> list[Any]:
+        values = list(page)
+        values[STEP], values[ROW] = step, self._row(page[ROW], shard)
+        if page[PARENT] is not None:
+            values[PARENT] = self._row(page[PARENT], shard)
+        values[LEAF] = values[SPLITS] = None
+        return values
+
+    def _row(self, row: int, shard: int) -> int:
+        return row * self._shards + shard
+
+    def _add_curve(self, cursor: sqlite3.Cursor, parts: Mapping[int, Part]) -> None:
+        """Add the sum of the last points of all shards whenever a shard has a new one."""
+        found = cursor.execute("SELECT time, pages, rate FROM curve ORDER BY step DESC LIMIT 1")
+        time, pages, rate = found.fetchone() or (0.0, 0, 0.0)
+        new = [(point, shard) for shard, part in parts.items() for point in part.curve]
+        new.sort(key=lambda each: each[0][1])
+        for number, (point, shard) in enumerate(new, 1):
+            self._states[shard].point = list(point)
+            total = self._total()
+            is_last = number == len(new) and self._has_ended
+            if is_last or total[2] >= pages + max(1, pages // CURVE):
+                if total[1] - time >= LEAST:  # else the shards end together, one by one
+                    rate = round((total[2] - pages) / (total[1] - time), 3) if time else 0.0
+                total[7] = rate
+                cursor.execute("INSERT OR REPLACE INTO curve VALUES (?,?,?,?,?,?,?,?,?)", total)
+                time, pages = total[1:3]
+
+    @property
+    def _has_ended(self) -> bool:
+        return all("reason" in state.meta for state in self._states.values() if state.meta)
+
+    def _total(self) -> list[Any]:
+        """Return the sum of the points of all shards; the loss is their mean."""
+        points = [state.point for state in self._states.values() if state.point]
+        columns = [
+            [value for value in column if value is not None] for column in zip(*points, strict=True)
+        ]
+        steps, times, *counts, leaves, _, losses = columns
+        return [
+            *(sum(steps), max(times), *map(sum, counts)),
+            *(sum(leaves) if leaves else None, 0.0),
+            sum(losses) / len(losses) if losses else None,
+        ]
+
+    def _add_health(self, cursor: sqlite3.Cursor, parts: Mapping[int, Part]) -> None:
+        """Add the sum of the last notes of all shards at each note of the first of them."""
+        new = [(note, shard) for shard, part in parts.items() for note in part.health]
+        new.sort(key=lambda each: each[0][0])
+        first = min(shard for shard, state in self._states.items() if state.meta)
+        for (time, memory, answers), shard in new:
+            self._states[shard].health = [time, memory, answers]
+            if shard == first:
+                notes = [state.health for state in self._states.values()]
+                known = [note[1] for note in notes if note[1] is not None]
+                total = sum((Counter(json.loads(note[2])) for note in notes), Counter[str]())
+                values = time, sum(known) if known else None, json.dumps(total)
+                cursor.execute("INSERT OR REPLACE INTO health VALUES (?, ?, ?)", values)
+
+    def _write_meta(self, cursor: sqlite3.Cursor, parts: Mapping[int, Part], time: float) -> None:
+        metas = [state.meta for state in self._states.values() if state.meta]
+        has_ended = self._has_ended
+        if not has_ended:
+            cursor.executemany("DELETE FROM meta WHERE name = ?", [(name,) for name in ENDING])
+        self._known = json.dumps({shard: vars(state) for shard, state in self._states.items()})
+        facts = _shared(metas, has_ended=has_ended) | {
+            "output": str(self._output.resolve()),
+            "shards": str(self._shards),
+            "states": self._known,
+            JOINED: f"{time:.3f}",
+        }
+        cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+        part = max(parts.values(), key=lambda part: part.steps)
+        cursor.executemany("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)", part.snapshots)
+        settings = {name: value for name, value in part.settings.items() if name not in OWN}
+        settings["JOBDIR"] = str(self.path.parent)
+        cursor.executemany("INSERT OR REPLACE INTO setting VALUES (?, ?)", settings.items())
+
+    def _meta(self, name: str, default: str) -> str:
+        query = "SELECT value FROM meta WHERE name = ?"
+        found = self._connection.execute(query, (name,)).fetchone()
+        return default if found is None else str(found[0])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute("BEGIN IMMEDIATE")
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException as error:
+            self._known = ""  # the states are read again
+            if self._connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise RecordError(f"the record {self.path} cannot be written: {error}") from None
+            raise
+
+
+class _State:
+    """What is known of a shard: its last step, point of the curve, note of health, and meta."""
+
+    def __init__(
+        self,
+        step: int = 0,
+        point: Sequence[Any] = (),
+        health: Sequence[Any] = (0.0, None, "{}"),
+        meta: Mapping[str, str] | None = None,
+    ) -> None:
+        self.step = step
+        self.point = list(point)
+        self.health = list(health)
+        self.meta = dict(meta or {})
+
+
+def join_records(records: Mapping[int, Path], joined: JoinedRecord, time: float) -> None:
+    """Add to a joined record all that the records of the shards have; raise RecordError."""
+    while True:
+        after = joined.positions()
+        parts = {shard: read_part(path, after[shard]) for shard, path in records.items()}
+        if joined.add(parts, time) and all(part.is_last for part in parts.values()):
+            break
+    joined.order()
+
+
+def _shared(metas: Sequence[Mapping[str, str]], *, has_ended: bool) -> dict[str, str]:
+    """Return the facts of a crawl from those of its shards."""
+    refused = sum((Counter(json.loads(meta.get("refused", "{}"))) for meta in metas), Counter())
+    changed = [name for name in json.loads(metas[0].get("changed", "[]")) if name not in OWN]
+    facts = {
+        **{name: metas[0].get(name, "") for name in ("topic", "policy", "spider", "scope")},
+        "changed": json.dumps(changed),
+        "started": min(meta.get("started", "") for meta in metas),
+        "starts": min((meta.get("starts", "") for meta in metas), key=lambda all_: all_.count(" ")),
+        "written": max((meta.get("written", "0") for meta in metas), key=float),
+        "refused": json.dumps(refused),
+    }
+    if has_ended:
+        facts["ended"] = max((meta["ended"] for meta in metas), key=float)
+        for name in ("reason", "gone"):
+            texts = dict.fromkeys(meta[name] for meta in metas if meta.get(name))
+            facts[name] = "; ".join(texts)
+    return facts
