@@ -73,7 +73,8 @@ class DamagedJob:
         self._good = _written_job(directory / "good", self._spider)
         self._restore()
         with sqlite3.connect(self._paths[0]) as connection:
-            self._tables = {name: _rows(connection, name) for name in TABLES}
+            tables = {name: _rows(connection, name) for name in TABLES}
+        self._tables = {name: rows for name, rows in tables.items() if rows}
         connection.close()
 
     def draw(self, random: Random) -> str:

@@ -22,7 +22,7 @@ def tres(scrapy, tmp_path):
 
 def test_every_command_is_listed():
     ours = {each.module.removeprefix("tres-") for each in Deferred.__subclasses__()}
-    assert set(COMMANDS) == ours | set(SPIDERS)
+    assert set(COMMANDS) == ours | set(SPIDERS) | {"cluster"}
 
 
 def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
