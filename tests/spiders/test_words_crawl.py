@@ -110,6 +110,17 @@ def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, more, said):
     assert "Traceback" not in process.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("anwsers.txt", "does not exist: check the path"), (".", "cannot be read")]
+)
+def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
+    process = scrapy(*arguments_in(tmp_path, "-a", f"answers={tmp_path / name}"))
+    assert process.returncode == 1
+    assert f"answers {str(tmp_path / name)!r} {said}" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert not (tmp_path / "job").exists()
+
+
 def test_answers_without_keywords_are_refused(scrapy):
     process = scrapy("crawl", "tres", "-a", "topic=food", "-a", "answers=a.txt")
     assert process.returncode != 0
