@@ -43,6 +43,7 @@ class GrowingPack:
     threshold = THRESHOLD
 
     def __init__(self, learner: WordLearner, web: Web, answers: int) -> None:
+        self.crawl: Crawl | None = None  # that it judges pages for
         self._learner = learner
         self._web = web
         self._answers = answers
@@ -54,6 +55,7 @@ class GrowingPack:
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge pages by the model of the moment, then learn."""
         judged = self._learner.pack.judge(pages)
+        self._describe()
         for page in pages:
             self._learner.keep(page, fingerprint(page), is_seed=self._pages == 0)
             self._pages += 1
@@ -62,6 +64,16 @@ class GrowingPack:
             urls = [sheet.url for sheet, _ in self._learner.questions(STEP)]
             self._learner.answer(dict(zip(urls, self._web.labels(urls), strict=True)))
         return judged
+
+    def _describe(self) -> None:
+        """Describe waiting links again if the model has changed, as the crawl's process does."""
+        if self.crawl is not None:
+            rows, store = self.crawl.revision.take(), self.crawl.store
+            links = [(store.url(row), store.anchors[row]) for row in rows.tolist()]
+            self.crawl.revision.note(self._learner.model, described=bool(links))
+            if links:
+                actions = self._learner.pack.action_features(*zip(*links, strict=True))
+                self.crawl.revise(rows, actions)
 
 
 def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:

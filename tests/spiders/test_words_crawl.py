@@ -1,10 +1,16 @@
 """Crawls of a new topic, from a file of keywords."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from conftest import served
 from soup import FOOD, OTHER, lines_of, link
+
+from tres_scrapy.frontier.store import REVISED
+from tres_scrapy.job.job_file import NAME
+from tres_scrapy.job.journal import DESCRIBED
 
 PAGES = 24
 KEYWORDS = "food\ncooking\nrecipe\nsoup\nbread\n"
@@ -72,6 +78,18 @@ def test_killed_crawl_learns_the_same_topic(scrapy, tmp_path):
     assert "Resuming after 13 pages" in resumed.stderr
     assert found_in(tmp_path / "killed") == found_in(tmp_path / "whole")
     assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
+
+
+def test_waiting_links_are_described_again(scrapy, soups, tmp_path):
+    body = FOOD.format("leek pea") + "".join(link(f"http://h{i}.test/") for i in range(1, PAGES))
+    soups.add("http://h0.test/", body)
+    process = scrapy(*arguments_in(tmp_path, "-a", "pages=14"), pages=soups)
+    assert process.returncode == 0, process.stderr
+    with closing(sqlite3.connect(tmp_path / "job" / NAME)) as job:
+        query = "SELECT length(value) FROM state WHERE name LIKE ?"
+        found = [size for (size,) in job.execute(query, [f"{DESCRIBED} %"])]
+    assert len(found) == 2  # after the models of 1 page and of 11
+    assert sum(found) > PAGES * REVISED.itemsize
 
 
 def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.patience import Patience
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.feature import SEED_PATH
@@ -81,6 +83,7 @@ class Crawl:
         self.trusted_seeds = trusted_seeds
         self.patience = patience or Patience()
         self.scout = scout
+        self.revision = Revision(store)
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -141,6 +144,17 @@ class Crawl:
         rows = self._add(parent, links)
         self.policy.readmit(rows)
         return rows
+
+    def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
+        """Describe samples again: `actions` [n, 3] are their features 4 to 6 by the topic of now.
+
+        Those that do not wait any more keep theirs.
+        """
+        waits = self.store.waits(rows)
+        rows = rows[waits]
+        self.store.revise(rows, actions[waits])
+        if isinstance(self.policy, Revising):
+            self.policy.revise(rows)
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
