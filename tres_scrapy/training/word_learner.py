@@ -16,6 +16,7 @@ from typing import Final
 from tres_scrapy.page.file import printable, sha256
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
@@ -130,7 +131,9 @@ class WordLearner:
     def questions(self, most: int) -> list[tuple[Sheet, float]]:
         """Return the pages whose answers help most, with P(relevant) of each."""
         sheets = [sheet for _, sheet in self._kept.values()]
-        return questions(self.pack, sheets, self._used, most)
+        assert isinstance(self.pack.classifier, BagOfWords)
+        fit = TopicFit(self.pack.classifier, self.pack.calibration)
+        return questions(fit.judge, sheets, self._used, most)
 
     def answer(self, answers: Mapping[str, bool]) -> None:
         """Add answers to the file of answers, and learn from them."""
