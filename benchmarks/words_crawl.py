@@ -2,7 +2,7 @@
 
     python benchmarks/words_crawl.py [--web synthetic] [--pages 1000] [--runs 5] [--answers 0,20]
         [--topics food,sports,hardware] [--data FOLDER] [--models FOLDER]
-        [--variant "no scout"|"not described again"|"soft rewards"|"soft for 100 pages"]
+        [--variant "no scout"|"not described again"|"soft rewards"]
 
 --data holds wiki.jsonl.xz for --web wiki, and university.warc.gz and university-course.txt for
 --web university. Another run has another random seed, on the synthetic web another web too. Every
@@ -10,7 +10,7 @@ crawl runs in one process without HTTP, on the synthetic web with ten pages a do
 from the true labels: ten, as soon as 100 pages are fetched, then ten more at each fit.
 
 Variants: no random links of the seed are fetched first; links that wait keep their features when
-the model changes; the reward of a page is P(relevant) instead of 0 or 1, always or at first.
+the model changes; the reward of a page is P(relevant) instead of 0 or 1.
 
 The pack `course` is not shipped: `benchmarks/real_webs.py` trains it, and --models names its
 folder. Rows are appended to results/words_crawl.csv; an interrupted run continues where it stopped.
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,9 +50,7 @@ RESULTS = Path(__file__).parent / "results"
 LABELLED = "labelled pack"
 FIRST, STEP = 100, 10  # pages before the first answers, answers at a time
 KINDS = {"synthetic": "synthetic", "wiki": "corpus", "university": "recorded"}
-SOFT = {"soft rewards": sys.maxsize, "soft for 100 pages": 100}  # pages
-NO_SCOUT, AS_FOUND = "no scout", "not described again"
-VARIANTS = (NO_SCOUT, AS_FOUND, *SOFT)
+VARIANTS = NO_SCOUT, AS_FOUND, SOFT = "no scout", "not described again", "soft rewards"
 
 
 class Run(NamedTuple):
@@ -115,13 +112,11 @@ class GrowingPack:
 
 
 class SoftPolicy:
-    """A policy whose rewards are P(relevant) of the first pages."""
+    """A policy whose rewards are P(relevant)."""
 
-    def __init__(self, policy: Any, pack: GrowingPack, crawl: Crawl, pages: int) -> None:
+    def __init__(self, policy: Any, pack: GrowingPack) -> None:
         self._policy = policy
         self._pack = pack
-        self._crawl = crawl
-        self._pages = pages
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._policy, name)
@@ -141,9 +136,7 @@ class SoftPolicy:
 
     def _soft(self, experience: Experience) -> Experience:
         p = self._pack.probability
-        if p is None or self._crawl.pages > self._pages:
-            return experience
-        if p >= THRESHOLD and not experience.reward:  # a copy
+        if p is None or (p >= THRESHOLD and not experience.reward):  # a failure, or a copy
             return experience
         return experience._replace(reward=Doubtful(p))
 
@@ -167,8 +160,8 @@ def harvest(run: Run, options: argparse.Namespace) -> float:
         world.library = Library(world.web, pack, config.reading)
         simulation = Simulation(world, config)
         crawl = pack.crawl = simulation.crawl
-        if options.variant in SOFT:
-            policy: Any = SoftPolicy(crawl.policy, pack, crawl, SOFT[options.variant])
+        if options.variant == SOFT:
+            policy: Any = SoftPolicy(crawl.policy, pack)
             crawl.policy = policy
         return simulation.run().relevant / pages
 
