@@ -1,11 +1,20 @@
-"""Crawls from keywords beside crawls with the labelled pack, on the synthetic web.
+"""Crawls from keywords beside crawls with the labelled pack, on offline webs.
 
-    python benchmarks/words_crawl.py [--pages 1000] [--webs 5] [--answers 0,20] [--no-scout]
+    python benchmarks/words_crawl.py [--web synthetic] [--pages 1000] [--runs 5] [--answers 0,20]
+        [--topics food,sports,hardware] [--data FOLDER] [--models FOLDER]
+        [--variant "no scout"|"not described again"|"soft rewards"]
 
-With --no-scout, no random links of the seed are fetched first. Every crawl runs in one process
-without HTTP, ten pages a domain. Answers come from the true labels: ten, as soon as 100 pages are
-fetched, then ten more at each fit. Rows are appended to results/words_crawl.csv; an interrupted run
-continues where it stopped. `benchmarks/words.py` writes them into results/words.md.
+--data holds wiki.jsonl.xz for --web wiki, and university.warc.gz and university-course.txt for
+--web university. Another run has another random seed, on the synthetic web another web too. Every
+crawl runs in one process without HTTP, on the synthetic web with ten pages a domain. Answers come
+from the true labels: ten, as soon as 100 pages are fetched, then ten more at each fit.
+
+Variants: no random links of the seed are fetched first; links that wait keep their features when
+the model changes; the reward of a page is P(relevant) instead of 0 or 1.
+
+The pack `course` is not shipped: `benchmarks/real_webs.py` trains it, and --models names its
+folder. Rows are appended to results/words_crawl.csv; an interrupted run continues where it stopped.
+`benchmarks/words.py` writes them into results/words.md.
 """
 
 from __future__ import annotations
@@ -15,26 +24,50 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from real_webs import hubs
 from topic import ROOT
 from words import TOPICS
 
 from tres_scrapy.bench.library import Library
-from tres_scrapy.bench.simulation import World
+from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl import scout
+from tres_scrapy.crawl import revision, scout
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.policy import NO_TEXT, Experience, PageText
+from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.training.word_folder import THRESHOLD
 from tres_scrapy.training.word_learner import WordLearner, open_topic
+from tres_scrapy.training.word_topic import THRESHOLD
+from tres_scrapy.webs.recorded import RecordedWeb
 from tres_scrapy.webs.web import Web
 
 RESULTS = Path(__file__).parent / "results"
 LABELLED = "labelled pack"
 FIRST, STEP = 100, 10  # pages before the first answers, answers at a time
+KINDS = {"synthetic": "synthetic", "wiki": "corpus", "university": "recorded"}
+VARIANTS = NO_SCOUT, AS_FOUND, SOFT = "no scout", "not described again", "soft rewards"
+
+
+class Run(NamedTuple):
+    """A crawl: its web, topic, random seed and pages; `answers` is None with the labelled pack."""
+
+    web: str
+    topic: str
+    seed: int
+    pages: int
+    answers: int | None
+
+
+class Doubtful(float):
+    """A reward between 0 and 1 that policies take for one from the threshold on."""
+
+    def __gt__(self, other: float) -> bool:
+        return float(self) >= THRESHOLD if other == 0 else float(self) > other
 
 
 class GrowingPack:
@@ -43,6 +76,8 @@ class GrowingPack:
     threshold = THRESHOLD
 
     def __init__(self, learner: WordLearner, web: Web, answers: int) -> None:
+        self.crawl: Crawl | None = None  # that it judges pages for
+        self.probability: float | None = None  # of the page that is being booked
         self._learner = learner
         self._web = web
         self._answers = answers
@@ -54,6 +89,8 @@ class GrowingPack:
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge pages by the model of the moment, then learn."""
         judged = self._learner.pack.judge(pages)
+        self.probability = judged[-1].probability
+        self._describe()
         for page in pages:
             self._learner.keep(page, fingerprint(page), is_seed=self._pages == 0)
             self._pages += 1
@@ -63,20 +100,53 @@ class GrowingPack:
             self._learner.answer(dict(zip(urls, self._web.labels(urls), strict=True)))
         return judged
 
+    def _describe(self) -> None:
+        """Describe waiting links again if the model has changed, as the crawl's process does."""
+        if self.crawl is not None:
+            rows, store = self.crawl.revision.take(), self.crawl.store
+            links = [(store.url(row), store.anchors[row]) for row in rows.tolist()]
+            self.crawl.revision.note(self._learner.model, described=bool(links))
+            if links:
+                actions = self._learner.pack.action_features(*zip(*links, strict=True))
+                self.crawl.revise(rows, actions)
 
-def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:
+
+class SoftPolicy:
+    """A policy whose rewards are P(relevant)."""
+
+    def __init__(self, policy: Any, pack: GrowingPack) -> None:
+        self._policy = policy
+        self._pack = pack
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def revise(self, rows: Rows) -> None:
+        """Pass samples with new features on."""
+        self._policy.revise(rows)
+
+    def observe(self, experience: Experience) -> None:
+        """Pass an experience on, with a soft reward."""
+        self._policy.observe(self._soft(experience))
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Pass an experience on, with a soft reward."""
+        self._policy.expand(self._soft(experience), outlinks, page)
+        self._pack.probability = None
+
+    def _soft(self, experience: Experience) -> Experience:
+        p = self._pack.probability
+        if p is None or (p >= THRESHOLD and not experience.reward):  # a failure, or a copy
+            return experience
+        return experience._replace(reward=Doubtful(p))
+
+
+def harvest(run: Run, options: argparse.Namespace) -> float:
     """Return the harvest rate of a crawl by the web's labels."""
+    topic, pages = run.topic, run.pages
     with TemporaryDirectory() as place:
-        settings = {
-            "TRES_TOPIC": topic,
-            "TRES_WEB": "synthetic",
-            "TRES_WEB_SEED": str(seed),
-            "TRES_RANDOM_SEED": str(seed),
-            "TRES_PAGES": str(pages),
-            "TRES_MAX_PER_DOMAIN": "10",
-            "TRES_MODELS": str(ROOT / "models"),
-        }
-        if answers is None:
+        settings = settings_of(run, options)
+        if run.answers is None:
             config = Config.from_settings(settings)
             return World(config, user_agent="tres").crawl(config).relevant / pages
         keywords, file = TOPICS[topic].words(), Path(place, "words.txt")
@@ -84,39 +154,70 @@ def harvest(topic: str, seed: int, pages: int, answers: int | None) -> float:
         config = Config.from_settings(settings | {"TRES_KEYWORDS": str(file)})
         world = World(config, user_agent="tres")
         open_topic(topic, keywords, Path(place))
-        learner = WordLearner(Path(place), topic, keywords, seed=seed)
-        pack: Any = GrowingPack(learner, world.web, answers)
+        learner = WordLearner(Path(place), topic, keywords, seed=run.seed)
+        pack: Any = GrowingPack(learner, world.web, run.answers)
         world.pack = pack
         world.library = Library(world.web, pack, config.reading)
-        return world.crawl(config).relevant / pages
+        simulation = Simulation(world, config)
+        crawl = pack.crawl = simulation.crawl
+        if options.variant == SOFT:
+            policy: Any = SoftPolicy(crawl.policy, pack)
+            crawl.policy = policy
+        return simulation.run().relevant / pages
+
+
+def settings_of(run: Run, options: argparse.Namespace) -> dict[str, str]:
+    """Return the settings of a crawl on its web."""
+    settings = {
+        "TRES_TOPIC": run.topic,
+        "TRES_WEB": KINDS[run.web],
+        "TRES_WEB_SEED": str(run.seed),
+        "TRES_RANDOM_SEED": str(run.seed),
+        "TRES_PAGES": str(run.pages),
+        "TRES_MAX_PER_DOMAIN": "10" if run.web == "synthetic" else "none",
+        "TRES_MODELS": str(options.models),
+    }
+    if run.web == "wiki":
+        settings["TRES_WEB_DATA"] = str(options.data / "wiki.jsonl.xz")
+    elif run.web == "university":
+        archive, labels = (options.data / f"university{end}" for end in (".warc.gz", "-course.txt"))
+        settings |= {"TRES_WEB_DATA": str(archive), "TRES_WEB_LABELS": str(labels)}
+        settings["TRES_SEED"] = ",".join(hubs(RecordedWeb(archive, labels)))
+    return settings
 
 
 def main() -> None:
     """Measure the missing crawls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--web", choices=list(KINDS), default="synthetic")
     parser.add_argument("--pages", type=int, default=1_000)
-    parser.add_argument("--webs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--answers", default="0,20")
     parser.add_argument("--topics", default="food,sports,hardware")
-    parser.add_argument("--no-scout", action="store_true")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--models", type=Path, default=ROOT / "models")
+    parser.add_argument("--variant", choices=VARIANTS)
     options = parser.parse_args()
-    if options.no_scout:
+    if options.variant == NO_SCOUT:
         scout.FIRST = 0  # type: ignore[misc]
+    if options.variant == AS_FOUND:
+        revision.MOST = 0  # type: ignore[misc]
     torch.set_num_threads(1)
     file = RESULTS / "words_crawl.csv"
     file.touch()
     with file.open(encoding="utf-8", newline="") as lines:
-        done = {tuple(row[:4]): float(row[4]) for row in csv.reader(lines)}
-    names = [*([] if options.no_scout else [LABELLED]), *options.answers.split(",")]
-    for seed in range(1, options.webs + 1):
+        done = {tuple(row[:5]): float(row[5]) for row in csv.reader(lines)}
+    names = [*([] if options.variant else [LABELLED]), *options.answers.split(",")]
+    for seed in range(1, options.runs + 1):
         for topic in options.topics.split(","):
             for name in names:
-                called = f"{name}, no scout" if options.no_scout else name
-                key = topic, called, str(seed), str(options.pages)
+                called = f"{name}, {options.variant}" if options.variant else name
+                key = options.web, topic, called, str(seed), str(options.pages)
                 if key in done:
                     continue
                 answers = None if name == LABELLED else int(name)
-                done[key] = harvest(topic, seed, options.pages, answers)
+                run = Run(options.web, topic, seed, options.pages, answers)
+                done[key] = harvest(run, options)
                 with file.open("a", encoding="utf-8", newline="") as rows:
                     csv.writer(rows, lineterminator="\n").writerow([*key, f"{done[key]:.4f}"])
                 print(*key, f"{done[key]:.4f}", flush=True)

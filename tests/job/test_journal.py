@@ -18,6 +18,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.resumption import Resumable
@@ -70,6 +71,7 @@ class Web:
 
     def __init__(self, crawl, journal):
         self.crawl, self.journal = crawl, journal
+        self.learns = False  # whether the topic changes with every fourth page
         self.leased = []
         self.state = crawl.policy.state()
 
@@ -103,6 +105,8 @@ class Web:
         row = self.leased.pop(0)
         url = self.crawl.store.url(row)
         number = int(url.rpartition("/")[2])
+        if self.learns:
+            self.describe(self.crawl.revision.take())
         urls = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
         actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
         cues = None if number % 4 == 1 else Ragged.of([[], [CODES - 1], [number, 7], [3]])
@@ -123,6 +127,12 @@ class Web:
             note = str(number).encode(), [str(row), None, "another"]
         self.journal.book(self.crawl, booking, *note)
         self.state = self.crawl.policy.state()
+
+    def describe(self, waiting):
+        """Judge a page by the model of the moment, and with it links that wait."""
+        random = np.random.default_rng(self.crawl.pages)
+        self.crawl.revise(waiting, random.random((len(waiting), 3), dtype=np.float32))
+        self.crawl.revision.note(f"model-{self.crawl.pages // 4}", described=len(waiting) > 0)
 
 
 def state_of(crawl):
@@ -243,7 +253,7 @@ def keep_ratings(crawl, resumed):
             setattr(policy._links, name, getattr(crawl.policy._links, name))
 
 
-def order_of(directory, setup, kills=(), seeds=(0,), **options):
+def order_of(directory, setup, kills=(), seeds=(0,), *, learns=False, **options):
     """Return the URLs that a crawl chooses.
 
     A killed crawl keeps the order of rows in leaves and the ratings of links.
@@ -251,6 +261,7 @@ def order_of(directory, setup, kills=(), seeds=(0,), **options):
     journal, crawl = Journal.open(directory, {}), new_crawl(setup=setup, **options)
     seed(crawl, seeds)
     web, order = Web(crawl, journal), []
+    web.learns = learns
     web.lease()
     while web.leased:
         order.append(crawl.store.url(web.leased[0]))
@@ -265,6 +276,7 @@ def order_of(directory, setup, kills=(), seeds=(0,), **options):
             gone = np.setdiff1d(resumed.store.pending_rows(), np.concatenate([*rows, web.leased]))
             resumed.store.drop(gone)
             crawl, web = resumed, Web(resumed, journal)
+            web.learns = learns
             web.lease()
         web.book()
         web.lease()
@@ -290,6 +302,16 @@ def test_resumed_crawl_takes_the_same_random_links(tmp_path, monkeypatch):
     whole = order_of(tmp_path / "whole", SETUP, **given)
     assert "http://h8.test/20" in whole[2:12]
     assert order_of(tmp_path / "killed", SETUP, kills=range(1, 20), **given) == whole
+
+
+@pytest.mark.slow
+def test_resumed_crawl_knows_links_that_were_described_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
+    monkeypatch.setattr(revision, "MOST", 5)
+    whole = order_of(tmp_path / "whole", SETUP, learns=True)
+    assert whole != order_of(tmp_path / "unchanged", SETUP)
+    killed = order_of(tmp_path / "killed", SETUP, kills=range(1, 40), learns=True)
+    assert killed == whole
 
 
 def a_job(directory, steps=30):

@@ -8,9 +8,10 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.patience import Patience
+from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.crawl.setup import Setup
-from tres_scrapy.frontier.feature import LINK
+from tres_scrapy.frontier.feature import ACTION, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
@@ -216,6 +217,20 @@ def test_readmitted_link_is_chosen_again():
     then = web.run(1000, book=lambda row: web.book(row, links=0))
     assert {decision.row for decision in then} == set(back.tolist())
     assert not {decision.row for decision in first} & set(back.tolist())
+
+
+def test_link_described_again_is_rated_again():
+    web = CueWeb()
+    web.run(60)
+    rows = web.store.pending_rows()[:1]
+    for row, x in zip(web.past().rows, web.past().x, strict=True):  # anchors tell everything now
+        said = x.copy()
+        said[ACTION.stop - 1] = web.is_relevant(int(row))
+        web.policy._links.observe(Experience(int(row), said, float(web.is_relevant(int(row)))))
+    web.crawl.revise(rows, np.array([[0, 0, 0.0]], dtype=np.float32))
+    before = float(web.store.rated(rows)[0])
+    web.crawl.revise(rows, np.array([[0, 0, 1.0]], dtype=np.float32))
+    assert float(web.store.rated(rows)[0]) > before
 
 
 def test_restored_links_are_rated():

@@ -1,10 +1,16 @@
 """Crawls of a new topic, from a file of keywords."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from conftest import served
 from soup import FOOD, OTHER, lines_of, link
+
+from tres_scrapy.frontier.store import REVISED
+from tres_scrapy.job.job_file import NAME
+from tres_scrapy.job.journal import DESCRIBED
 
 PAGES = 24
 KEYWORDS = "food\ncooking\nrecipe\nsoup\nbread\n"
@@ -74,6 +80,18 @@ def test_killed_crawl_learns_the_same_topic(scrapy, tmp_path):
     assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
 
 
+def test_waiting_links_are_described_again(scrapy, soups, tmp_path):
+    body = FOOD.format("leek pea") + "".join(link(f"http://h{i}.test/") for i in range(1, PAGES))
+    soups.add("http://h0.test/", body)
+    process = scrapy(*arguments_in(tmp_path, "-a", "pages=14"), pages=soups)
+    assert process.returncode == 0, process.stderr
+    with closing(sqlite3.connect(tmp_path / "job" / NAME)) as job:
+        query = "SELECT length(value) FROM state WHERE name LIKE ?"
+        found = [size for (size,) in job.execute(query, [f"{DESCRIBED} %"])]
+    assert len(found) == 2  # after the models of 1 page and of 11
+    assert sum(found) > PAGES * REVISED.itemsize
+
+
 def test_answers_are_read_during_the_crawl(scrapy, soups, tmp_path):
     answers = tmp_path / "answers.txt"
     lines = [f"{'no' if i % 3 == 2 else 'yes'} http://h{i}.test/" for i in range(8)]
@@ -108,6 +126,17 @@ def test_bad_keywords_are_one_line(scrapy, tmp_path, lines, more, said):
     assert process.returncode == 1
     assert said in process.stderr
     assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("anwsers.txt", "does not exist: check the path"), (".", "cannot be read")]
+)
+def test_mistyped_file_of_answers_is_refused(scrapy, tmp_path, name, said):
+    process = scrapy(*arguments_in(tmp_path, "-a", f"answers={tmp_path / name}"))
+    assert process.returncode == 1
+    assert f"answers {str(tmp_path / name)!r} {said}" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert not (tmp_path / "job").exists()
 
 
 def test_answers_without_keywords_are_refused(scrapy):

@@ -1,16 +1,20 @@
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 from soup import FOOD, OTHER
 
+from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.answer import AnswerError
+from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.training import word_learner
 from tres_scrapy.training.word_folder import WordFolder
 from tres_scrapy.training.word_learner import WordLearner, learn_answers, open_topic
+from tres_scrapy.training.word_task import WordJudge, WordTask
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghij"]
@@ -42,6 +46,21 @@ def test_resumed_topic_learns_the_same(tmp_path, killed_after):
     learn(learner(tmp_path / "killed"), *range(killed_after))
     learn(learner(tmp_path / "killed"), *range(max(0, killed_after - 1), 40))  # one page again
     assert pack_of(tmp_path / "killed") == pack_of(tmp_path / "whole")
+
+
+def test_waiting_links_are_described_by_the_model_of_now(tmp_path):
+    first = learner(tmp_path)  # it makes the topic
+    learn(first, *range(10))
+    judge = WordJudge(WordTask(tmp_path, ReadingLimits()), first, lambda number: None, ExitStack())
+    pages = [Source(page(number).text.encode(), f"http://x{number}.test/") for number in (1, 2)]
+    waiting = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
+    before, bare = judge([pages[0]._replace(waiting=waiting), pages[1]])
+    learn(first, *range(10, 30))
+    (after,) = judge([pages[0]._replace(waiting=waiting)])
+    assert before.model == bare.model != after.model
+    assert bare.actions is None
+    assert before.actions.shape == after.actions.shape == (2, 3)
+    assert before.actions[0, 2] != after.actions[0, 2] > after.actions[1, 2]
 
 
 def test_answer_leads_to_a_new_fit(tmp_path):

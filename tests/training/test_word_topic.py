@@ -97,13 +97,7 @@ def test_keywords_of_another_language_are_refused():
 
 
 def test_questions_are_new_and_different(topic):
-    class Judge:
-        threshold = 0.5
-
-        def probabilities(self, texts):
-            return judged(topic.fit(SHEETS, {}), *(" ".join(text.words) for text in texts))
-
-    asked = questions(Judge(), SHEETS, {SHEETS[0].url: True}, 10)
+    asked = questions(topic.fit(SHEETS, {}).judge, SHEETS, {SHEETS[0].url: True}, 10)
     urls = [each.url for each, _ in asked]
     assert SHEETS[0].url not in urls
     assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here
@@ -113,18 +107,15 @@ def test_questions_are_new_and_different(topic):
 def test_most_questions_are_about_unsure_pages(sure, least):
     """After a good crawl nearly all pages have a P(relevant) near 1."""
 
-    class Judge:
-        threshold = 0.5
-
-        def probabilities(self, texts):
-            unsure = np.linspace(0.9, 0.1, len(texts) - sure)
-            return np.concatenate([np.full(sure, 0.999), unsure])
+    def judge(pages):
+        unsure = np.linspace(0.9, 0.1, len(pages) - sure)
+        return np.concatenate([np.full(sure, 0.999), unsure])
 
     letters = "abcdefghij"
     pages = [
         sheet(3 * a + 3 * b, number) for number, (a, b) in enumerate(product(letters, letters))
     ]
-    asked = [p for _, p in questions(Judge(), pages, {}, 10)]
+    asked = [p for _, p in questions(judge, pages, {}, 10)]
     assert sum(0.1 <= p <= 0.9 for p in asked) >= least
     assert min(asked) < 0.4
     assert max(asked) > 0.6

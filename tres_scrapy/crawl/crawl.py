@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.crawl.patience import Patience
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy
+from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.router import Router
 from tres_scrapy.crawl.scout import Scout
@@ -86,6 +88,7 @@ class Crawl:
         self.patience = patience or Patience()
         self.scout = scout
         self.router = router
+        self.revision = Revision(store)
         self.pages = 0
         self.relevant = 0
         self.failures: Counter[str] = Counter()
@@ -170,6 +173,17 @@ class Crawl:
         page = store.url(row) if parent == NO_PARENT else store.url(parent)
         self.router.send(page, links, path)
         return self.book_failure(row, REDIRECT_AWAY)
+
+    def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
+        """Describe samples again: `actions` [n, 3] are their features 4 to 6 by the topic of now.
+
+        Those that do not wait any more keep theirs.
+        """
+        waits = self.store.waits(rows)
+        rows = rows[waits]
+        self.store.revise(rows, actions[waits])
+        if isinstance(self.policy, Revising):
+            self.policy.revise(rows)
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.

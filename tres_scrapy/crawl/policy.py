@@ -88,6 +88,14 @@ class Policy(Protocol):
 
 
 @runtime_checkable
+class Revising(Protocol):
+    """A policy that looks at features 4 to 6 of waiting samples again when they have changed."""
+
+    def revise(self, rows: Rows) -> None:
+        """Take note of samples whose features 4 to 6 have changed."""
+
+
+@runtime_checkable
 class Valuing(Protocol):
     """A policy that learns Q, the value of a fetch."""
 

@@ -12,6 +12,7 @@ from tres_scrapy.crawl.failure import BAD_DOCUMENT, JUDGE_ENDED, JUDGE_ERROR, Fa
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.ending import NO_JUDGE
+from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.topic.judge import Judge, Source
 from tres_scrapy.topic.judge_process import PageError, WorkerError
 
@@ -36,9 +37,10 @@ class Judging:
         Return None if the judging process is lost: the crawl stops and leased rows stay leased.
         """
         fetched_at = datetime.now(UTC)
+        waiting = self._crawl.revision.take()
+        source = self._with_links(source, row, waiting)
         try:
-            seed = self._crawl.store.is_seed(row)
-            judged = await asyncio.wrap_future(self.judge.submit(source._replace(is_seed=seed)))
+            judged = await asyncio.wrap_future(self.judge.submit(source))
         except WorkerError as error:
             self._lose(error)
             return None
@@ -46,6 +48,9 @@ class Judging:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
             ended = isinstance(error, PageError) and error.page is not None
             return JUDGE_ENDED if ended else JUDGE_ERROR
+        self._crawl.revision.note(judged.model, described=judged.actions is not None)
+        if judged.actions is not None:
+            self._crawl.revise(waiting, judged.actions)
         if judged.is_broken:
             return BAD_DOCUMENT
         for note in judged.notes:
@@ -65,6 +70,12 @@ class Judging:
             return verdict
         depth, path, anchor = store.depth(row), store.trail(row), store.anchors[row]
         return Visit(row, depth, path, anchor, lease.decision, judged, verdict, fetched_at)
+
+    def _with_links(self, source: Source, row: int, waiting: Rows) -> Source:
+        """Return a source with what its row says, and links to describe again."""
+        store = self._crawl.store
+        links = tuple((store.url(each), store.anchors[each]) for each in waiting.tolist())
+        return source._replace(is_seed=store.is_seed(row), waiting=links)
 
     def close(self) -> None:
         """Wait until all pages are judged."""

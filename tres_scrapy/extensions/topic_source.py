@@ -55,6 +55,8 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
     from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
 
     lines = keyword_lines(file)
+    if config.words.answers is not None:
+        _check_answers(config.words.answers)
     _refuse_name_of_pack(config, folder.pack)
     if jobdir:
         check_job(Path(jobdir), identity_of(config))  # before its topic is written
@@ -117,6 +119,19 @@ def _refuse_name_of_pack(config: Config, made: Path) -> None:
             f"topic {config.topic!r} is a trained topic, and -a keywords= starts a new one: leave "
             "out one of them, or give the new topic another name"
         )
+
+
+def _check_answers(path: Path) -> None:
+    """Raise ConfigError if a file of answers cannot be read: its path may be mistyped."""
+    try:
+        path.open("rb").close()
+    except FileNotFoundError:
+        raise ConfigError(
+            f"answers {str(path)!r} does not exist: check the path, or make an empty file and "
+            "write answers into it during the crawl"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"answers {str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def keyword_lines(path: Path) -> tuple[str, ...]:

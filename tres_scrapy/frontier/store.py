@@ -26,6 +26,7 @@ from tres_scrapy.links.code import Ragged, silent
 from tres_scrapy.links.name import Names
 
 NO_PARENT = -1
+REVISED = np.dtype([("row", "<i4"), ("actions", "<f4", (3,))])
 # Rules by which links are not fetched, by the name of their setting
 AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
@@ -79,6 +80,7 @@ class SampleStore:
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
         self.given_up = array("q")  # hosts, those of earlier runs included
+        self.revised = bytearray()  # records of type REVISED, in the order of their changes
         self.refused: Counter[str] = Counter()  # links found too late, by the rule that says so
         self.on_drop: Callable[[Rows], None] | None = None
         self._hosts = Hosts(ledger)
@@ -157,6 +159,12 @@ class SampleStore:
         x[:, feature.NEIGHBOURHOOD] = self.ledger.features(self._samples["domain"].take(rows))
         x[:, feature.LINK] = self._samples["link"].take(rows)
         return x
+
+    def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
+        """Set features 4 to 6 of rows [n] again, from `actions` [n, 3]."""
+        records = np.zeros(len(rows), dtype=REVISED)
+        records["row"], records["actions"] = rows, actions
+        self.restore_revised(records)
 
     def rate(self, rows: Rows, links: NDArray[np.float32]) -> None:
         """Set feature 9 of rows [n]."""
@@ -471,6 +479,12 @@ class SampleStore:
         """Note hosts that an earlier run gave up: in this run they may be fetched from."""
         within(hosts, len(self.hosts))
         self.given_up.extend(hosts.tolist())
+
+    def restore_revised(self, records: NDArray[np.void]) -> None:
+        """Set features 4 to 6 from records of type REVISED; of a row the last counts."""
+        within(records["row"], len(self))
+        self._samples["static"][records["row"], feature.ACTION] = records["actions"]
+        self.revised += records.tobytes()
 
     def restore_path(self, row: int, path: Path) -> None:
         """Set the path to the page of a DONE row."""

@@ -29,6 +29,7 @@ class Written(NamedTuple):
     passed: int
     given_up: int
     guests: int
+    revised: int
     rules: int
     state: Mapping[str, bytes]
 
@@ -37,13 +38,15 @@ COUNTS = "counts of the crawl"  # saved beside the state of the policy
 # URL numbers, eight bytes each; each part is named by how many came before it.
 PASSED = "URLs that redirects went through"
 GIVEN_UP = "hosts given up"  # their numbers, in the same way
+DESCRIBED = "links described again"  # records, in the same way
+MODELS = "models of the topic"  # that described links again, and that judged the last page
 SCOUTED = "scouted"  # pages when the last random link of a seed was taken
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
 
 
-NOTHING = Written(0, 0, 0, 0, 0, 0, 0, {})
+NOTHING = Written(0, 0, 0, 0, 0, 0, 0, 0, {})
 _INSERT_STEP = (
     "INSERT INTO step "
     "(row, url, host, kind, reward, relevant, x, first, outlinks, mark, sampled) "
@@ -256,6 +259,8 @@ class Journal:
         if new.given_up > old.given_up:
             given_up = store.given_up[old.given_up :].tobytes()
             changed.append((f"{GIVEN_UP} {old.given_up}", given_up))
+        if new.revised > old.revised:
+            changed.append((f"{DESCRIBED} {old.revised}", bytes(store.revised[old.revised :])))
         cursor.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", changed)
         guests = islice(store.guests.items(), old.guests, None)
         cursor.executemany(
@@ -311,9 +316,11 @@ def _written(crawl: Crawl) -> Written:
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
     if crawl.scout is not None:
         state[SCOUTED] = str(crawl.scout.taken).encode()
+    if crawl.revision.model:
+        state[MODELS] = f"{crawl.revision.described} {crawl.revision.model}".encode()
     return Written(
         *(len(store), len(store.urls), len(store.hosts), len(passed), len(store.given_up)),
-        *(len(store.guests), len(policy.rules)),
+        *(len(store.guests), len(store.revised), len(policy.rules)),
         state=state,
     )
 

@@ -21,10 +21,18 @@ from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.store import SAVED, SampleStore, Standing, State
+from tres_scrapy.frontier.store import REVISED, SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.job.job_file import reading
-from tres_scrapy.job.journal import COUNTS, GIVEN_UP, PASSED, SCOUTED, Journal
+from tres_scrapy.job.journal import (
+    COUNTS,
+    DESCRIBED,
+    GIVEN_UP,
+    MODELS,
+    PASSED,
+    SCOUTED,
+    Journal,
+)
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.file import check_numbers
 from tres_scrapy.url.canonical import canonicalise
@@ -105,6 +113,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
         _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
     crawl.store.closure.restore_passed(_all_of(state, PASSED))
     crawl.store.restore_given_up(_all_of(state, GIVEN_UP))
+    _restore_revisions(crawl, state)
     crawl.store.restore_links(linked)
     del linked
     if own is not None:
@@ -191,9 +200,15 @@ def _steps(connection: sqlite3.Connection) -> Steps:
 
 def _all_of(state: dict[str, bytes], name: str) -> NDArray[np.int64]:
     """Return the numbers that were saved in parts under a name."""
-    return np.frombuffer(
-        b"".join(value for key, value in state.items() if key.startswith(name)), np.int64
-    )
+    return np.frombuffer(_joined(state, name), np.int64)
+
+
+def _joined(state: dict[str, bytes], name: str) -> bytes:
+    """Return what was saved in parts under a name, in order: each has its place in its own name."""
+    parts = {
+        int(key.removeprefix(name)): value for key, value in state.items() if key.startswith(name)
+    }
+    return b"".join(parts[place] for place in sorted(parts))
 
 
 def _numbers(column: Sequence[int]) -> NDArray[np.int64]:
@@ -223,6 +238,14 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
+
+
+def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
+    records = np.frombuffer(_joined(state, DESCRIBED), REVISED)
+    check_numbers("a feature", records["actions"])
+    crawl.store.restore_revised(records)
+    described, _, model = state.get(MODELS, b"").decode().partition(" ")
+    crawl.revision.described, crawl.revision.model = described, model
 
 
 def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None:

@@ -93,6 +93,10 @@ class TresPolicy:
         self._rate(rows)
         self.tree.insert(rows)
 
+    def revise(self, rows: Rows) -> None:
+        """Rate samples again; each stays in its leaf, as after a change of live features."""
+        self._rate(rows)
+
     def learn(self) -> float | None:
         """Take the Double DQN steps that are due."""
         return self._learner.learn()

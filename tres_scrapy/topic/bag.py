@@ -11,7 +11,7 @@ import torch
 from tres_scrapy.page.file import check_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -56,11 +56,15 @@ class BagOfWords:
 
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return the signed distance of each text from the boundary, [n]."""
-        return np.array([self.bias + self._terms(text)[1].sum() for text in texts])
+        return self.counted(Counter(text.words) for text in texts)
+
+    def counted(self, texts: Iterable[Mapping[str, int]]) -> NDArray[np.float64]:
+        """Return what `logits` does, from how often each word occurs in a text."""
+        return np.array([self.bias + self._terms(counts)[1].sum() for counts in texts])
 
     def contributions(self, text: Text) -> dict[str, float]:
         """Return what each word adds to the logit."""
-        ids, terms = self._terms(text)
+        ids, terms = self._terms(Counter(text.words))
         return {self.words[row]: float(term) for row, term in zip(ids, terms, strict=True)}
 
     def sizes(self) -> dict[str, Any]:
@@ -70,10 +74,10 @@ class BagOfWords:
         words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
         return {"words": torch.tensor(words), "weights": torch.from_numpy(self.weights)}
 
-    def _terms(self, text: Text) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        counts = Counter(row for word in text.words if (row := self._ids.get(word)) is not None)
-        ids = np.fromiter(counts.keys(), np.int64, len(counts))
-        frequency = np.fromiter(counts.values(), np.float64, len(counts))
+    def _terms(self, counts: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        known = {row: n for word, n in counts.items() if (row := self._ids.get(word)) is not None}
+        ids = np.fromiter(known, np.int64, len(known))
+        frequency = np.fromiter(known.values(), np.float64, len(known))
         if self.kind == TFIDF:
             frequency = 1 + np.log(frequency)
         weighted = frequency * self.weights[0, ids]

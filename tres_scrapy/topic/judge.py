@@ -36,7 +36,8 @@ class Source(NamedTuple):
     """A page as it was fetched; `robots` are the values of its header X-Robots-Tag.
 
     `language` is its header Content-Language, "" without one. `crawler` is the name by which the
-    page may address us. `is_seed` marks the page of a seed.
+    page may address us. `is_seed` marks the page of a seed. `waiting` holds URLs and anchor texts
+    of links that a topic which learns describes again.
     """
 
     body: bytes
@@ -46,6 +47,7 @@ class Source(NamedTuple):
     crawler: str = US
     is_seed: bool = False
     is_sitemap: bool = False  # or a feed
+    waiting: tuple[tuple[str, str], ...] = ()
     language: str = ""
 
 
@@ -56,7 +58,8 @@ class Judged(NamedTuple):
     scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
     `content` holds further fields of a page that may be relevant. `notes` is what the topic has to
-    say since the last page, for the log.
+    say since the last page, for the log. `model` names the model that judged it, "" unless the
+    topic learns, and `actions` [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
     """
 
     page: Page
@@ -69,6 +72,8 @@ class Judged(NamedTuple):
     is_broken: bool = False
     content: tuple[tuple[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    model: str = ""
+    actions: NDArray[np.float32] | None = None
 
 
 class _Read(NamedTuple):

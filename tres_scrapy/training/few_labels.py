@@ -15,9 +15,9 @@ import numpy as np
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.score import Interval, interval
-from tres_scrapy.training.word_folder import THRESHOLD, word_facts
+from tres_scrapy.training.word_folder import word_facts
 from tres_scrapy.training.word_learner import NEAR, word_topic
-from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.training.word_topic import THRESHOLD, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

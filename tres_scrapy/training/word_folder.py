@@ -13,7 +13,7 @@ from tres_scrapy.page.file import printable, whole_file
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.training.word_topic import THRESHOLD, Sheet
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
 PATIENCE: Final = 60.0  # seconds to wait for another process that learns the topic
 INTERVAL: Final = 0.1  # seconds from one try to the next
-THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 LEARNED: Final = 30  # words that a pack names
 
 

@@ -13,13 +13,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.page.file import printable
+from tres_scrapy.page.file import printable, sha256
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.shipped import TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.background import FREQUENCIES, Background
 from tres_scrapy.training.word_folder import WordFolder
@@ -108,7 +109,7 @@ class WordLearner:
         self._files = [*([answers] if answers else []), self._folder.answers]
         self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
-        self.pack = Pack.load(self._folder.pack)
+        self._load()
         self._topic = word_topic(keywords)
         self._near = self._topic.near(NEAR)
         pages = self._folder.read_pages(repair=True)
@@ -130,7 +131,9 @@ class WordLearner:
     def questions(self, most: int) -> list[tuple[Sheet, float]]:
         """Return the pages whose answers help most, with P(relevant) of each."""
         sheets = [sheet for _, sheet in self._kept.values()]
-        return questions(self.pack, sheets, self._used, most)
+        assert isinstance(self.pack.classifier, BagOfWords)
+        fit = TopicFit(self.pack.classifier, self.pack.calibration)
+        return questions(fit.judge, sheets, self._used, most)
 
     def answer(self, answers: Mapping[str, bool]) -> None:
         """Add answers to the file of answers, and learn from them."""
@@ -179,6 +182,11 @@ class WordLearner:
         except (OSError, PackError) as error:  # a full disk: the crawl goes on as it was
             self._said.append(f"cannot keep what was learned: {error}")
 
+    def _load(self) -> None:
+        """Load the pack; `model` names it: another model, another name."""
+        self.pack = Pack.load(self._folder.pack)
+        self.model = sha256(self._folder.pack / TOPIC_FILE)
+
     def _keep_fit(self, fit: TopicFit, *, changed: bool) -> None:
         if fit.drifts and not self._used:
             self._next = 2 * self._seen
@@ -188,7 +196,7 @@ class WordLearner:
             )
         else:
             self._folder.write_pack(self._name, self._topic.keywords, self._near, fit)
-            self.pack = Pack.load(self._folder.pack)
+            self._load()
             self._said.append(_said(fit, self._used, changed=changed))
         self._folder.write_questions(self.questions(ASKED))
         state = {"next": self._next, "answers": self._used, "pulls": dict(fit.pulls)}

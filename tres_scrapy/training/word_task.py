@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.judge_process import Task
@@ -70,8 +73,18 @@ class WordJudge:
         for source, each in zip(sources, judged, strict=True):
             if each.page.may_be_kept and not (each.is_missing or each.is_broken):
                 self._learner.keep(each.page, each.mark, is_seed=source.is_seed)
+        judged = [
+            each._replace(model=self._learner.model, actions=self._described(source))
+            for source, each in zip(sources, judged, strict=True)
+        ]
         pages = [each for each, source in enumerate(sources) if not source.is_sitemap]
         place = next((each for each in pages if not judged[each].is_broken), None)
         if place is not None:  # else the next page brings them to the log
             judged[place] = judged[place]._replace(notes=self._learner.take_notes())
         return judged
+
+    def _described(self, source: Source) -> NDArray[np.float32] | None:
+        if not source.waiting:
+            return None
+        urls, anchors = zip(*source.waiting, strict=True)
+        return self._learner.pack.action_features(urls, anchors)

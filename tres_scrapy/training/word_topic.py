@@ -19,25 +19,24 @@ import numpy as np
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.calibration import Calibration, sigmoid
-from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.background import RAREST
 from tres_scrapy.training.correction import fit_correction
 from tres_scrapy.training.logistic import Bags, fit_line, fit_logistic
 from tres_scrapy.training.mixture import fit_mixture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.topic.pack import Pack
     from tres_scrapy.topic.vectors import WordVectors
     from tres_scrapy.training.background import Background
     from tres_scrapy.training.mixture import TwoGroups
 
     Numbers = NDArray[np.float64]
 
+THRESHOLD: Final = 0.5  # the calibration moves, not the threshold
 NEAR: Final = 0.3  # least cosine of a word to the keywords at which it counts
 PHRASE_WORD: Final = 0.5  # weight of a word of a phrase, as a share of a keyword's
 SEED_WEIGHT: Final = 0.5  # of the seed page, as a share of the keywords'
@@ -90,6 +89,10 @@ class TopicFit(NamedTuple):
     def drifts(self) -> bool:
         """Whether the model has parted from the keywords."""
         return self.agreement < DRIFT
+
+    def judge(self, sheets: Iterable[Sheet]) -> Numbers:
+        """Return P(relevant) of pages [n]."""
+        return self.calibration.probabilities(self.model.counted(each.words for each in sheets))
 
 
 class WordTopic:
@@ -185,17 +188,20 @@ class WordTopic:
 
 
 def questions(
-    pack: Pack, sheets: Sequence[Sheet], answers: Mapping[str, bool], most: int
+    judge: Callable[[Sequence[Sheet]], Numbers],
+    sheets: Sequence[Sheet],
+    answers: Mapping[str, bool],
+    most: int,
 ) -> list[tuple[Sheet, float]]:
-    """Return the pages whose answers help most, with P(relevant) of each.
+    """Return the pages whose answers help most, with P(relevant) of each, which `judge` returns.
 
     They are drawn by the variance of an answer, so most are pages of which the model is unsure,
     below and above the threshold; no two are alike.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
-    p = pack.probabilities([Text(list(Counter(sheet.words).elements())) for sheet in untold])
+    p = judge(untold)
     falling = np.argsort(-p, kind="stable")
-    near = np.argsort(np.abs(p - pack.threshold), kind="stable")
+    near = np.argsort(np.abs(p - THRESHOLD), kind="stable")
     doubt = (p * (1 - p))[falling].cumsum()
     steps = (np.arange(2 * most) + 0.5) / (2 * most)
     places = np.searchsorted(doubt, steps * doubt[-1]) if len(p) else near

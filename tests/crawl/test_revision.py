@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+from test_crawl import A, book, crawl_of
+
+from tres_scrapy.crawl import revision
+from tres_scrapy.frontier.feature import ACTION
+
+LINKS = [f"http://s{n}.test/" for n in range(6)]
+
+
+@pytest.fixture
+def crawl(monkeypatch):
+    """A crawl with six waiting links, the last the best; three may be described again at once."""
+    monkeypatch.setattr(revision, "MOST", 3)
+    crawl = crawl_of(A)
+    book(crawl, crawl.next().row, 1.0, *LINKS)
+    crawl.store.rate(np.arange(1, 7), np.linspace(0.1, 0.6, 6).astype(np.float32))
+    return crawl
+
+
+def actions_of(crawl):
+    return crawl.store.features(np.arange(1, 7))[:, ACTION].tolist()
+
+
+def test_changed_topic_takes_the_best_links_once(crawl):
+    taken = crawl.revision.take
+    assert taken().tolist() == []
+    crawl.revision.note("first", described=False)
+    assert taken().tolist() == [4, 5, 6]
+    assert taken().tolist() == []
+    crawl.revision.note("third", described=True)  # the second came before it
+    assert taken().tolist() == []
+    crawl.revision.note("fourth", described=False)
+    assert taken().tolist() == [4, 5, 6]
+
+
+def test_only_waiting_links_are_described_again(crawl):
+    leased = crawl.next().row
+    new = np.array([[1, 0, 0.25], [0, 1, 0.5]], dtype=np.float32)
+    crawl.revise(np.array([leased, 6]), new)
+    assert actions_of(crawl) == [[0, 0, 0]] * 5 + [[0, 1, 0.5]]
