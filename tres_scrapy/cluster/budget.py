@@ -14,8 +14,8 @@ from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
-FIRST: Final = 16  # pages that all shards may be fetching at the start, as one crawler does
-GROWTH: Final = 1 / 8  # of the pages fetched: so many may be granted and not fetched
+FIRST: Final = 8  # pages that all shards together may be fetching at the start
+GROWTH: Final = 1 / 16  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
 LEAD: Final = 2 * BLOCK  # weighted pages by which a shard may be ahead of others
 

@@ -149,6 +149,7 @@ class Crawl:
 
     def receive(self, parcels: Sequence[Parcel]) -> None:
         """Add the links that pages of other shards have to domains of this one."""
+        found = [NO_ROWS]
         for parcel in parcels:
             if parcel.path == NO_PATH:
                 self.add_seeds(parcel.links)
@@ -158,7 +159,8 @@ class Crawl:
             if parcel.urgent:
                 self._first.push(rows, np.zeros(len(rows)))
             else:
-                self.policy.readmit(rows)
+                found.append(rows)
+        self.policy.readmit(np.concatenate(found))
 
     def redirect_away(self, row: int, url: str) -> Booking:
         """Book a leased row that was redirected to a domain of another shard, which fetches it."""
@@ -315,7 +317,7 @@ class Crawl:
 
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier and count those that the scope refuses."""
-        if self.router is not None and links.urls:
+        if self.router is not None and links.urls and parent not in self.store.guests:
             links = self.router.keep(self.store.url(parent), self.store.path_to(parent), links)
         rows = self.store.add(parent, links, is_answer=is_answer)
         if self.store.scope is not None:
