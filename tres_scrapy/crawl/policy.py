@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.links.model import Said
 
@@ -85,6 +86,14 @@ class Policy(Protocol):
 
     def figures(self) -> dict[str, float | str]:
         """Return the figures of the policy, by stat name."""
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A policy in one of several shards: others fetch some links of its pages."""
+
+    def note_away(self, page: int, links: Outlinks) -> None:
+        """Note the links of a page to domains of other shards, before `expand` for the page."""
 
 
 @runtime_checkable

@@ -8,6 +8,7 @@ from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.agent.notebook import Notebook
 from tres_scrapy.agent.pupil import PupilLinkLearner, PupilQLearner
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.policies.tres import TresPolicy
 
@@ -42,6 +43,10 @@ class PupilPolicy(TresPolicy):
         self._learner.take(taught)
         self._links.take(taught)
         self._yield.value = taught.recent
+
+    def note_away(self, page: int, links: Outlinks) -> None:
+        """Note the links of a page to domains of other shards."""
+        self._links.note_away(page, links)
 
     def worth(self) -> float:
         """Return the mean Q of the best waiting links, 1 if only seeds may wait."""
