@@ -3,9 +3,10 @@
     python benchmarks/fuzz.py [--inputs 1000000] [--seed 1] [--target NAME]
 
 The seed, the target's name and a number determine each input, so a run can be repeated. A finding
-is an unexpected exception, a failed check, or an input that takes five seconds of processor time,
-a minute or 256 MiB. Findings are printed with the smallest input that shows them; the exit status
-is then 1.
+is an unexpected exception, a failed check, or an input that takes too long or 256 MiB. Too long is
+a minute, or five seconds of processor time; half a second where the crawler's own process reads it;
+for a page one second and another for each 100,000 characters. Findings are printed with the
+smallest input that shows them; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ from typing import NamedTuple, NoReturn
 import torch
 from fuzzing.job import DamagedJob
 from fuzzing.pack import DamagedPack
+from fuzzing.response import Responses
 from fuzzing.target import Target
 from fuzzing.text import Hosts, Pages, StoredRequests, Texts, Urls
 
 SECONDS = 5.0  # of processor time that one input may take
+AT_ONCE = 0.5  # in the crawler's own process, which sends and receives
+PAGE = 1.0, 1e-5  # for any page, and for each of its characters
 WAITING = 60.0  # seconds that it may take in all
 MEMORY = 256 * 2**20  # bytes
 SHRINKING = 20.0  # seconds of processor time in which smaller inputs are tried
@@ -99,7 +103,7 @@ def main() -> int:
 
 def targets(directory: Path) -> Iterator[Target]:
     """Yield the targets; their shares sum to 1."""
-    yield from (Urls(), Hosts(), Pages(), Texts(), StoredRequests())
+    yield from (Urls(), Hosts(), Pages(), Responses(), Texts(), StoredRequests())
     yield DamagedPack(directory / "models")
     yield DamagedJob(directory / "jobs")
 
@@ -118,10 +122,20 @@ def feed(target: Target, inputs: int, seed: int) -> Report:
     return report
 
 
+def allowed(target: Target, text: str) -> float:
+    """Return the seconds of processor time that an input may take."""
+    if isinstance(target, Responses):
+        return AT_ONCE
+    if isinstance(target, Pages):
+        start, each = PAGE
+        return min(SECONDS, start + each * len(text))
+    return SECONDS
+
+
 def fault(target: Target, text: str) -> Fault | None:
     """Return the fault that an input shows, or None."""
     before = _peak_memory()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, allowed(target, text))
     signal.setitimer(signal.ITIMER_REAL, WAITING)
     try:
         target.check(text)

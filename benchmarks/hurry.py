@@ -4,7 +4,7 @@
         [--hurry 1 .6 0] [--max none 10] [--delay 1] [--latency .5] [--starts URL...]
         [-s TRES_NAME=VALUE] [--output FILE]
 
-A crawl of an offline web is simulated, with a clock of its own: each answer takes `latency`
+A crawl of an offline web is simulated, with a simulated clock: each answer takes `latency`
 seconds, the next request to a host is sent `delay` seconds after the last, and the crawler itself
 takes no time. "alone" has one request at a time and no delay: each choice knows all outcomes. "at
 once" has 16 and no delay. Prints the means over webs and starts, with the standard errors of the
@@ -38,7 +38,7 @@ class Pace(NamedTuple):
 
 
 class TimedSimulation(Simulation):
-    """A crawl with several requests at a time, on a clock of its own."""
+    """A crawl with several requests at a time, on a simulated clock."""
 
     def __init__(self, world: World, config: Config, pace: Pace) -> None:
         super().__init__(world, config)
@@ -50,7 +50,7 @@ class TimedSimulation(Simulation):
 
     def crawl_all(self) -> None:
         """Crawl until the last page or the last link."""
-        self._add_seeds()
+        self.crawl.add_seeds(self._world.seeds(self._config))
         while True:
             while len(self._coming) < self._pace.slots and self._send():
                 pass
@@ -61,7 +61,7 @@ class TimedSimulation(Simulation):
                 return
             self.now = min(times)
             while self._coming and self._coming[0][0] <= self.now:
-                self._fetch(heapq.heappop(self._coming)[1])
+                self._fetching.fetch(heapq.heappop(self._coming)[1])
 
     def _send(self) -> bool:
         busy = [host for host, time in self._free.items() if time > self.now]

@@ -22,13 +22,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from tres_scrapy.bench.fetching import Fetching
 from tres_scrapy.bench.library import Fetched
 from tres_scrapy.bench.simulation import Simulation, World
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
-from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import marks, recover
 from tres_scrapy.policies.assembly import make_crawl
@@ -38,20 +38,14 @@ RESULTS = Path(__file__).parent / "results" / "interruption.csv"
 FIELDS = ("topic", "web", "pages", "kills", "whole", "killed", "difference")
 
 
-class Noted(Crawl):
-    """A crawl that keeps its last booking for the journal."""
+class MarkedFetching(Fetching):
+    """Fetches, and keeps the fingerprint of the last page for the journal."""
 
-    booking: Booking
+    mark: bytes | None = None
 
-    def book_page(self, *arguments, **options) -> Booking:  # type: ignore[no-untyped-def]
-        """Book a page and keep the arguments."""
-        self.booking = super().book_page(*arguments, **options)
-        return self.booking
-
-    def book_failure(self, *arguments, **options) -> Booking:  # type: ignore[no-untyped-def]
-        """Book a failure and keep the arguments."""
-        self.booking = super().book_failure(*arguments, **options)
-        return self.booking
+    def _book(self, row: int, fetched: Fetched) -> Booking:
+        self.mark = None if fetched.failure or fetched.is_missing else fetched.mark
+        return super()._book(row, fetched)
 
 
 class Interrupted(Simulation):
@@ -62,9 +56,8 @@ class Interrupted(Simulation):
         self._directory = directory
         self._kills = deque(sorted(kills))
         self._under_way: deque[int] = deque()
-        self._fingerprint: bytes | None = None
         self._begin()
-        self._add_seeds()
+        self.crawl.add_seeds(world.seeds(config))
 
     def harvest(self) -> float:
         """Crawl to the end; return the harvest rate in percent."""
@@ -80,14 +73,12 @@ class Interrupted(Simulation):
 
     def _begin(self) -> None:
         """Start a crawl as a new process would: from the journal only."""
-        crawl = make_crawl(self._config, self._world.pack)
-        parts = crawl.store, crawl.policy, crawl.limit
-        self.crawl = self._noted = Noted(*parts, trusted_seeds=crawl.trusted_seeds)
+        self.crawl = make_crawl(self._config, self._world.pack)
         self._journal = Journal.open(self._directory, {})
         recover(self._journal, self.crawl)
-        detect_copies = self._config.detect_copies
-        self._verdicts = Verdicts(self._world.pack.threshold, detect_copies=detect_copies)
-        self._verdicts.remember(marks(self._journal))
+        arguments = self._world, self._config, self.crawl, self.count
+        self._marked = MarkedFetching(*arguments)
+        self._marked.verdicts.remember(marks(self._journal))
         self._under_way.clear()
 
     def _fill(self) -> bool:
@@ -98,13 +89,9 @@ class Interrupted(Simulation):
         return bool(self._under_way)
 
     def _end_first(self) -> None:
-        self._fingerprint = None
-        self._fetch(self._under_way.popleft())
-        self._journal.book(self.crawl, self._noted.booking, self._fingerprint)
-
-    def _book(self, row: int, fetched: Fetched) -> None:
-        super()._book(row, fetched)
-        self._fingerprint = None if fetched.failure or fetched.is_missing else fetched.mark
+        self._marked.mark = None
+        booking = self._marked.fetch(self._under_way.popleft())
+        self._journal.book(self.crawl, booking, self._marked.mark)
 
 
 def main() -> None:

@@ -165,7 +165,7 @@ def bench(name: str, starts: str, options: argparse.Namespace) -> int:
 
 
 def results_of(name: str, scratch: Path) -> Iterator[Result]:
-    """Yield all results on a web; an ablation is a policy of its own, and starts are numbered."""
+    """Yield all results on a web; an ablation is a separate policy, and starts are numbered."""
     numbers = dict[tuple[str, str], str]()
     for topic in WEBS[name].topics:
         lines = (scratch / f"starts-{name}-{topic}.txt").read_text(encoding="utf-8").splitlines()

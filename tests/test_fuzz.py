@@ -49,6 +49,13 @@ def test_endless_input_is_a_fault(fuzz, monkeypatch):
     assert finding.fault.error.startswith("EndlessError")
 
 
+def test_long_page_may_take_longer(fuzz):
+    short, long = (fuzz.allowed(fuzz.Pages(), "x" * length) for length in (10, 10**6))
+    assert 1 < short < 1.1
+    assert long == fuzz.SECONDS == fuzz.allowed(Reader(), "x")
+    assert fuzz.allowed(fuzz.Responses(), "x") == 0.5
+
+
 def test_memory_hog_is_a_fault(fuzz, monkeypatch):
     class Greedy(Reader):
         def check(self, text):
@@ -77,4 +84,4 @@ def test_no_target_has_a_finding():
     )
     assert run.returncode == 0, run.stdout + run.stderr
     rows = [line for line in run.stdout.splitlines() if line.endswith("| 0 |")]
-    assert len(rows) == 7
+    assert len(rows) == 8

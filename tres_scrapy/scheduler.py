@@ -94,7 +94,7 @@ class TreeFrontierScheduler(BaseScheduler):
     def has_pending_requests(self) -> bool:
         if self._again:
             return True
-        return not self._crawl.finished and self._crawl.store.pending > 0 and not self._hopeless()
+        return not self._crawl.finished and not self._learner.exhausted(monotonic())
 
     def enqueue_request(self, request: Request) -> bool:
         if SAMPLE in request.meta:
@@ -147,8 +147,11 @@ class TreeFrontierScheduler(BaseScheduler):
         if url != current and self._crawl.store.is_refused(row, url):
             self._learner.book_failure(row, REDIRECT_OUT_OF_SCOPE)
             return False
+        if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
+            self._learner.redirect_away(row, url)
+            return False
         to_itself = came_from is not None and canonicalise(came_from) == url == current
-        if to_itself or (url != current and not self._crawl.redirect(row, url)):
+        if to_itself or (url != current and not self._learner.redirect(row, url)):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         if url != current:
@@ -231,13 +234,6 @@ class TreeFrontierScheduler(BaseScheduler):
             lease.host is not None and not store.is_known(lease.host)
             for lease in self._crawl.leases
         )
-
-    def _hopeless(self) -> bool:
-        """Return whether none of the hosts that rest has answered: it is not worth waiting."""
-        if self._crawl.store.known_hosts or self._crawl.leased:
-            return False
-        now = monotonic()
-        return bool(self._health.resting(now)) and not self._health.promises(now)
 
     def _transfers(self, host: int) -> int:
         slot = self._slot(host)

@@ -168,6 +168,9 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
     decision = crawl.next()
     assert decision is not None
     job.lease(crawl, decision)
+    for url in ("http://h1.test/moved", "http://new.test/"):
+        assert crawl.redirect(decision.row, url)
+        job.redirect(crawl, decision.row)
     files = [(directory / name).read_bytes() for name in (NAME, f"{NAME}-wal")]
     journal.connection.close()
     return files

@@ -30,7 +30,7 @@ from tres_scrapy.webs.synthetic import SyntheticWeb
 
 BASE: Final = "https://shop.example.org/cheese/index.html"
 URL: Final = re.compile(r"https?://[!-~]+")
-LIMITS: Final = ReadingLimits(html=100_000, links=50, anchor=100)
+LIMITS: Final = ReadingLimits()
 KEYWORDS: Final = KeywordSet(["cheese", "wine"], ["slow food"])
 ARTICLE: Final = """<!DOCTYPE html><html lang=en><head><meta charset=utf-8><base href="/c/">
 <title>Brie &amp; Camembert</title><link rel="canonical" href="https://shop.example.org/brie">
@@ -47,7 +47,7 @@ class Urls:
     """A link and the URL of its page; every canonical URL must be usable in a request."""
 
     name = "canonicalise"
-    share = 0.45
+    share = 0.43
 
     def draw(self, random: Random) -> str:
         base = BASE if random.random() < 0.7 else url(random)

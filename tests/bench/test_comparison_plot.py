@@ -97,7 +97,7 @@ def test_courses_are_read_at_whole_pages() -> None:
     assert relevant.tolist() == [[1, 1, 2]]
 
 
-def test_what_nobody_measured_is_not_drawn(tmp_path: Path) -> None:
+def test_missing_measurements_are_not_drawn(tmp_path: Path) -> None:
     served = [result("tres", "none", seed, measured=False) for seed in (1, 2)]
     assert [picture.name for picture in draw(tmp_path, served, "")] == ["harvest.svg", "pareto.svg"]
     others = [result("random", "none", 1)]

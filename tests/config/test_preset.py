@@ -76,7 +76,7 @@ def test_paper_sends_one_request_at_a_time(preset, requests):
 
 
 def test_table_of_departures_is_the_preset():
-    """The last column of the table names all values of the preset, or why there is none."""
+    """The last column of the table names all values of the preset, or why it has no value."""
     text = (PROJECT / "docs" / "paper.md").read_text(encoding="utf-8")
     table = text.partition("## Departures")[2].partition("\n\n`-a")[0]
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]

@@ -62,6 +62,8 @@ def test_stats_are_shown_when_asked_for(given):
         (("--page", "5"), "tres crawl: unknown option --page; did you mean --pages?; "),
         (("--max_html=5",), "tres crawl: unknown option --max_html; did you mean --max-html?; "),
         (("--pages",), "tres crawl: argument --pages: expected one argument; "),
+        (("--csv", "1"), "tres crawl: --csv takes no value: write --csv; "),
+        (("--report", "0"), "tres crawl: --report takes no value: write --no-report; "),
         (("--seed", "@f", "http://a.test/"), "'http://a.test/' and --seed: give only one of them"),
     ],
 )

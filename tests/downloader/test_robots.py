@@ -1,4 +1,7 @@
 import asyncio
+import re
+from random import Random
+from urllib.parse import quote, urlsplit
 
 import pytest
 from scrapy import Request, Spider
@@ -13,6 +16,10 @@ from tres_scrapy.downloader.request import ROBOTS_TXT
 from tres_scrapy.downloader.robots import MAX_LENGTH, RobotsMiddleware
 
 CLOSED = b"User-agent: *\nDisallow: /closed\n"
+US = "tres-scrapy"
+ENCODINGS = ["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252"]
+PATTERNS = ["/", "/a", "/a/", "/a/*/c", "/*.html$", "/caf\xe9", "/*?x", "/*b", "/ab$", ""]
+PATHS = ["/", "/a", "/ab", "/abc", "/a/x/c", "/a/b.html", "/b.html?x", "/caf%C3%A9/b", "/c"]
 
 
 class Engine:
@@ -21,14 +28,17 @@ class Engine:
     def __init__(self, length):
         self.body = CLOSED.ljust(length, b"#")
         self.answer = 200
+        self.files = {}  # an answer and a body by host, if it is another
         self.asked = []
 
     async def download_async(self, request):
         self.asked.append(request)
         await asyncio.sleep(0)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return TextResponse(request.url, self.answer, body=self.body)
+        host = urlsplit(request.url).hostname
+        answer, body = self.files.get(host, (self.answer, self.body))
+        if isinstance(answer, Exception):
+            raise answer
+        return TextResponse(request.url, answer, body=body)
 
     @property
     def urls(self):
@@ -142,3 +152,58 @@ def test_long_file_is_not_read_further(middleware):
     with pytest.raises(StopDownload):
         middleware.bytes_received(b"x", request)
     middleware.bytes_received(bytes(2 * MAX_LENGTH), Request("http://a.test/"))
+
+
+def a_file(random):
+    """Return a robots.txt as bytes, and the rules in it that are ours."""
+    groups, rules = [], {US: [], "*": []}
+    for _ in range(random.randrange(5)):
+        agents = random.sample([US, "*", "other", "tres", "Scrapy", "t"], random.randrange(1, 4))
+        own = [
+            (random.choice(["Allow", "Disallow", "Disallow"]), random.choice(PATTERNS))
+            for _ in range(random.randrange(1, 5))
+        ]
+        groups.append((agents, own))
+        for agent in rules.keys() & set(agents):
+            rules[agent] += own
+    lines = [random.choice(["", "# none", "Sitemap: http://a.test/x", "Host: a"])]
+    for agents, own in groups:
+        lines += [f"User-agent: {agent}" for agent in agents]
+        lines += [f"{kind}: {pattern}{random.choice(['', ' # so'])}" for kind, pattern in own]
+        lines.append(random.choice(["", "Foo: bar"]))
+    is_named = any(US in agents for agents, _ in groups)
+    text = random.choice(["\n", "\r\n", "\r"]).join(lines)
+    long = "\n" + "#" * MAX_LENGTH if random.random() < 0.01 else ""
+    return (text + long).encode(random.choice(ENCODINGS)), rules[US if is_named else "*"]
+
+
+def forbids(rules, path):
+    """Return what the longest rule that fits says, read slowly; a rule that allows wins a tie."""
+    fits = [(0, True)]
+    for kind, pattern in rules:
+        written = quote(pattern, safe="/*?$%")
+        regex = re.escape(written).replace(r"\*", ".*")
+        regex = regex.removesuffix(r"\$") + "$" * written.endswith("$")
+        if written and re.match(regex, path):
+            fits.append((len(written), kind == "Allow"))
+    return not max(fits)[1]
+
+
+def test_generated_files_are_obeyed(middleware, engine, monkeypatch):
+    """Of 1,000 hosts nothing is fetched that their answer forbids, and all else is."""
+    monkeypatch.setattr(robots_txt, "ROOM", 2**24)
+    fails = [429, 500, 503, DownloadTimeoutError(), FetchRefusedError("too large", "too_large")]
+    silent = [404, 403, 204, 410, IgnoreRequest("max redirections reached")]
+    expected = {}
+    for number in range(1_000):
+        random, host = Random(number), f"h{number}.test"
+        answer = random.choice([200] * 20 + fails + silent)
+        body, rules = a_file(random)
+        engine.files[host] = answer, body
+        for path in PATHS:
+            is_forbidden = answer in fails or (answer == 200 and forbids(rules, path))
+            expected[f"http://{host}{path}"] = is_forbidden
+    found = zip(expected, outcome(middleware, *expected), strict=True)
+    assert {url: error is not None for url, error in found} == expected
+    assert len(expected) / 5 < sum(expected.values()) < len(expected) / 2
+    assert len(engine.asked) == 1_000

@@ -1,5 +1,5 @@
 import csv
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS, CsvPipeline
 from tres_scrapy.export.newness import NewnessPipeline
-from tres_scrapy.items import RelevantPage
+from tres_scrapy.items import RelevantPage, item_class
 
 ITEM = RelevantPage(
     url="http://www.a.test/old",
@@ -100,6 +100,24 @@ def test_title_cannot_be_a_formula(write, tmp_path, title):
     assert len(rows) == 2
     cell, plain = rows[0]["title"], " ".join(title.split())
     assert cell == (f"'{plain}" if plain[0] in "=+-@" else plain)
+
+
+def test_several_topics_have_a_column_each(tmp_path):
+    item = item_class(["scores"])(**asdict(ITEM), scores={"food": 0.9, "sports": 0.1})
+    for number in range(2):  # the second resumes the table
+        pipeline = CsvPipeline(tmp_path / "both.jsonl", len, topics=("food", "sports"))
+        pipeline.open()
+        pipeline.process_item(replace(item, url=f"http://a.test/{number}"))
+        pipeline.close_spider()
+    rows = rows_of(tmp_path / "both.csv")
+    assert [(row["score_food"], row["score_sports"]) for row in rows] == [("0.9000", "0.1000")] * 2
+
+
+def test_one_topic_has_no_score_column(tmp_path):
+    pipeline = CsvPipeline(tmp_path / "food.jsonl", len, topics=("food",))
+    pipeline.open()
+    pipeline.close_spider()
+    assert (tmp_path / "food.csv").read_text() == ",".join(COLUMNS) + "\n"
 
 
 def test_resumed_crawl_extends_its_tables(write, tmp_path):

@@ -47,6 +47,12 @@ def test_module_to_import_is_named(monkeypatch):
         load_item(text)
 
 
+def test_long_names_are_cut():
+    with pytest.raises(JobError) as error:
+        load_item(json.dumps([f"{'m' * 5000}:{'c' * 5000}", {}]))
+    assert len(str(error.value)) < 350
+
+
 @pytest.mark.parametrize("name", ["this:s", "os:system", "subprocess:Popen", "dict", "builtins:"])
 def test_text_names_no_code_to_run(name, capsys):
     sys.modules.pop("this", None)

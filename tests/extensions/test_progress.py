@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+from scrapy.settings import Settings
 
 from tres_scrapy.extensions.progress import Progress
+from tres_scrapy.settings import USER_AGENT
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,15 @@ def test_line_says_why_nothing_is_sent(caplog, paused, offline, said):
     Progress(crawler, 0, live=False)._log(crawl)
     assert "frontier 5 in 1 leaf (exploration)" in caplog.text
     assert caplog.text.rstrip().endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("agent", "web", "times"), [(USER_AGENT, "", 1), ("mine", "", 0), (USER_AGENT, "synthetic", 0)]
+)
+def test_missing_contact_is_named_once(caplog, agent, web, times):
+    chosen = {"TRES_TOPIC": "food", "USER_AGENT": agent, **({"TRES_WEB": web} if web else {})}
+    settings = Settings(chosen)
+    learner = SimpleNamespace(crawl=SimpleNamespace(pages=0))
+    crawler = SimpleNamespace(settings=settings, get_extension=lambda kind: learner)
+    Progress(crawler, 0, live=False).spider_opened(None)
+    assert caplog.text.count("USER_AGENT has no contact: set your own") == times

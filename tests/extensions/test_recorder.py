@@ -95,7 +95,7 @@ def crawler_of(**settings):
     return SimpleNamespace(settings=Settings({"TRES_TOPIC": "food", **settings}))
 
 
-def test_no_record_where_none_is_wanted():
+def test_no_record_without_the_setting():
     with pytest.raises(NotConfigured):
         Recorder.from_crawler(crawler_of(TRES_RECORD="0"))
 

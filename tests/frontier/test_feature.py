@@ -52,7 +52,7 @@ def test_seed_is_chosen_without_a_path():
     ("rewards", "expected"),
     [
         ((1, 0, 0, 1, 0), [1, 1 / 2, 1 / 3, 1, 1 / 2]),
-        ((0, 0, 1, 0), [0, 0, 1, 1 / 2]),  # before the first relevant page there is none
+        ((0, 0, 1, 0), [0, 0, 1, 1 / 2]),  # before the first relevant page
     ],
 )
 def test_distance_restarts_at_relevant_page(rewards, expected):

@@ -38,6 +38,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.store.on_drop = lambda rows: self.lost.extend(rows.tolist())
         self.passing = {}  # the last row that was redirected there
         self.known, self.gone = set(), set()  # hosts that have answered, that are given up
+        self.held = set()  # rows that keep their slot of MAX while they wait
         self.links = {}  # (from, to): the reward of a domain's first page with a link to another
         self.pages = []  # (domain, reward); reward None: a visit without a page
 
@@ -48,7 +49,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
             "pages": sum(reward is not None for reward in rewards),
             "relevant": sum(reward == 1 for reward in rewards),
             "leased": sum(
-                row["state"] == State.LEASED and row["domain"] == domain for row in self.rows
+                (row["state"] == State.LEASED or i in self.held) and row["domain"] == domain
+                for i, row in enumerate(self.rows)
             ),
         }
 
@@ -69,13 +71,15 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def with_state(self, state):
         return [i for i, row in enumerate(self.rows) if row["state"] == state]
 
-    def standing(self, row, busy=(), *, only_known=False):
+    def standing(self, number, busy=(), *, only_known=False):
+        row = self.rows[number]
         count = self.count(row["domain"])
         if row["url"] in self.closed or self.is_exhausted(row["domain"]):
             return Standing.DEAD
         if row["host"] in self.gone:
             return Standing.DEAD
-        if count["pages"] + count["leased"] >= CAP or row["host"] in busy:
+        is_full = count["pages"] + count["leased"] >= CAP
+        if row["host"] in busy or (is_full and number not in self.held):
             return Standing.BUSY
         if only_known and row["host"] not in self.known:
             return Standing.BUSY
@@ -90,7 +94,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         alive = [
             (url, codes if cues is not None else [], action)
             for (url, codes), action in zip(links, actions, strict=True)
-            if url not in self.closed or url in self.passing
+            if url not in self.closed
         ]
         room = max(0, LIMITS.pending - len(self.with_state(State.PENDING)))
         self.left_out += len(alive[room:])
@@ -129,7 +133,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     @rule(data=st.data())
     def lease(self, data):
         number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
-        if self.standing(self.rows[number]) != Standing.READY:
+        if self.standing(number) != Standing.READY:
             return
         self.store.lease(number)
         self.rows[number]["state"] = State.LEASED
@@ -142,6 +146,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         row, before = self.rows[number], len(self.lost)
         self.store.drop(np.array([number]))
         row["state"] = State.DONE
+        self.held.discard(number)
         is_lost = row["url"] in self.closed or self.is_given_up(row["domain"])
         assert self.lost[before:] == [number] * is_lost
 
@@ -164,6 +169,14 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         self.rows[number]["state"] = State.PENDING
         self.closed.discard(url)
 
+    @precondition(lambda self: self.with_state(State.PENDING))
+    @rule(data=st.data())
+    def hold(self, data):
+        number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
+        if number not in self.held:
+            self.store.hold([number])
+            self.held.add(number)
+
     @precondition(lambda self: self.with_state(State.LEASED))
     @rule(data=st.data(), url=URLS)
     def redirect(self, data, url):
@@ -181,6 +194,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         row = self.rows[number]
         self.pages.append((row["domain"], reward))
         row["state"] = State.DONE
+        self.held.discard(number)
         self.passing = {url: by for url, by in self.passing.items() if by != number}
         domain = self.store.domain(number)
         if reward is None:
@@ -243,12 +257,12 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         for names in ([], ["a.x.test"], ["b.x.test", "y.test"]):
             busy = [self.store.hosts.index(name) for name in names if name in self.store.hosts]
             found = self.store.standing(numbers, busy)
-            assert found.tolist() == [self.standing(self.rows[i], names) for i in numbers]
+            assert found.tolist() == [self.standing(i, names) for i in numbers]
             elsewhere = [i for i in numbers if self.rows[i]["host"] not in names]
             assert self.store.may_be_ready(busy) == bool(elsewhere)
             self.store.only_known(True)
             found = self.store.standing(numbers, busy).tolist()
-            expected = [self.standing(self.rows[i], names, only_known=True) for i in numbers]
+            expected = [self.standing(i, names, only_known=True) for i in numbers]
             assert found == expected
             known = [i for i in elsewhere if self.rows[i]["host"] in self.known]
             assert self.store.may_be_ready(busy) == bool(known)

@@ -26,7 +26,7 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.job import recovery
 from tres_scrapy.job.checksum import TABLES
@@ -86,6 +86,17 @@ class Web:
             self.crawl.set_back(self.leased.pop(0))
             self.lease()
 
+    def redirect(self):
+        """Redirect the fetch that came first, through two URLs."""
+        if self.leased:
+            number = self.leased[0]
+            for host in "qr":
+                self._move(number, f"http://{host}{number % 3}.test/{number}")
+
+    def _move(self, row, url):
+        if self.crawl.redirect(row, url):
+            self.journal.redirect(self.crawl, row)
+
     def book(self):
         if not self.leased:
             return
@@ -103,9 +114,9 @@ class Web:
             booking, note = self.crawl.book_failure(row, Failure("not_html"), links), ()
         else:
             if number % 10 == 9:
-                self.crawl.redirect(row, f"http://q{number % 3}.test/{number}")
+                self._move(row, f"http://q{number % 3}.test/{number}")
             if number % 5 == 4:
-                self.crawl.redirect(row, f"http://r{number % 3}.test/{number}")
+                self._move(row, f"http://r{number % 3}.test/{number}")
             reward = float(number % 3 == 0)
             self.crawl.counts["duplicates"] += number % 3 == 1
             booking = self.crawl.book_page(row, reward, links)
@@ -179,12 +190,13 @@ def frontier_of(crawl):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", RESUMABLE)
 @settings(max_examples=settings.default.max_examples // 4)
-@given(events=st.lists(st.sampled_from("LLBSK"), max_size=60))
+@given(events=st.lists(st.sampled_from("LLBSKR"), max_size=60))
 @example(events=list("BLLLLBBBLLLLLLLLBBLBBLL"))  # a link dropped because a duplicate is under way
 @example(events=list("LLBBLLLSLB"))
 @example(events=list("BLBLLSBLLLLSLLS"))
+@example(events=list("LLBRKLBRSLKB"))
 def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
-    """L leases, B books, S sets back, K kills: a new crawl has the old crawl's state."""
+    """L leases, R redirects, B books, S sets back, K kills: a new crawl has the old one's state."""
     directory = tmp_path_factory.mktemp("job")
     journal, crawl = Journal.open(directory, {}), new_crawl(policy)
     seed(crawl)
@@ -197,6 +209,8 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             web.book()
         elif event == "S":
             web.set_back()
+        elif event == "R":
+            web.redirect()
         else:
             journal.connection.close()  # as the end of the process does
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)
@@ -204,7 +218,8 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             for row in web.leased:  # requests under way will be fetched again, and their duplicates
                 alike = crawl.store._samples["url"] == crawl.store.url_id(row)
                 crawl.store._samples["state"][alike] = State.PENDING
-                crawl.store.ledger.lease(crawl.store.domain(row), -1)
+                if not resumed.store.is_held(row):  # its domain is full
+                    crawl.store.ledger.lease(crawl.store.domain(row), -1)
                 crawl.store.closure._closed["closed"][crawl.store.url_id(row)] = False
             expected = state_of(crawl) | {"state": web.state}
             assert state_of(resumed) == expected
@@ -514,6 +529,10 @@ def dump_of(directory):
         "UPDATE state SET value = 7 WHERE name = 'counts of the crawl'",
         "INSERT OR REPLACE INTO lease VALUES (100000, 0, 0, 0)",
         "INSERT OR REPLACE INTO lease VALUES (9, 1e300, 0, 0)",
+        "INSERT INTO redirect VALUES (1, 100000, 0)",
+        "INSERT INTO redirect VALUES (1, 9, -1)",
+        "INSERT INTO redirect VALUES (1, 9, 'http://a.test/')",
+        "INSERT INTO redirect VALUES (1, 9.5, 0)",
         "INSERT OR REPLACE INTO lease VALUES (9, 0, 'high', 0)",
         "UPDATE batch SET urls = replace(urls, '.test/', '.test/\u00e9')",
         "UPDATE batch SET hosts = replace(hosts, 'h0', '\\ud800')",
@@ -526,6 +545,8 @@ def dump_of(directory):
         "UPDATE step SET kind = hex(zeroblob(2000000)) WHERE number = 5",
         "UPDATE step SET kind = char(10) WHERE number = 5",
         "UPDATE step SET reward = 1e999",
+        "UPDATE step SET reward = 2",
+        "UPDATE step SET reward = -1",
         "UPDATE step SET x = CAST(x'0000807f' || substr(x, 5) AS BLOB)",
         "UPDATE rule SET leaf = 1e300",
         "UPDATE rule SET threshold = zeroblob(2000000)",
@@ -571,27 +592,85 @@ def test_number_for_fingerprint_is_damage(tmp_path, damage):
     journal.close()
 
 
-def test_redirect_target_survives_kill(tmp_path):
-    """The redirect may lead elsewhere, or nowhere, when its URL is fetched again."""
-    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
-    urls, target = ["http://h0.test/0", "http://h1.test/1"], "http://h2.test/target"
-    crawl.add_seeds(Outlinks(urls, ["", ""], np.zeros((2, 3), dtype=np.float32)))
+def redirected_job(directory, *targets):
+    """Return the row of a seed that redirects to these URLs, in a job that was killed then."""
+    journal, crawl = Journal.open(directory, {}), new_crawl()
+    seed(crawl)
     web = Web(crawl, journal)
     web.lease()
+    (row,) = web.leased
+    for url in targets:
+        assert crawl.redirect(row, url)
+        journal.redirect(crawl, row)
+    journal.connection.close()
+    return row
+
+
+def test_redirect_survives_kill(tmp_path):
+    """Its target may have been served: it is fetched again, not the URL that was chosen."""
+    way = ["http://h1.test/1", "http://h2.test/target"]
+    row = redirected_job(tmp_path, *way)
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    store, ledger = resumed.store, resumed.store.ledger
+    assert store.url(row) == way[-1]
+    assert [store.is_closed(url) for url in store.urls] == [True, True, False]
+    assert store.hosts[store.host(row)] == "h2.test"
+    assert ledger._records["leased"].tolist() == [0, 0, 1]
+    assert resumed.next().row == row
+    assert ledger._records["leased"].tolist() == [0, 0, 1]
+    journal.book(resumed, resumed.book_page(row, 1.0, NO_LINKS))
+    assert not journal.connection.execute("SELECT * FROM redirect").fetchall()
+    journal.close()
+    journal, again = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, again)
+    assert all(map(again.store.is_closed, store.urls))
+    assert again.next() is None
+    journal.close()
+
+
+def test_redirect_of_lost_request_leaves_its_urls(tmp_path):
+    """The spider asks for them again."""
+    redirected_job(tmp_path, "http://h1.test/1", "http://h2.test/target")
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed, own=())
+    assert not any(map(resumed.store.is_closed, resumed.store.urls))
+    journal.close()
+
+
+def test_interrupted_fetch_keeps_its_slot_of_max(tmp_path):
+    """Its page may have been served; while its host is away, others must not fill its domain."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls = [f"http://{name}.h.test/" for name in "abcd"]
+    crawl.add_seeds(Outlinks(urls, [""] * 4, np.zeros((4, 3), dtype=np.float32)))
+    web = Web(crawl, journal)
     web.lease()
-    redirected, page = web.leased
-    assert crawl.redirect(redirected, target)
-    booking = crawl.book_page(
-        page, 1.0, Outlinks([target], [""], np.zeros((1, 3), dtype=np.float32))
-    )
-    journal.book(crawl, booking)
     journal.connection.close()
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed)
-    again = resumed.next().row
-    assert resumed.store.url(again) == urls[0]
-    resumed.book_failure(again, Failure("http_503"))
-    assert resumed.store.url(resumed.next().row) == target
+    row = resumed.next().row
+    assert resumed.store.url(row) == urls[0]
+    resumed.set_back(row, last=True)
+    busy = [resumed.store.host(row)]
+    assert resumed.next(busy) is not None
+    assert resumed.next(busy) is not None
+    assert resumed.next(busy) is None, "MAX is 3"
+    assert resumed.next().row == row
+    journal.close()
+
+
+def test_dropped_fetch_frees_its_slot_of_max(tmp_path):
+    """Otherwise the links of its domain would wait forever."""
+    journal, crawl = Journal.open(tmp_path, {}), new_crawl()
+    urls = [f"http://{name}.h.test/" for name in "abcd"]
+    crawl.add_seeds(Outlinks(urls, [""] * 4, np.zeros((4, 3), dtype=np.float32)))
+    web = Web(crawl, journal)
+    web.lease()
+    journal.connection.close()
+    journal, resumed = Journal.open(tmp_path, {}), new_crawl()
+    recover(journal, resumed)
+    resumed.store.give_up(resumed.store.host(0))
+    assert len(list(iter(resumed.next, None))) == 3
     journal.close()
 
 

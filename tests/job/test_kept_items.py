@@ -1,4 +1,4 @@
-"""Items of crawls in a JOBDIR that are killed or whose output fails: none is lost."""
+"""Items of crawls in a JOBDIR that are killed or whose output fails are not lost."""
 
 import csv
 import json

@@ -38,6 +38,7 @@ def record(tmp_path_factory):
         writer.note(
             booking, float(step), title="</script><b>", text=f"Soup {step}%", probability=step % 2
         )
+        writer.score(row, {"food": step % 2, "sports": 0.25})
     writer.flush(float(PAGES))
     yield path
     writer.close(float(PAGES), "finished")
@@ -65,6 +66,7 @@ def test_state_sends_only_new_pages(view):
     assert (state["pages"], state["step"]) == (PAGES, PAGES)
     assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
     assert state["recent"][0]["title"] == "</script><b>"
+    assert state["recent"][0]["scores"] == {"food": 1.0, "sports": 0.25}
     assert state["recent"][0]["why"].startswith(
         ("Highest Q: ", "New domain. Q ", "Highest sum of Q and bonus: Q ")
     )

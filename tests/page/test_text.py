@@ -402,7 +402,7 @@ def test_nested_links_take_no_longer_than_others(nested):
     assert seconds(nested) < 30 * flat
 
 
-def test_inner_link_has_no_text_of_its_own():
+def test_inner_link_has_no_text():
     page = read_page(
         "<a href=/out>one <table><td><a href=/in>two</a></table> three</a>", "http://a.test/"
     )

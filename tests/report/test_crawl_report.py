@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recorded_run import META, crawl_of, record
+from recorded_run import META, crawl_of, record, steps
 
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report.chart_page import plotly_script
+from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -268,3 +269,29 @@ def test_report_error_is_one_line(tmp_path):
             Command().run([str(place)], Namespace(output=None))
         assert str(error.value).startswith("scrapy tres-report: ")
         assert "\n" not in str(error.value)
+
+
+def test_topics_are_compared(tmp_path):
+    crawl, path = crawl_of("random", pages=60), tmp_path / "both.run"
+    writer = Writer.open(path, crawl, META | {"topic": "food+sports"}, {}, 100.0)
+    for number, booking in enumerate(steps(crawl)):
+        writer.note(booking, 100.0 + number, title="t", probability=0.9)
+        writer.score(booking.experience.row, {"food": 0.9, "sports": 0.2 + 0.5 * (number % 2)})
+        writer.flush(100.0 + number)
+    writer.close(500.0, "page_limit")
+    with Record(path) as read:
+        chart = next(each for each in charts(read) if each.name == "topics")
+        food, sports = chart.data
+        relevant = read.count()["relevant"]
+        report = render(read)
+    assert (food["name"], sports["name"]) == ("food", "sports")
+    assert food["y"][-1] == relevant > sports["y"][-1] > 0
+    assert food["y"] == sorted(food["y"])
+    assert "Relevant pages by topic" in report
+    assert re.search(r"P\(relevant\) 0\.90 · food 0\.90 · sports 0\.[27]0", report)
+
+
+def test_one_topic_has_no_chart_by_topic(path):
+    with Record(path) as read:
+        assert read.relevant_steps() == {}
+        assert "topics" not in {each.name for each in charts(read)}

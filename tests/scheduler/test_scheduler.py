@@ -11,12 +11,13 @@ from tres_scrapy import scheduler as module
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
+from tres_scrapy.extensions import learner as learner_module
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
@@ -294,6 +295,58 @@ def test_redirect_changes_the_slot(clock):
     request.meta["download_slot"] = "a.test"
     scheduler.enqueue_request(request.replace(url="http://b.test/"))
     assert "download_slot" not in scheduler.next_request().meta
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_redirect_is_saved_before_it_is_sent(clock, works):
+    scheduler, _ = scheduler_of("http://a.test/")
+    request, saved = scheduler.next_request(), []
+    scheduler._learner.job = SimpleNamespace(
+        redirect=lambda crawl, row: saved.append(crawl.store.url(row)) or works,
+        book=lambda *_, **__: False,
+        failed=not works,
+    )
+    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    assert saved == ["http://b.test/"]
+    assert urls_of(scheduler) == ["http://b.test/"] * works
+
+
+def test_own_request_keeps_its_secrets_at_its_host(clock):
+    secrets = {"Authorization": "Basic x", "Cookie": "a=b", "Accept": "text/html"}
+    for target, kept in (("http://a.test/2", 3), ("http://b.test/", 1), ("https://a.test/", 1)):
+        scheduler, crawl = scheduler_of()
+        scheduler.enqueue_request(Request("http://a.test/", headers=secrets, cookies={"c": "d"}))
+        row = scheduler.next_request().meta[LEASE]
+        crawl.redirect(row, target)
+        crawl.set_back(row)
+        again = scheduler.next_request()
+        assert (again.url, len(again.headers), again.cookies) == (target, kept, {})
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_interrupted_fetch_stays_first_in_journal(clock, held):
+    """Its slot of MAX is kept until its page is booked, also in the next resumed crawl."""
+    scheduler, crawl = scheduler_of("http://a.test/")
+    learner, removed = scheduler._learner, []
+    crawl.store.hold([0] if held else [])
+    row = scheduler.next_request().meta[LEASE]
+    learner.job = SimpleNamespace(set_back=removed.append)
+    assert learner.set_back(row, Failure("http_503", passes=True), clock.now)
+    assert removed == [0] * (not held)
+
+
+def test_host_of_fatal_page_rests(clock, monkeypatch):
+    """Its pages cannot end the process that judges pages one after the other."""
+    monkeypatch.setattr(learner_module, "monotonic", lambda: clock.now)
+    scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
+    first = scheduler.next_request()
+    scheduler.request_left_downloader(first, spider=None)
+    scheduler._learner.book_failure(first.meta[LEASE], JUDGE_ENDED)
+    assert crawl.failures == {"judge_error": 1}
+    clock.now += 59
+    assert scheduler.next_request() is None
+    clock.now += 2
+    assert scheduler.next_request().url == "http://a.test/2"
 
 
 def test_redirect_to_itself_is_refused(clock):

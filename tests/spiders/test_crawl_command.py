@@ -123,7 +123,7 @@ def test_foreign_language_is_reported(crawl, pages):
     pages.add("http://a.test/2", FRENCH)
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
     assert process.stats["tres/foreign/fr"] == 1
-    assert "1 pages are in a language that the pack does not support (fr 1)" in process.stderr
+    assert "Pages in a language that the pack does not support: 1 (fr 1)" in process.stderr
 
 
 def test_pages_built_by_scripts_are_noticed(crawl, pages):

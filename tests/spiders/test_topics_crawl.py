@@ -1,5 +1,7 @@
 """A crawl on several topics."""
 
+import csv
+
 from soup import FOOD, OTHER, lines_of, link
 
 from tres_scrapy.config.config import Config
@@ -20,13 +22,19 @@ def test_items_carry_the_scores_of_each_topic(scrapy, tmp_path, pages):
     output = tmp_path / "both.jsonl"
     process = scrapy(
         *("crawl", "tres", "-a", "topic=food,sports", "-a", "seed=http://s.test/"),
-        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0", "-a", "report=0"),
+        *("-a", f"output={output}", "-s", "DOWNLOAD_DELAY=0", "-a", "report=0", "-a", "csv=1"),
         pages=pages,
     )
     assert process.returncode == 0, process.stderr
     food, sport = sorted(lines_of(output), key=lambda item: item["url"])
     assert food["scores"]["food"] == food["probability"] > 0.5 > food["scores"]["sports"]
     assert sport["scores"]["sports"] == sport["probability"] > 0.5 > sport["scores"]["food"]
+    with output.with_suffix(".csv").open(encoding="utf-8", newline="") as table:
+        rows = {row["url"]: row for row in csv.DictReader(table)}
+    for item in (food, sport):
+        row = rows[item["url"]]
+        for topic, score in item["scores"].items():
+            assert row[f"score_{topic}"] == f"{score:.4f}"
     explained = scrapy("tres-explain", str(output), hosts[0])
     assert "; food 1.000, sports 0." in explained.stdout, explained.stderr
 

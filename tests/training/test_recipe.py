@@ -173,7 +173,7 @@ def test_command_writes_pack_and_report(
     ],
 )
 def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> None:
-    files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # none is read
+    files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # they are not read
     with pytest.raises(SystemExit, match=rule):
         command("tres-train", *arguments, *files)
 

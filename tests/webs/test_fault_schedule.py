@@ -9,7 +9,7 @@ import pytest
 from conftest import PROJECT
 
 from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.fault import OF_HOSTS, OF_REQUESTS, Fault, FaultSchedule
+from tres_scrapy.webs.fault import DNS, OF_HOSTS, OF_REQUESTS, TLS, Fault, FaultSchedule
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import HTML, Answer
 
@@ -34,7 +34,7 @@ def test_seed_decides_faults():
     schedules = [FaultSchedule.parse("default", seed) for seed in (1, 1, 2)]
     same, again, other = (kinds(schedule, 0.0) for schedule in schedules)
     assert same == again != other
-    assert Counter(same).keys() == {None, *OF_HOSTS, *OF_REQUESTS}
+    assert Counter(same).keys() == {None, *OF_HOSTS, *OF_REQUESTS} - {DNS, TLS}
 
 
 def test_fault_of_host_passes():
@@ -54,7 +54,7 @@ def test_fault_of_request_may_not_repeat():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("flood=0.1", "'flood' must be one of outage, busy, error, reset, drip, length"),
+        ("flood=0.1", "'flood' must be one of outage, busy, error, dns, tls, reset, drip, length"),
         ("reset", "must be KIND=SHARE:SECONDS"),
         ("reset=2", "SHARE must be 0 to 1"),
         ("drip=0.1:nan", "SECONDS 0 or more"),
@@ -92,6 +92,8 @@ def test_each_fault_is_what_it_says():
     assert busy.startswith(b"HTTP/1.1 429 ")
     assert b"Retry-After: 9\r\n" in busy
     assert error.startswith(b"HTTP/1.1 503 ")
+    assert answered("dns=1:9").startswith(b"HTTP/1.1 502 ")
+    assert answered("tls=1:9").endswith(b"soup</html>"), "there is no TLS in http"
     assert b"Content-Length: 1017\r\n" in answered("length=1")
     assert answered("drip=1:0.1").endswith(b"\r\n\r\n<html>soup</html>")
 

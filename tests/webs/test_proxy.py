@@ -19,6 +19,7 @@ from preloaded import Process
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.fault import FaultSchedule
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import HTML, Answer
 
@@ -309,6 +310,20 @@ def test_secure_urls_use_a_tunnel() -> None:
     assert b"no https" in nested
     assert b"a.test" in certificate
     assert proxy.count.by_kind["page"] == 2
+
+
+def test_handshake_fails_by_schedule() -> None:
+    async def hold() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", await proxy.start(0))
+        writer.write(b"CONNECT a.test:443 HTTP/1.1\r\n\r\n")
+        said = await reader.read()
+        writer.close()
+        await proxy.stop()
+        return said
+
+    proxy = Proxy(SecureWeb(), Count(), FaultSchedule.parse("tls=1:9"))
+    assert asyncio.run(hold()).endswith(b"\r\n\r\nthis is not TLS\r\n")
+    assert proxy.count.by_kind["fault: tls"] == 1
 
 
 @pytest.mark.parametrize(

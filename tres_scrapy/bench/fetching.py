@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Fetching:
     """Fetches for one crawl as Scrapy and the adapters do, and counts in `count` what comes.
 
-    `found` holds the number of fetches after which each relevant page was found.
+    `found` holds the number of fetches after which each relevant page was found. `verdicts` knows
+    the pages so far, to find copies.
     """
 
     def __init__(self, world: World, config: Config, crawl: Crawl, count: Count) -> None:
@@ -39,7 +40,7 @@ class Fetching:
         self._crawl = crawl
         self._count = count
         self._kind = POLICIES[config.policy]
-        self._verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
+        self.verdicts = Verdicts(world.pack.threshold, detect_copies=config.detect_copies)
 
     def fetch(self, row: int) -> Booking:
         """Fetch the URL of a leased row, follow redirects, and book the outcome."""
@@ -84,7 +85,7 @@ class Fetching:
     def _book(self, row: int, fetched: Fetched) -> Booking:
         lease = self._crawl.lease_of(row)
         assert lease is not None
-        verdict = fetched.failure or self._verdicts.of(
+        verdict = fetched.failure or self.verdicts.of(
             *(fetched.probability, fetched.mark),
             is_missing=fetched.is_missing,
             is_hidden=fetched.is_hidden,

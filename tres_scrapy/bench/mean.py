@@ -92,7 +92,7 @@ class Cell:
         return mine != theirs and mine[0] >= theirs[0] and mine[1] >= theirs[1]
 
     def beside(self, other: Cell) -> Cell:
-        """Return the results of the starts and seeds that both have; if there are none, all."""
+        """Return the results of the starts and seeds that both have, or all results."""
         trials = other.trials
         return Cell(
             tuple(each for each in self.results if each.run.trial in trials) or self.results

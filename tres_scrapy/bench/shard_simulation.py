@@ -92,7 +92,7 @@ class ShardSimulation:
         self.random = np.random.default_rng(config.random_seed)
         self.total = config.pages
         options = (ShardOptions(number, shards) for number in range(shards))
-        self.shards = [Shard(self, world, replace(config, shard=each)) for each in options]
+        self.shards = [SimulatedShard(self, world, replace(config, shard=each)) for each in options]
         self.office = Office(self, Teacher(learning_setup(config, world.pack), shards))
 
     @property
@@ -140,7 +140,7 @@ class Office:
         self._steps = [0] * count  # lessons that they were learned from
         self._taught = [0.0] * count  # when it got them
 
-    def teach(self, shard: Shard, first: int, lessons: list[bytes]) -> None:
+    def teach(self, shard: SimulatedShard, first: int, lessons: list[bytes]) -> None:
         """Learn the lessons of a shard; send weights if it is time."""
         simulation, number = self._simulation, shard.number
         self.teacher.learn(number, first, lessons)
@@ -153,7 +153,7 @@ class Office:
             simulation.traffic.weight_bytes += len(data)
             simulation.agenda.after(simulation.timing.delay, lambda: shard.take(data))
 
-    def report(self, shard: Shard, status: Status) -> None:
+    def report(self, shard: SimulatedShard, status: Status) -> None:
         """Answer the report of a shard."""
         self._statuses[shard.number] = status
         active = [each for each in self._statuses.values() if each.ready and not each.idle]
@@ -162,7 +162,7 @@ class Office:
         self._simulation.agenda.after(self._simulation.timing.delay, lambda: shard.obey(orders))
 
 
-class Shard:
+class SimulatedShard:
     """One shard of a simulated crawl."""
 
     def __init__(self, simulation: ShardSimulation, world: World, config: Config) -> None:

@@ -64,8 +64,11 @@ class Budget:
             self.limits[shard] += block
         return self.limits[shard]
 
-    def spare(self, status: Status, others: Iterable[Status]) -> int | None:
-        """Return how many free pages a shard keeps, None if it keeps all: one without links none.
+    def spare(self, status: Status, others: Iterable[Status], *, stuck: bool = False) -> int | None:
+        """Return how many free pages a shard keeps, None if it keeps all.
+
+        A shard without links keeps none, and so does one that is `stuck`, because its hosts rest,
+        while others need them.
 
         When everything is granted, some shards may have free pages that they are slow to use,
         while others have none left. A shard that has links keeps one at least: what it was just
@@ -77,7 +80,7 @@ class Budget:
         if self.left or not any(each.ready and each.free <= 0 for each in rivals):
             return None
         free = sum(max(0, each.free) for each in (status, *rivals))
-        return max(1, free // (2 * (1 + len(rivals))))
+        return 0 if stuck else max(1, free // (2 * (1 + len(rivals))))
 
     def _turn_of(self, shard: int) -> float:
         """Return the turn of a shard: after a rest it has no claims of the time before."""

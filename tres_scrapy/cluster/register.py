@@ -1,4 +1,4 @@
-"""What the coordinator must not forget: the limits and epochs of all shards, in one file."""
+"""What the coordinator must not forget: limits and epochs of all shards, and commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.cluster.status import Command
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 
@@ -21,18 +22,27 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE shard (
     number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, most INTEGER NOT NULL
 );
+CREATE TABLE command (
+    number INTEGER PRIMARY KEY, run TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL
+);
 """,
 )
 
 
 class Register:
-    """The file `cluster.sqlite` of a job."""
+    """The file `cluster.sqlite` of a job, for one coordinator at a time.
 
-    def __init__(self, directory: Path, shards: int, identity: Mapping[str, str]) -> None:
-        """Open or create the file; raise JobError if it is of another crawl."""
+    Commands hold for one `run` of the crawl: whoever paused it and starts it again wants it to run.
+    """
+
+    def __init__(
+        self, directory: Path, shards: int, identity: Mapping[str, str], run: str = ""
+    ) -> None:
+        """Open or create the file; raise JobError if it is of another crawl, or in use."""
+        self._run = run
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._connection = SCHEMA.open(directory / NAME, Access.SHARED)
+            self._connection = SCHEMA.open(directory / NAME, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
             raise JobError(f"--job {str(directory)!r}: {error}") from None
         wanted = {**identity, "shards": str(shards)}
@@ -68,6 +78,17 @@ class Register:
             cursor.execute("UPDATE shard SET epoch = epoch + 1 WHERE number = ?", (shard,))
         return self.epochs()[shard]
 
+    def commands(self) -> list[Command]:
+        """Return the commands of this run, oldest first."""
+        query = "SELECT number, name, value FROM command WHERE run = ? ORDER BY number"
+        return [Command(*row) for row in self._connection.execute(query, (self._run,))]
+
+    def add_command(self, name: str, value: str) -> None:
+        """Save a command of this run; its number is higher than all before."""
+        with self._transaction() as cursor:
+            row = self._run, name, value
+            cursor.execute("INSERT INTO command (run, name, value) VALUES (?, ?, ?)", row)
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -82,8 +103,3 @@ class Register:
         except BaseException:
             cursor.execute("ROLLBACK")
             raise
-
-
-def shard_folder(job: Path, shard: int) -> Path:
-    """Return the folder of a shard in a job."""
-    return job / f"shard-{shard}"

@@ -71,7 +71,7 @@ class Command(ScrapyCommand):
                 learn_answers(folder)  # asks about the last pages of an ended crawl too
                 asked = [each for each in folder.read_questions() if each["url"] not in known]
                 given = ask(folder.answers, asked)
-            print(f"{given} answers added to {folder.answers}")
+            print(f"{given} answer{'' if given == 1 else 's'} added to {folder.answers}")
             if given:
                 notes = learn_answers(folder)
                 print(*([RUNS] if notes is None else [*notes, NEXT]), sep="\n")

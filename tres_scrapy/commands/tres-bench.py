@@ -64,7 +64,7 @@ Examples:
   scrapy tres-bench --policies tres -s TRES_GAMMA=0.9 --output gamma/
   scrapy tres-bench --http --policies tres random --seeds 1 --output http/
   scrapy tres-bench --web corpus --data wiki.jsonl.xz --pages 400 --output wiki/
-  scrapy tres-bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \
+  scrapy tres-bench --web recorded --data warcs/ --labels 'relevant-{topic}.txt' \\
       --starts @hubs.txt --topics course faculty --max none --pages 400 --output real/
 """
 
@@ -188,7 +188,7 @@ def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    """Return the lines of a file; raise ValueError if there are none, or it cannot be read."""
+    """Return the lines of a file; raise ValueError if it is empty or cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -40,7 +40,7 @@ class Command(ScrapyCommand):
             "Judge the pages in OUTPUT, the JSON lines file of a crawl from keywords, by the topic "
             "as the crawl learned it in the end. Each line gains the field final_probability; "
             "probability stays what it was at the time. Pages below the threshold are left out. "
-            "The crawl keeps no text of pages that it judged irrelevant, so none are added."
+            "The crawl keeps no text of pages that it judged irrelevant: it cannot add them."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -76,8 +76,10 @@ class Command(ScrapyCommand):
                 *(web, opts.port, opts.log),
                 *(lambda port: _explain(web, opts.topic, port), faults),
             )
-        except (OSError, ValueError, OverflowError) as error:
+        except (OSError, OverflowError) as error:
             sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
+        except ValueError as error:
+            sys.exit(f"scrapy tres-web: {error}")
         print(json.dumps(count.summary(), indent=2))
 
 

@@ -129,7 +129,7 @@ class Config(Options):
         """Name a new topic after its keywords; raise ConfigError if values contradict."""
         if self.words.file is not None and self.topic is None and self.web.kind == "synthetic":
             raise ConfigError(
-                "the synthetic web has topics of its own: with keywords add -a topic=food, sports "
+                "the synthetic web has fixed topics: with keywords add -a topic=food, sports "
                 "or hardware"
             )
         if self.words.file is not None and self.topic is None:

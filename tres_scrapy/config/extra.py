@@ -7,6 +7,7 @@ from typing import Final
 
 EXTRAS: Final = {
     "bench": ("matplotlib",),
+    "cluster": ("ray",),
     "content": ("lxml_html_clean", "trafilatura"),
     "dashboard": ("plotly",),
     "parquet": ("pyarrow",),

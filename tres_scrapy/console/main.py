@@ -18,6 +18,7 @@ from scrapy.utils.project import ENVVAR, get_project_settings
 
 from tres_scrapy.commands import calling
 from tres_scrapy.config.declaration import ConfigError, suggestion
+from tres_scrapy.console.cluster_line import run_cluster
 from tres_scrapy.console.overview import COMMANDS, overview
 from tres_scrapy.console.spider_option import SPIDERS, LineParser, refuse_unknown
 from tres_scrapy.console.wording import in_words_of_tres
@@ -52,6 +53,8 @@ def _run(name: str = "", *given: str) -> None:
         except ConfigError as error:
             sys.exit(f"tres {name}: {error}")
         execute(["tres", *arguments])
+    elif name == "cluster":
+        sys.exit(run_cluster(given))
     elif name in COMMANDS:
         _run_command(name, given)
     else:

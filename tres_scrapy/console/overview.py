@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "surface": "find the records behind search boxes",
     "vectors": "train or convert word vectors",
     "web": "serve an offline web to any crawler",
+    "cluster": "one crawl in several processes, on one machine or many",
     "bench": "compare crawlers on the same offline web",
 }
 TEXT: Final = """\

@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -76,6 +77,7 @@ class SpiderCommand:
         options, free = parser.parse_known_args(given)
         known = {each.argument: each for each in self.settings()}
         refuse_unknown(parser, free)
+        self._refuse_values(parser, given)
         values = {each: getattr(options, each) for each in known}
         chosen = {each: _text(value) for each, value in values.items() if value is not None}
         places = self.places
@@ -92,6 +94,14 @@ class SpiderCommand:
             known[argument].read(value)  # at once, before anything slow is loaded
             words += ["-a", f"{argument}={value}"]
         return [*words, *options.passed]
+
+    def _refuse_values(self, parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+        """End the program at `--csv 1`: a switch takes no value."""
+        switches = {option_of(each.argument) for each in self.settings() if is_switch(each)}
+        for option, value in pairwise(given):
+            if option in switches and value in {"0", "1"}:
+                right = option if value == "1" else option.replace("--", "--no-", 1)
+                parser.error(f"{option} takes no value: write {right}")
 
     def _parser(self, name: str, *, everything: bool) -> argparse.ArgumentParser:
         parser = LineParser(

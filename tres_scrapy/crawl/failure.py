@@ -65,6 +65,8 @@ def seconds_of(retry_after: str, now: datetime) -> float | None:
 
 BAD_DOCUMENT: Final = Failure("bad_document")
 JUDGE_ERROR: Final = Failure("judge_error")
+# The page ended the process that judges pages: its host rests before it may do so again.
+JUDGE_ENDED: Final = Failure("judge_error", retry_after=60.0)
 NOT_HTML: Final = Failure("not_html")
 REDIRECT_AWAY: Final = Failure("redirect_away")  # to a domain of another shard, which fetches it
 REDIRECT_CLOSED: Final = Failure("redirect_closed")

@@ -30,7 +30,7 @@ KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DBUS_SESSION_BUS_AD
 
 
 def find_browser(path: Path | None = None) -> Path:
-    """Return the browser at `path`, or one that is installed; raise ValueError if there is none."""
+    """Return the browser at `path`, or an installed one; raise ValueError without a browser."""
     if path is not None:
         if not os.access(path, os.X_OK) or path.is_dir():
             raise ValueError(f"{str(path)!r} must be an executable of Chromium: {INSTALL}")

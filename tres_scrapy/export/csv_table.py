@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
@@ -48,6 +48,7 @@ DOMAIN_COLUMNS: Final = {  # of the table of domains
     "last_seen": "when its last relevant page was fetched",
     "first_url": "URL of its first relevant page",
 }
+SCORE: Final = "score_{}"  # a column for each topic of a crawl with several
 RARELY: Final = 30.0  # seconds between writes of the table of domains
 SHARE: Final = 0.01  # of the time of the crawl, at most, for writing it
 FORMULA: Final = tuple("=+-@\t\r")  # a cell that begins so is a formula in a spreadsheet
@@ -78,8 +79,11 @@ class CsvPipeline:
         pages_of: Callable[[str], int],
         job: Job | None = None,
         stop: Callable[[str], None] = lambda reason: None,
+        topics: Sequence[str] = (),
     ) -> None:
         self.path, self.domains_path = beside(path, PAGES), beside(path, DOMAINS)
+        self._topics = topics if len(topics) > 1 else ()
+        self._columns = [*COLUMNS, *map(SCORE.format, self._topics)]
         self._pages_of = pages_of
         self._job = job
         self._stop = stop
@@ -90,12 +94,13 @@ class CsvPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if not Config.of(crawler.settings).output.csv:
+        config = Config.of(crawler.settings)
+        if not config.output.csv:
             raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
         pages_of = learner.crawl.store.ledger.pages_of
-        pipeline = cls(learner.output, pages_of, learner.job, learner.stop)
+        pipeline = cls(learner.output, pages_of, learner.job, learner.stop, config.topics)
         pipeline.open()
         return pipeline
 
@@ -107,7 +112,7 @@ class CsvPipeline:
                 self._resume()
             self._file = self.path.open("a", encoding="utf-8", newline="")
             if not self._file.tell():
-                self._file.write(_line(COLUMNS))
+                self._file.write(_line(self._columns))
             self._write_domains()
         except (OSError, ValueError) as error:
             raise ConfigError(f"TRES_CSV: {self.path} cannot be written: {error}") from None
@@ -125,7 +130,7 @@ class CsvPipeline:
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
-            row = row_of(item)
+            row = row_of(item, self._topics)
             try:
                 self._file.write(_line(row.values()))
                 self._file.flush()
@@ -148,7 +153,7 @@ class CsvPipeline:
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]  # a kill may cut inside a character
         rows = csv.DictReader(StringIO(whole.decode(), newline=""))
-        if whole and list(rows.fieldnames or ()) != list(COLUMNS):
+        if whole and list(rows.fieldnames or ()) != self._columns:
             raise ValueError("it holds another table: give another -a output=")
         for row in rows:
             self._note(row)
@@ -176,7 +181,7 @@ class CsvPipeline:
         self._due = end + max(RARELY, (end - start) / SHARE)
 
 
-def row_of(item: RelevantPage) -> dict[str, str]:
+def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:
     """Return the cells of a page by column name."""
     cells = {
         **{name: str(getattr(item, name)) for name in COLUMNS if name != "found_on"},
@@ -185,7 +190,9 @@ def row_of(item: RelevantPage) -> dict[str, str]:
         "probability": f"{item.probability:.4f}",
         "found_on": item.path[-2] if len(item.path) > 1 else "",
     }
-    return {name: cells[name] for name in COLUMNS}
+    found: dict[str, float] = getattr(item, "scores", {})
+    scores = {SCORE.format(name): f"{found[name]:.4f}" for name in topics if name in found}
+    return {name: cells[name] for name in COLUMNS} | scores
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """Serves a registry over HTTP with few threads, whoever connects."""
+    """Serves a registry over HTTP with few threads, however many clients connect."""
 
     request_queue_size = 4 * MOST_CONNECTIONS
 

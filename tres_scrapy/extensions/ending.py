@@ -74,7 +74,7 @@ class Ending:
         if foreign := foreign_pages(self._crawl.counts):
             most = ", ".join(f"{name} {count}" for name, count in foreign.most_common(5))
             logger.info(
-                "%d pages are in a language that the pack does not support (%s), so their verdicts "
+                "Pages in a language that the pack does not support: %d (%s). Their verdicts "
                 "are unreliable; train a pack with `tres train --language`",
                 *(foreign.total(), most),
             )

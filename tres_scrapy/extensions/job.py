@@ -27,6 +27,7 @@ from tres_scrapy.downloader.request import LEASE, dump_request, load_request
 from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.mail import Mail
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -39,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class Job:
-    """Saves each lease and each booking before the crawl acts on it.
+    """Saves each lease, redirect and booking before the crawl acts on it.
 
     When saving fails, the crawl stops; it can be resumed from what was saved.
     """
@@ -119,6 +120,10 @@ class Job:
         """Save that a sample is going to be fetched; return whether that worked."""
         return self._write(partial(self._journal.lease, crawl, decision))
 
+    def redirect(self, crawl: Crawl, row: int) -> bool:
+        """Save that a leased sample is redirected; return whether that worked."""
+        return self._write(partial(self._journal.redirect, crawl, row))
+
     def book(
         self,
         crawl: Crawl,
@@ -142,6 +147,15 @@ class Job:
     def save(self, crawl: Crawl) -> bool:
         """Save what changed apart from leases and bookings; return whether that worked."""
         return self._write(partial(self._journal.save, crawl))
+
+    @property
+    def mail(self) -> Mail:
+        """The links that travel between this shard and others."""
+        return self._journal.mail
+
+    def receive(self, crawl: Crawl, sender: int, number: int) -> bool:
+        """Save links of another shard, up to a parcel's number; return whether that worked."""
+        return self._write(partial(self._journal.receive, crawl, sender, number))
 
     def note_cap(self, cap: Cap | None) -> bool:
         """Save a changed MAX, valid until the setting changes; return whether that worked."""

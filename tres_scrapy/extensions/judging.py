@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import BAD_DOCUMENT, JUDGE_ERROR, Failure
+from tres_scrapy.crawl.failure import BAD_DOCUMENT, JUDGE_ENDED, JUDGE_ERROR, Failure
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.ending import NO_JUDGE
 from tres_scrapy.topic.judge import Judge, Source
-from tres_scrapy.topic.judge_process import WorkerError
+from tres_scrapy.topic.judge_process import PageError, WorkerError
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ class Judging:
             return None
         except Exception as error:
             logger.error("Could not judge %s: %s: %s", source.url, type(error).__name__, error)
-            return JUDGE_ERROR
+            ended = isinstance(error, PageError) and error.page is not None
+            return JUDGE_ENDED if ended else JUDGE_ERROR
         if judged.is_broken:
             return BAD_DOCUMENT
         for note in judged.notes:

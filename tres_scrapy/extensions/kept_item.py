@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 from itemadapter import ItemAdapter
 from scrapy import Item
 
 from tres_scrapy.items import RelevantPage, item_class
 from tres_scrapy.job.job_file import JobError
+
+_LONGEST: Final = 100  # characters quoted of a name from a file
 
 
 def dump_item(item: Any) -> str:
@@ -35,8 +37,8 @@ def load_item(text: str) -> Any:
     module, _, path = str(name).partition(":")
     if module not in sys.modules:
         raise JobError(
-            f"JOBDIR holds items of a class {path!r} that is not loaded yet: "
-            f"import {module!r} at the top of the spider's file, then resume"
+            f"JOBDIR holds items of a class {path[:_LONGEST]!r} that is not loaded yet: "
+            f"import {module[:_LONGEST]!r} at the top of the spider's file, then resume"
         )
     kind = attrgetter(path)(sys.modules[module])
     if not (isinstance(kind, type) and ItemAdapter.is_item_class(kind)):

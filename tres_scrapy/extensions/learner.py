@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from shutil import rmtree
+from time import monotonic
 from typing import Any, Final, Self
 
 from scrapy import Request, signals
@@ -21,7 +22,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
-from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.foreign import count_foreign
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
@@ -171,8 +172,28 @@ class Learner:
         decision = None if self.job.failed else self.crawl.next(busy_hosts)
         return decision if decision and self.job.lease(self.crawl, decision) else None
 
+    def exhausted(self, now: float) -> bool:
+        """Return whether nothing is left to fetch, whatever the limit of pages."""
+        return not self.crawl.store.pending or self._is_hopeless(now)
+
+    def _is_hopeless(self, now: float) -> bool:
+        """Return whether none of the hosts that rest has answered: it is not worth waiting."""
+        if self.crawl.store.known_hosts or self.crawl.leased:
+            return False
+        return bool(self.health.resting(now)) and not self.health.promises(now)
+
+    def redirect(self, row: int, url: str) -> bool:
+        """Redirect a leased row; return False if its new URL must not be fetched."""
+        moved = self.crawl.redirect(row, url)
+        return moved and (self.job is None or self.job.redirect(self.crawl, row))
+
     def add_seed(self, url: str, request: Request) -> bool:
-        """Add a seed with its request to the frontier; return False if its URL is closed."""
+        """Add a seed with its request to the frontier; return False if its URL is closed.
+
+        A shard takes the seeds on its own domains only.
+        """
+        if self.crawl.router is not None and not self.crawl.router.owns(url):
+            return False
         row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
             if self.requests.repeats(url, request) or self.requests.is_link(url, request):
@@ -231,15 +252,7 @@ class Learner:
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
         self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
-        self.health.note_booking(visit.row)
-        self.requests.done(visit.row)
-        self.requests.keep_of(booking.outlinks.tolist(), own or {})
-        self._report()
-        mark = visit.judged.mark
-        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
-        for listener in self.listeners if booked else ():
-            listener(booking, visit)
-        return booked
+        return self._save(booking, own, items, visit)
 
     def book_failure(
         self,
@@ -256,14 +269,13 @@ class Learner:
         if not self.crawl.is_leased(row):
             return True
         booking = self.crawl.book_failure(row, failure, outlinks)
-        self.health.note_booking(row)
-        self.requests.done(row)
-        self.requests.keep_of(booking.outlinks.tolist(), own or {})
-        self._report()
-        booked = self.job is None or self.job.book(self.crawl, booking, items=items)
-        for listener in self.listeners if booked else ():
-            listener(booking, None)
-        return booked
+        if failure is JUDGE_ENDED:
+            self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
+        return self._save(booking, own, items)
+
+    def redirect_away(self, row: int, url: str) -> None:
+        """Book a leased row that was redirected to a domain of another shard."""
+        self._save(self.crawl.redirect_away(row, url), None, ())
 
     def set_back(self, row: int, failure: Failure, now: float) -> bool:
         """Put the host of a leased row to rest; return whether the row waits for its host.
@@ -276,7 +288,7 @@ class Learner:
         host, rests = self.crawl.store.host(row), self.health.rests
         last = self.health.set_back(row, host)
         self.crawl.set_back(row, last=last)
-        if last and self.job is not None:
+        if last and self.job is not None and not self.crawl.store.is_held(row):
             self.job.set_back(row)
         rest = self.health.note_failure(host, failure, now)
         self.crawl.counts[POSTPONED + failure.kind] += 1
@@ -291,6 +303,23 @@ class Learner:
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None
+
+    def _save(
+        self,
+        booking: Booking,
+        own: Mapping[str, Request] | None,
+        items: Sequence[Any],
+        visit: Visit | None = None,
+    ) -> bool:
+        row, mark = booking.experience.row, None if visit is None else visit.judged.mark
+        self.health.note_booking(row)
+        self.requests.done(row)
+        self.requests.keep_of(booking.outlinks.tolist(), own or {})
+        self._report()
+        booked = self.job is None or self.job.book(self.crawl, booking, mark, items)
+        for listener in self.listeners if booked else ():
+            listener(booking, visit)
+        return booked
 
     def _report(self) -> None:
         for name, value in self.crawl.figures().items():

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
-import sys
-import tempfile
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -17,39 +12,30 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.policies.assembly import require_packs
+from tres_scrapy.webs.web_process import WebProcess
 
 logger = logging.getLogger(__name__)
 
 
-class OfflineWebError(RuntimeError):
-    """Raised with a one-line reason when the offline web does not start."""
-
-
 class OfflineWeb:
-    """An offline web in a separate process, the proxy for every request of the crawl."""
+    """An offline web, the proxy for every request of the crawl.
 
-    def __init__(self, command: list[str], crawler: Crawler) -> None:
+    It runs in a process that this extension starts, unless `web_proxy` is its address.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._stats = crawler.stats
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
-        # In its own session: else Ctrl-C would end the web before the crawl.
-        self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "tres_scrapy.webs.server", *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            start_new_session=True,
-            # the same import path as here: a deployed egg is not in PYTHONPATH
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        started = self._read()
-        self.proxy = f"http://127.0.0.1:{started['port']}"
-        self.seeds: tuple[str, ...] = tuple(started["seeds"])
-        topics = Config.of(crawler.settings).topics
-        if len(topics) > 1:
-            logger.info("The offline web: its labels are those of %s alone", topics[0])
-        for note in started["notes"]:
+        self._web: WebProcess | None = None
+        self.seeds: tuple[str, ...] = ()
+        if config.web.proxy is not None:
+            self.proxy = config.web.proxy
+            return
+        self._web = WebProcess(config.web, config.topics[0] if config.topics else None)
+        self.proxy, self.seeds = self._web.proxy, self._web.seeds
+        if len(config.topics) > 1:
+            logger.info("The offline web: its labels are those of %s alone", config.topics[0])
+        for note in self._web.notes:
             logger.info("The offline web: %s", note)
 
     @classmethod
@@ -59,16 +45,15 @@ class OfflineWeb:
             raise NotConfigured
         if config.web.kind != "changing" and config.words.file is None:
             require_packs(config)
-        web = cls(_command(config), crawler)
+        web = cls(crawler, config)
         crawler.signals.connect(web.spider_closed, signal=signals.spider_closed)
         return web
 
     def spider_closed(self) -> None:
         """Stop the web and log its own count of the crawl, by true labels."""
-        if self._server.stdin is not None:
-            self._server.stdin.close()
-        count = self._read()
-        self._server.wait()
+        if self._web is None:
+            return
+        count = self._web.end()
         for name in ("pages", "relevant", "harvest", "domains"):
             self._stats.set_value(f"tres/web/{name}", count[name])
         if unrecorded := count["by_kind"].get("unrecorded"):
@@ -87,31 +72,3 @@ class OfflineWeb:
             count["domains"],
             ", since this start" if is_resumed else "",
         )
-
-    def _read(self) -> dict[str, Any]:
-        """Return the next line of the server, parsed; raise OfflineWebError if the server ended."""
-        assert self._server.stdout is not None
-        line = self._server.stdout.readline()
-        if not line:
-            self._server.wait()
-            self._errors.seek(0)
-            said = self._errors.read().strip().splitlines() or ["it ended without a message"]
-            raise OfflineWebError(f"the offline web does not run: {said[-1]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
-def _command(config: Config) -> list[str]:
-    """Return the command-line arguments for the web server."""
-    web = config.web
-    command = [str(web.kind), "--port", str(web.port)]
-    if config.topics:
-        command += ["--topic", config.topics[0]]
-    if web.kind in {"synthetic", "deep", "changing"}:
-        command += ["--seed", str(web.seed)]
-    if web.kind == "changing":
-        command += ["--pages", str(web.pages), "--day", str(web.day)]
-    files = {"--data": web.data, "--labels": web.labels, "--log": web.log}
-    for option, path in files.items():
-        command += [] if path is None else [option, str(path)]
-    return command

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from scrapy import Request
 
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.frontier.host import origin_of
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.url.canonical import canonicalise
+
+SECRETS: Final = ("Authorization", "Cookie")  # headers that another site must not see
 
 
 class OwnRequests:
@@ -51,8 +55,15 @@ class OwnRequests:
         request, url = self._requests.get(row), self._store.url(row)
         if request is None:
             return Request(url)
-        moved = canonicalise(request.url) != url  # it was redirected, then its host failed
-        return request.replace(url=url) if moved else request
+        first = canonicalise(request.url)
+        if first == url:
+            return request
+        # It was redirected, then its host failed or the crawl was killed.
+        moved = request.replace(url=url, cookies=None)
+        if first is None or origin_of(first) != origin_of(url):
+            for name in SECRETS:
+                moved.headers.pop(name, None)
+        return moved
 
     def done(self, row: int) -> None:
         """Remove the request of a row that is booked."""

@@ -125,8 +125,10 @@ class Recorder:
                 probability=visit.judged.judgement.probability,
                 is_copy=visit.verdict.is_copy,
             )
-            if said := _remark(visit):
-                self._writer.remark(visit.row, said)
+            self._writer.score(visit.row, visit.judged.judgement.scores)
+            if visit.verdict.is_foreign:
+                language = f"refused by languages: it is in {visit.judged.page.language}"
+                self._writer.remark(visit.row, language)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason
@@ -202,13 +204,6 @@ def changed_of(config: Config, settings: BaseSettings) -> list[str]:
 
 def _default(name: str) -> object:
     return getattr(own_settings, name, getattr(default_settings, name, None))
-
-
-def _remark(visit: Visit) -> str:
-    scores = visit.judged.judgement.scores
-    by_topic = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
-    language = f"refused by languages: it is in {visit.judged.page.language}"
-    return "; ".join(filter(None, [by_topic, language if visit.verdict.is_foreign else ""]))
 
 
 def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:

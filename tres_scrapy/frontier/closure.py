@@ -14,8 +14,7 @@ from tres_scrapy.frontier.column import Table, within
 class Closure:
     """URLs by number, each stored once however many pages link to it.
 
-    A redirect closes every URL on its way. New links to these URLs are kept until the fetch is
-    booked, because the redirect may end elsewhere if the crawl is killed and resumed.
+    A redirect closes every URL on its way.
     """
 
     def __init__(self) -> None:
@@ -41,10 +40,6 @@ class Closure:
         """Return whether a URL is fetched or being fetched."""
         number = self._numbers.get(url)
         return number is not None and bool(self._closed["closed"][number])
-
-    def is_open(self, url: str) -> bool:
-        """Return whether a link to a URL is kept."""
-        return url in self._passing or not self.is_closed(url)
 
     def closed(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of the URLs [n] are fetched or being fetched."""

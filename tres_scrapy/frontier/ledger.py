@@ -17,7 +17,7 @@ _RECORD = np.dtype(
     [
         *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
-        ("budget", "i4"),  # 0: the domain has none of its own
+        ("budget", "i4"),  # 0: the domain has no budget, only MAX
     ]
 )
 LIMITS: Final = FrontierLimits()

@@ -85,6 +85,7 @@ class SampleStore:
         self.guests: dict[int, Path] = {}  # rows that stand for pages of other shards
         self._paths: dict[int, Path] = {}
         self._answers: set[int] = set()  # rows that a search box returned; not in JOBDIR
+        self._held: set[int] = set()  # rows that keep their slot of MAX while they wait
         self._samples = Table(_SAMPLE)
 
     def __len__(self) -> int:
@@ -174,7 +175,10 @@ class SampleStore:
         urls, hosts, domains = (
             self._samples[name].take(rows) for name in ("url", "host", "domain")
         )
-        busy = self._hosts.busy(hosts, busy_hosts) | self.ledger.at_cap(domains, leased=True)
+        full = self.ledger.at_cap(domains, leased=True)
+        if self._held:
+            full &= ~np.isin(rows, list(self._held))
+        busy = self._hosts.busy(hosts, busy_hosts) | full
         given_up = self._hosts.given_up(hosts) | self.ledger.exhausted(domains)
         standing = np.where(busy, Standing.BUSY, Standing.READY).astype(np.uint8)
         standing[self.closure.closed(urls) | given_up] = Standing.DEAD
@@ -226,12 +230,14 @@ class SampleStore:
         """Mark `row` LEASED and close its URL: a URL is fetched at most once."""
         self._leave(np.array([row]), State.LEASED)
         self.closure.close(self.url_id(row))
-        self.ledger.lease(int(self._samples["domain"][row]))
+        if row not in self._held:
+            self.ledger.lease(self.domain(row))
 
     def finish(self, row: int, path: Path | None = None) -> None:
         """Mark a LEASED `row` DONE; `path` ends at its page and is kept for its outlinks."""
         self._samples["state"][row] = State.DONE
-        self.ledger.lease(int(self._samples["domain"][row]), -1)
+        self._held.discard(row)
+        self.ledger.lease(self.domain(row), -1)
         self.closure.settle(row, self.url_id(row))
         if path is not None:
             self._paths[row] = path
@@ -240,8 +246,22 @@ class SampleStore:
         """Make a LEASED `row` PENDING again, at the URL that it was redirected to, if any."""
         self._samples["state"][row] = State.PENDING
         self.closure.reopen(self.url_id(row))
-        self.ledger.lease(self.domain(row), -1)
+        if row not in self._held:
+            self.ledger.lease(self.domain(row), -1)
         self._wait(self._samples["host"][row : row + 1])
+
+    def hold(self, rows: Sequence[int]) -> None:
+        """Keep a slot of MAX for PENDING rows that may have been fetched before a kill.
+
+        Other rows of their domains leave it free until these rows are DONE.
+        """
+        for row in rows:
+            self._held.add(row)
+            self.ledger.lease(self.domain(row))
+
+    def is_held(self, row: int) -> bool:
+        """Return whether a row keeps its slot of MAX while it waits."""
+        return row in self._held
 
     def redirect(self, row: int, url: str) -> None:
         """Change the URL of a LEASED `row`, its host and its domain; close the new URL."""
@@ -254,6 +274,9 @@ class SampleStore:
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be fetched as DONE."""
         self._leave(rows, State.DONE)
+        for row in self._held.intersection(rows.tolist()) if self._held else ():
+            self._held.discard(row)
+            self.ledger.lease(self.domain(row), -1)
         if self.on_drop is not None:
             closed = self.closure.closed(self._samples["url"].take(rows))
             given_up = self.ledger.given_up(self._samples["domain"].take(rows))
@@ -428,6 +451,20 @@ class SampleStore:
         self._leave(rows, State.DONE)
         self.guests.update(guests)
 
+    def restore_redirect(self, row: int, urls: Sequence[int]) -> None:
+        """Move a row of a restored store, before any is DONE, along redirects to `urls`, numbers.
+
+        The row stays PENDING, at the last URL. Raise ValueError if a number or a host is not known.
+        """
+        within(np.array([row], dtype=np.int64), len(self))
+        within(np.array(urls, dtype=np.int64), len(self.urls))
+        if any(self.host_number(host_of(self.urls[number])) is None for number in urls):
+            raise ValueError("a redirect leads to a host that is not known")
+        self.lease(row)
+        for number in urls:
+            self.redirect(row, self.urls[number])
+        self.set_back(row)
+
     def restore_given_up(self, hosts: NDArray[np.int64]) -> None:
         """Note hosts that an earlier run gave up: in this run they may be fetched from."""
         within(hosts, len(self.hosts))
@@ -468,7 +505,7 @@ class SampleStore:
 
         Of the other links, neither URL nor host is stored. Without a depth the links are seeds.
         """
-        open_ = [i for i, url in enumerate(urls) if self.closure.is_open(url)]
+        open_ = [i for i, url in enumerate(urls) if not self.closure.is_closed(url)]
         if self.scope is not None and depth is not None:
             links = ((i, urls[i], self.closure.knows(urls[i])) for i in open_)
             open_ = list(self.scope.admitted(links, depth))

@@ -7,7 +7,7 @@ from typing import Final
 from zlib import crc32
 
 TABLES: Final = (
-    *("meta", "batch", "lease", "step", "rule", "state", "item", "request"),
+    *("meta", "batch", "lease", "redirect", "step", "rule", "state", "item", "request"),
     *("guest", "outbox", "peer"),
 )
 _MODULUS: Final = 1 << 32

@@ -1,4 +1,4 @@
-"""The journal of a job: each lease and booking is saved before the crawl acts on it."""
+"""The journal of a job: leases, redirects and bookings are saved before the crawl acts on them."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _INSERT_STEP = (
 
 
 class Journal:
-    """Saves a running crawl, with one transaction for each lease and each booking.
+    """Saves a running crawl, with one transaction for each lease, each redirect and each booking.
 
-    A lease is saved before its request is sent: after a kill the same URL is fetched again, and
-    no domain exceeds MAX pages. A booking is saved together with its items, which are deleted from
-    the journal when they are exported.
+    Leases and redirects are saved before their requests are sent: after a kill the same URL is
+    fetched again, and no domain exceeds MAX pages. A booking is saved together with its items,
+    which are deleted from the journal when they are exported.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -114,6 +114,14 @@ class Journal:
                 cursor.execute("UPDATE step SET sampled = ? WHERE sampled IS NULL", values[:1])
         self._written = written
 
+    def redirect(self, crawl: Crawl, row: int) -> None:
+        """Save that a leased sample is redirected, and is going to be fetched from its new URL."""
+        with self._transaction() as cursor:
+            written = self._write_new(cursor, crawl)
+            values = (row, crawl.store.url_id(row))
+            cursor.execute("INSERT INTO redirect (row, url) VALUES (?, ?)", values)
+        self._written = written
+
     def set_back(self, row: int) -> None:
         """Save that a leased sample waits again, and need not come first in a resumed crawl."""
         with self._transaction() as cursor:
@@ -135,8 +143,8 @@ class Journal:
         with self._transaction() as cursor:
             written = self._write_new(cursor, crawl)
             cursor.execute(_INSERT_STEP, (*_step(crawl, booking, mark), None))
-            cursor.execute("DELETE FROM lease WHERE row = ?", (row,))
-            cursor.execute("DELETE FROM request WHERE row = ?", (row,))
+            for table in ("lease", "redirect", "request"):
+                cursor.execute(f"DELETE FROM {table} WHERE row = ?", (row,))  # noqa: S608
             kept = [(row, place, text) for place, text in enumerate(items) if text is not None]
             cursor.executemany("INSERT INTO item VALUES (?, ?, ?)", kept)
         self._written = written

@@ -47,8 +47,9 @@ class Steps(NamedTuple):
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
     """Restore the state of a journal in a new crawl; raise JobError if the journal is damaged.
 
-    Leased samples become PENDING again, and are fetched before all others. `own` holds the rows
-    with a request of the spider's own; if given, other samples are dropped.
+    Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
+    slots of MAX and are fetched before all others. `own` holds the rows with a request of the
+    spider's own; if given, other samples are dropped.
     """
     with reading():
         _recover(journal.connection, crawl, own)
@@ -97,6 +98,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     _restore_store(connection, crawl.store)
     crawl.store.restore_guests(_guests(connection))
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
+    _restore_redirects(connection, crawl.store, own)
     steps, state = _steps(connection), _state(connection)
     _restore_steps(crawl, steps, _counts(state))
     if crawl.scout is not None:
@@ -109,7 +111,9 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
         pending = crawl.store.pending_rows()
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
     pending = _drop_dead(crawl.store)
-    first = _first(connection, crawl.store)
+    leased = _leased(connection, crawl.store)
+    crawl.store.hold([decision.row for decision in leased])
+    first = leased + _seeds(crawl.store, leased)
     others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
     if steps.kinds:
         crawl.policy.restore(steps.past, _rules(connection), state, others)
@@ -148,6 +152,18 @@ def _guests(connection: sqlite3.Connection) -> list[tuple[int, Path]]:
     return guests
 
 
+def _restore_redirects(
+    connection: sqlite3.Connection, store: SampleStore, own: Container[int] | None
+) -> None:
+    """Redirect samples whose fetch was not booked; those that are lost leave their URLs open."""
+    ways: dict[int, list[int]] = {}  # the numbers of the URLs by row; the last to move comes last
+    for row, url in connection.execute("SELECT row, url FROM redirect ORDER BY number"):
+        ways[row] = [*ways.pop(row, []), url]
+    for row, urls in ways.items():
+        if own is None or row in own:
+            store.restore_redirect(row, urls)
+
+
 def _steps(connection: sqlite3.Connection) -> Steps:
     found = connection.execute(
         "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled "
@@ -166,7 +182,9 @@ def _steps(connection: sqlite3.Connection) -> Steps:
         _numbers([_NOT_YET if row is None else row for row in sampled]),
     )
     check_numbers("a feature", past.x)
-    check_numbers("a reward", past.rewards)
+    check_numbers("a reward", past.rewards, largest=1.0)
+    if (past.rewards < 0).any():
+        raise ValueError("a reward is negative")
     judged = np.array(relevant, dtype=np.bool_)
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
@@ -215,14 +233,18 @@ def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None
             scout.note(np.arange(first, first + count))
 
 
-def _first(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
-    """Return decisions for the leased samples, then for the seeds not fetched yet."""
+def _leased(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
+    """Return the decisions for the samples that were leased."""
     leased = [_decision(*lease) for lease in connection.execute("SELECT * FROM lease ORDER BY row")]
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
-    leased = [decision for decision in leased if store.state(decision.row) == State.PENDING]
-    seeds = set(store.seeds().tolist()) - set(rows)
-    return leased + [Decision(row, None, None) for row in sorted(seeds)]
+    return [decision for decision in leased if store.state(decision.row) == State.PENDING]
+
+
+def _seeds(store: SampleStore, leased: Sequence[Decision]) -> list[Decision]:
+    """Return decisions for the other seeds not fetched yet."""
+    rows = set(store.seeds().tolist()) - {decision.row for decision in leased}
+    return [Decision(row, None, None) for row in sorted(rows)]
 
 
 def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) -> Decision:

@@ -1,6 +1,6 @@
 """What a link says as codes: words of its anchor and place, runs of its URL, hashed by group.
 
-A code is the number of a weight of the link model. Each group has codes of its own, so that a word
+A code is the number of a weight of the link model. Each group has separate codes, so that a word
 of an anchor text and the same word of a heading are two things.
 """
 

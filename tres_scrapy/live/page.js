@@ -7,7 +7,7 @@ const FIGURES = 3000; // the same for the charts
 const KEPT = 60; // recent pages in the list
 const FOUND = 20; // relevant pages in an answer, as in view.py
 const PLACES = {
-  harvest: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
+  harvest: "curves", topics: "curves", relevant_domains: "curves", frontier: "curves", speed: "curves",
   errors: "totals", memory: "totals",
   tree: "wide", outcomes: "totals", domains: "totals", loss: "totals",
 };
@@ -181,7 +181,8 @@ function showDetail(detail, page, found) {
   about.append(element("p", "", page.why), link(page.url));
   if (page.anchor) about.append(element("div", "", `Anchor text: “${page.anchor}”`));
   if (page.probability !== null) {
-    about.append(element("div", "", `P(relevant) of the page: ${percent(page.probability)}`));
+    const topics = Object.entries(page.scores).map(([topic, p]) => `, ${topic} ${percent(p)}`);
+    about.append(element("div", "", `P(relevant) of the page: ${percent(page.probability)}${topics.join("")}`));
   }
   detail.append(about);
   if (!found) return;

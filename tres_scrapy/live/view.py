@@ -126,6 +126,7 @@ def _told(record: Record, page: Fetch) -> dict[str, Any]:
         "domain": page.domain,
         "outcome": page.outcome,
         "probability": page.probability,
+        "scores": record.scores(page),
         "chosen": page.chosen,
         "leaf": page.leaf,
         "q": page.q_value,

@@ -116,7 +116,7 @@ class RewardMiddleware:
         language = (response.headers.get("Content-Language") or b"").decode("latin-1")
         source = Source(
             *(response.body, response.url, encoding, robots, self._name),
-            language="" if "," in language else language,  # of several languages none is sure
+            language="" if "," in language else language,  # several languages say nothing sure
         )
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:

@@ -40,7 +40,7 @@ def is_pdf(body: bytes) -> bool:
 
 
 class PdfReader:
-    """Reads PDFs in a process of its own, which is started with the first one.
+    """Reads PDFs in a separate process, which is started with the first one.
 
     A PDF that crashes the process, fills its memory or takes longer than `patience` seconds ends
     it; the next PDF starts another.

@@ -24,7 +24,7 @@ _NEWLINE: Final = re.compile(r"\r\n?|\n")
 def product_token(user_agent: str) -> str:
     """Return the name in a User-Agent, by which robots.txt may address the crawler.
 
-    It is the first name, or the one after `compatible;`. Return "" if there is none.
+    It is the first name, or the one after `compatible;`. Return "" without a name.
     """
     found = _PRODUCT.match(user_agent.strip())
     return found[1].lower() if found else ""

@@ -58,7 +58,7 @@ def read_sitemap(
     """Return a sitemap or feed as a page whose content type is its kind.
 
     Of more than `limits.links` URLs those with a keyword come first, then those changed last. A
-    sitemap may only name URLs of its own domain. Raise SitemapError if it cannot be read.
+    sitemap may only name URLs of the same domain. Raise SitemapError if it cannot be read.
     """
     kind, entries = _entries(_unpacked(body))
     own = domain_of(url)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.refresh.main_text import Copy, Reading, copy_of_bytes, read
+from tres_scrapy.page.pdf_page import DocumentError, is_pdf
+from tres_scrapy.refresh.main_text import Copy, Reading, copy_of_bytes, read, read_pdf
 
 OK, NOT_MODIFIED = 200, 304
 
@@ -50,7 +51,18 @@ def answer_of(
     if status != OK:
         error = "" if status == NOT_MODIFIED else f"HTTP {status}"
         return PageAnswer(status, error, url, None, None, *validators)
-    if isinstance(content, bytes):
+    reading = _read(content, url, limits)
+    if reading is None:
+        assert isinstance(content, bytes)
         return PageAnswer(status, "", url, None, copy_of_bytes(content), *validators)
-    reading = read(content, url, limits)
     return PageAnswer(status, "", url, reading, reading.copy, *validators)
+
+
+def _read(content: str | bytes, url: str, limits: ReadingLimits) -> Reading | None:
+    """Read HTML or a PDF; return None for anything else and for a broken PDF."""
+    if isinstance(content, str):
+        return read(content, url, limits)
+    try:
+        return read_pdf(content, url, limits) if limits.documents and is_pdf(content) else None
+    except DocumentError:
+        return None

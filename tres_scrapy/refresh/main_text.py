@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import LANES, MAX_DIFFERENCE, fingerprint
+from tres_scrapy.page.pdf_page import PdfReader, read_document
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
@@ -19,6 +20,7 @@ NOISE: Final = ("advert", "banner", "sponsor", "promo", "cookie", "consent", "ne
 ADVERTS: Final = ", ".join(
     [*(f'[class*="{name}" i], [id^="{name}" i]' for name in NOISE), "[class~=ad]", "[class~=ads]"]
 )
+PDFS: Final = PdfReader()  # its process starts with the first PDF
 SAME, MINOR, OTHER = "unchanged", "minor", "changed"
 # The crawl reads a page with its adverts: such a copy may differ in more lanes.
 LOOSE: Final = 24
@@ -64,6 +66,12 @@ def read(html: str, url: str, limits: ReadingLimits = LIMITS) -> Reading:
     return Reading(page.title, page.text, page.links, copy, is_soft_404(page))
 
 
+def read_pdf(body: bytes, url: str, limits: ReadingLimits = LIMITS) -> Reading:
+    """Read a PDF as the crawl does; raise DocumentError if it cannot be read."""
+    page = read_document(PDFS(body), url, limits)
+    return Reading(page.title, page.text, page.links, copy_of(page.title, page.text))
+
+
 def copy_of(title: str, text: str, *, loose: bool = False) -> Copy:
     """Return the copy of a text."""
     whole = " ".join(f"{title} {text}".lower().split())
@@ -73,7 +81,7 @@ def copy_of(title: str, text: str, *, loose: bool = False) -> Copy:
 
 
 def copy_of_bytes(body: bytes) -> Copy:
-    """Return the copy of an answer that is not HTML; only equality can be compared."""
+    """Return the copy of a file that is not read as text; only equality can be compared."""
     return Copy(blake2b(body, digest_size=16).digest(), b"")
 
 

@@ -64,7 +64,7 @@ class RefreshConfig(Options):
                 )
 
     def require_collection(self) -> Path:
-        """Return the file of the collection; raise ConfigError if none is named."""
+        """Return the file of the collection; raise ConfigError without the setting."""
         if self.collection is None:
             raise ConfigError(
                 "no collection: add -a collection=FILE, JSON lines with a url on each"

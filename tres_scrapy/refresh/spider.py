@@ -31,9 +31,11 @@ from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.encoding import decoded
+from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
+from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
 from tres_scrapy.refresh.refresh_job import RefreshJob
 from tres_scrapy.refresh.settings import RefreshConfig
@@ -136,7 +138,7 @@ class RefreshSpider(Spider):
     def parse(self, response: Response, **kwargs: Any) -> Any:
         """Record an answer and yield its item."""
         content: str | bytes = response.body
-        if isinstance(response, HtmlResponse):
+        if isinstance(response, HtmlResponse) and not is_pdf(response.body):
             content = decoded(response.body, response.encoding, self._reading.html)
         headers = response.headers
         validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
@@ -156,6 +158,7 @@ class RefreshSpider(Spider):
     def closed(self, reason: str) -> None:
         """Log the figures and write the report; a run that was interrupted stays open."""
         now = self.job.now()
+        PDFS.close()
         if reason != STORE_FAILED:
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
             self.job.keeper.end(now, finished=finished)

@@ -28,7 +28,7 @@ class VisitItem:
     text: str = ""
     fetched_at: str = ""  # ISO 8601
     age: float = 0.0  # seconds since the previous copy was made
-    changed_at: str = ""  # time of the last change found, "" if there was none
+    changed_at: str = ""  # time of the last change found, "" without a change
     old_hash: str = ""
     new_hash: str = ""
     distance: int | None = None  # lanes of 256 in which the texts differ

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Final
+
+import numpy as np
 
 from tres_scrapy.report.chart import (
     BLUE,
     GREEN,
     GREY,
+    LIGHT_BLUE,
     ORANGE,
+    PURPLE,
     Chart,
     bar_layout,
     bars,
@@ -25,6 +30,7 @@ from tres_scrapy.report.record_row import Point
 WINDOW: Final = 20  # the recent harvest rate covers the last 1/20 of the pages,
 LEAST: Final = 30  # and at least this many pages
 DOMAINS: Final = 15
+COLOURS: Final = (GREEN, BLUE, ORANGE, PURPLE, LIGHT_BLUE, GREY)
 
 
 def charts(record: Record) -> list[Chart]:
@@ -32,7 +38,7 @@ def charts(record: Record) -> list[Chart]:
     curve, starts = [point for point in record.curve() if point.pages], record.starts()
     health = record.health()
     found = [
-        *(_harvest(curve), _domains_found(curve), _frontier(curve)),
+        *(_harvest(curve), _topics(record, curve), _domains_found(curve), _frontier(curve)),
         *(_speed(curve, starts), errors_chart(health, starts), memory_chart(health, starts)),
         _loss(curve),
         *(_outcomes(record), _domains(record), tree_chart(record), *dependence_charts(record)),
@@ -57,6 +63,23 @@ def _harvest(curve: Sequence[Point]) -> Chart | None:
             line(pages, recent, "recent pages", ORANGE, 1.3),
         ],
         layout("pages fetched", "relevant, %", yaxis={"range": [0, 102]}),
+    )
+
+
+def _topics(record: Record, curve: Sequence[Point]) -> Chart | None:
+    found = record.relevant_steps()
+    if not found or not curve:
+        return None
+    pages, steps = [point.pages for point in curve], [point.step for point in curve]
+    return Chart(
+        "topics",
+        "Relevant pages by topic",
+        "Pages that each of the topics finds relevant. A page can belong to several.",
+        [
+            line(pages, np.searchsorted(own, steps, "right").tolist(), topic, colour)
+            for (topic, own), colour in zip(found.items(), cycle(COLOURS), strict=False)
+        ],
+        layout("pages fetched", "pages", yaxis={"rangemode": "tozero"}),
     )
 
 

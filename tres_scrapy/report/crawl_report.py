@@ -25,7 +25,7 @@ ENDS: Final = {
     "unreachable": "It stopped: no host could be reached.",
 }
 GROUPS: Final = {  # charts by heading
-    "Progress": ("harvest", "relevant_domains", "frontier", "speed", "errors", "memory"),
+    "Progress": ("harvest", "topics", "relevant_domains", "frontier", "speed", "errors", "memory"),
     "Results": ("outcomes", "domains"),
     "What it has learned": ("tree", "calibration", "precision", "loss"),
 }
@@ -58,7 +58,9 @@ def render(record: Record) -> str:
         dependence=[chart for name, chart in drawn.items() if name.startswith("dependence_")],
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT)],
-        relevant=[(page, record.why(page)) for page in record.relevant(RELEVANT)],
+        relevant=[
+            (page, record.why(page), record.scores(page)) for page in record.relevant(RELEVANT)
+        ],
         most_relevant=RELEVANT,
         by_web=_by_web(record),
         settings=record.settings(),

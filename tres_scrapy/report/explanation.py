@@ -40,6 +40,7 @@ class FetchExplanation:
             refused = f"; refused by the scope: {', '.join(rules)}" if rules else ""
             raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
+        self._scores = record.scores(page)
         self._remark = record.remark(page)
         self._trail = record.trail(page)
         self._rule = record.rule(page.leaf, page.splits)
@@ -66,6 +67,7 @@ class FetchExplanation:
         rivals = [rival._asdict() | {"rule": rule} for rival, rule in self._rivals]
         found: dict[str, Any] = {
             "outcome": self._page.outcome,
+            "scores": self._scores,
             "remark": self._remark,
             "why": self._why,
             "rule": self._rule,
@@ -93,8 +95,9 @@ class FetchExplanation:
         if page.title:
             lines.append(f'"{plain(page.title)}"')
         sure = "" if page.probability is None else f", P(relevant) {page.probability:.3f}"
-        remark = f"; {plain(self._remark)}" if self._remark else ""
-        return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}{remark}"])
+        scores = ", ".join(f"{topic} {value:.3f}" for topic, value in self._scores.items())
+        more = "".join(f"; {plain(said)}" for said in (scores, self._remark) if said)
+        return "\n".join([*lines, f"Step {page.step}: {_outcome(page)}{sure}{more}"])
 
     def _path(self) -> str:
         lines = ["Path:" if self._trail[0].parent is None else "Path (the record has only a part):"]

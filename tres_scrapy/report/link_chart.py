@@ -152,7 +152,7 @@ def _precision(predicted: NDArray[np.float32], relevant: NDArray[np.bool_]) -> C
 
 
 def average_precision(predicted: NDArray[np.float32], relevant: NDArray[np.bool_]) -> float:
-    """Return the mean precision at each relevant link, in order of `predicted`, 0 if none is."""
+    """Return the mean precision at each relevant link, in order of `predicted`, 0 without one."""
     good = relevant[np.argsort(-predicted, kind="stable")]
     if not good.any():
         return 0.0

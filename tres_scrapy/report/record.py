@@ -29,6 +29,7 @@ from tres_scrapy.report.record_file import open_to_read, reading
 from tres_scrapy.report.record_row import DomainCount, Fetch, HealthPoint, Point, Rival
 from tres_scrapy.report.rule import RuleBook
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
+from tres_scrapy.topic.several import THRESHOLD
 
 MOST_WORDS = 10  # of a search
 
@@ -132,9 +133,22 @@ class Record:
         return trail[::-1]
 
     def remark(self, page: Fetch) -> str:
-        """Return what else there is to say about a page, such as its scores by topic."""
+        """Return what else there is to say about a page, such as what keeps it from an item."""
         found = self._read("SELECT text FROM remark WHERE row = ?", page.row)
         return next((str(text) for (text,) in found), "")
+
+    def scores(self, page: Fetch) -> dict[str, float]:
+        """Return P(relevant) of a page by topic, {} if the crawl has one topic."""
+        found = self._read("SELECT topic, value FROM score WHERE row = ? ORDER BY topic", page.row)
+        return {str(topic): float(value) for topic, value in found}
+
+    def relevant_steps(self) -> dict[str, list[int]]:
+        """Return the steps of the relevant pages of each topic, {} if the crawl has one topic."""
+        query = "SELECT topic, step, value >= ? AND relevant FROM score JOIN page USING (row) "
+        found: dict[str, list[int]] = {}
+        for topic, step, is_relevant in self._read(f"{query} ORDER BY topic, step", THRESHOLD):
+            found.setdefault(str(topic), []).extend([int(step)] if is_relevant else [])
+        return found
 
     def rivals(self, step: int) -> list[Rival]:
         """Return the rivals of the fetch at a step; only recent fetches keep their rivals."""

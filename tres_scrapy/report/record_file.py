@@ -18,7 +18,7 @@ IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
 SCHEMA: Final = Schema(
     noun="record of a crawl",
     application=int.from_bytes(b"TRUN", "big"),
-    version=4,
+    version=5,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -43,6 +43,9 @@ CREATE TABLE split (
     feature INTEGER NOT NULL, threshold REAL NOT NULL, reduction REAL NOT NULL
 );
 CREATE TABLE snapshot (name TEXT PRIMARY KEY, step INTEGER NOT NULL, value TEXT NOT NULL);
+CREATE TABLE score (
+    row INTEGER NOT NULL, topic TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (row, topic)
+) WITHOUT ROWID;
 CREATE TABLE remark (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 """,
 )

@@ -54,7 +54,7 @@ def records_below(folder: Path = Path()) -> list[Path]:
 
 
 def latest_record() -> Path:
-    """Return the record in this folder that was written last; raise RecordError if none is."""
+    """Return the record in this folder that was written last; raise RecordError without one."""
     found = records_below()
     if not found:
         raise RecordError(

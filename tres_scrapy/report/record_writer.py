@@ -66,6 +66,7 @@ class Writer:
         self._crawl = crawl
         self._waiting: list[RecordEntry] = []
         self._remarks: dict[int, str] = {}  # by row
+        self._scores: list[tuple[int, str, float]] = []  # row, topic, P(relevant)
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         self._step = self._highest("page", "step")
         self._splits = self._forget_splits()
@@ -130,6 +131,10 @@ class Writer:
         """Add what else there is to say about a fetched row; the next flush writes it."""
         self._remarks[row] = text
 
+    def score(self, row: int, scores: Mapping[str, float]) -> None:
+        """Add P(relevant) of a fetched row by topic; the next flush writes it."""
+        self._scores += [(row, topic, value) for topic, value in scores.items()]
+
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
         """Add bookings that are missing from the record because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
@@ -162,6 +167,7 @@ class Writer:
             raise
         self._waiting.clear()
         self._remarks.clear()
+        self._scores.clear()
 
     def note_health(self, health: HealthPoint) -> None:
         """Write memory and answers of this moment."""
@@ -210,6 +216,7 @@ class Writer:
         cursor.executemany(_PAGE, pages)
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
         cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", self._remarks.items())
+        cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", self._scores)
         self._write_names(cursor)
         self._step += len(pages)
         cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))

@@ -40,7 +40,7 @@ class SearchedSite:
         return len(self._known)
 
     def next_query(self, *, stopped: bool) -> bool:
-        """Choose the next probe, else the next keyword unless `stopped`; False: none is left."""
+        """Choose the next probe, else the next keyword unless `stopped`; False at the end."""
         self.probing = bool(self._probes)
         if self.probing:
             word: str | None = self._probes.pop(0)

@@ -137,7 +137,7 @@ class WordFolder:
                 file.write(json.dumps(row).encode() + b"\n")
 
     def read_questions(self) -> list[dict[str, Any]]:
-        """Return the questions of the last fit; raise AnswerError if there are none."""
+        """Return the questions of the last fit; raise AnswerError without questions."""
         try:
             lines = self.questions.read_bytes().splitlines()
         except FileNotFoundError:

@@ -8,11 +8,14 @@ from typing import Final, NamedTuple, Protocol, Self
 from urllib.parse import urlsplit
 
 OUTAGE, BUSY, ERROR = "outage", "busy", "error"
+DNS, TLS = "dns", "tls"
 RESET, DRIP, LENGTH = "reset", "drip", "length"
 OF_HOSTS: Final = {  # they last SECONDS
     OUTAGE: "every connection is closed without an answer",
     BUSY: "429 with a Retry-After",
     ERROR: "503",
+    DNS: "502, as a proxy answers for a name that cannot be resolved",
+    TLS: "the TLS handshake fails (https only)",
 }
 OF_REQUESTS: Final = {
     RESET: "the connection is reset",

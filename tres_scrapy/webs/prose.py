@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tres_scrapy.webs.grammar import headline, sentence
 from tres_scrapy.webs.noise import Hash, Ints, below, generator, mix, unit
 from tres_scrapy.webs.site import MIXED, PURE
 from tres_scrapy.webs.trait import TITLE, SyntheticPages, Traits
@@ -53,7 +54,10 @@ class Prose:
 
     def titles(self, pages: Traits) -> list[str]:
         """Return the title of each page."""
-        return [" ".join(words).title() for words in self.vocabulary.words[pages.title].tolist()]
+        written = self.vocabulary.written
+        return [
+            headline((written[number] for number in row), sum(row)) for row in pages.title.tolist()
+        ]
 
     def sentences(self, page: Traits, words: int) -> list[str]:
         """Return the sentences of a page, `words` words in all."""
@@ -68,9 +72,9 @@ class Prose:
         again = first & (rng.random(words) < 0.5)
         focus = np.concatenate([self._drawn(mixture.topic, rng), page.title[0]])
         drawn[again] = focus[rng.integers(0, FOCUS + TITLE, int(again.sum()))]
-        text = self.vocabulary.words[drawn].tolist()
-        lines = [" ".join(text[i : i + SENTENCE]) for i in range(0, words, SENTENCE)]
-        return [line[0].upper() + line[1:] + "." for line in lines]
+        lines = [drawn[i : i + SENTENCE].tolist() for i in range(0, words, SENTENCE)]
+        written = self.vocabulary.written
+        return [sentence((written[number] for number in line), sum(line)) for line in lines]
 
     def length(self, page: Traits) -> int:
         """Return how many words a content page has."""

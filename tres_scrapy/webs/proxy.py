@@ -12,7 +12,7 @@ from time import time
 from urllib.parse import urlsplit
 
 from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.fault import BUSY, DRIP, ERROR, LENGTH, OUTAGE, RESET, Fault, Faults
+from tres_scrapy.webs.fault import BUSY, DNS, DRIP, ERROR, LENGTH, OUTAGE, RESET, TLS, Fault, Faults
 from tres_scrapy.webs.local_server import LocalServer
 from tres_scrapy.webs.tls import context
 from tres_scrapy.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
@@ -22,7 +22,7 @@ PHRASED = frozenset(HTTPStatus)
 BODILESS = {204, 304}
 DROPS = 20  # pieces of a body that drips
 MISSING = 1_000  # bytes that a wrong Content-Length promises
-STATUSES = {BUSY: 429, ERROR: 503}
+STATUSES = {BUSY: 429, ERROR: 503, DNS: 502}
 HOW = "send a whole URL, as to a proxy: http_proxy=http://127.0.0.1:PORT"
 
 
@@ -91,6 +91,11 @@ class Proxy:
         except ValueError:
             return await _send(writer, _refusal(400, f"bad host {place[:80]!r}"), False)
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        fault = self._fault(f"https://{place}", time())
+        if fault is not None and fault.kind == TLS:
+            self.count.by_kind[f"fault: {TLS}"] += 1
+            writer.write(b"this is not TLS\r\n")
+            return False
         await writer.start_tls(certified)
         while await self._exchange(reader, writer, f"https://{place.removesuffix(':443')}"):
             pass
@@ -107,8 +112,8 @@ class Proxy:
         form: str | None = None,
     ) -> bool:
         host, now = urlsplit(url).netloc.lower(), time()
-        fault = None if self._faults is None else self._faults.meet(url, now)
-        if fault is not None:
+        fault = self._fault(url, now)
+        if fault is not None and fault.kind != TLS:
             self.count.by_kind[f"fault: {fault.kind}"] += 1
             if fault.kind not in {DRIP, LENGTH}:
                 return await _fail(writer, fault, stay)
@@ -126,6 +131,9 @@ class Proxy:
             return await _send(writer, answer, stay, empty=method == "HEAD", fault=fault)
         finally:
             self.count.end(host)
+
+    def _fault(self, url: str, now: float) -> Fault | None:
+        return None if self._faults is None else self._faults.meet(url, now)
 
 
 def _refuse(method: str, url: str, scheme: str) -> Answer | None:

@@ -144,8 +144,10 @@ def main() -> None:
         )
         faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
         count = serve(web, options.port, options.log, announce, faults)
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, OverflowError) as error:
         sys.exit(f"cannot serve the {options.web} web on port {options.port}: {error}")
+    except ValueError as error:
+        sys.exit(str(error))
     print(json.dumps(count.summary()), flush=True)
 
 

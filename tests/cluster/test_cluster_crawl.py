@@ -1,0 +1,98 @@
+"""Whole crawls in shards: real processes, Ray, a synthetic web."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra cluster")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+PROGRAM = "from tres_scrapy.console.main import main; main()"
+
+
+def start(folder, *more, pages=150, shards=2):
+    command = [sys.executable, "-c", PROGRAM, "cluster", "crawl", "food", "--web", "synthetic"]
+    command += ["--max-per-domain", "5", "--pages", str(pages), "--shards", str(shards)]
+    command += ["--job", "job", "--web-log", str(folder / "log"), *more]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finished(process):
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    return said
+
+
+def served(folder):
+    lines = map(json.loads, (folder / "log").read_text().splitlines())
+    return Counter(line["url"] for line in lines if line["kind"] in {"page", "copy"})
+
+
+def urls_of(output):
+    return [json.loads(line)["url"] for line in output.read_text().splitlines()]
+
+
+def owners(folder):
+    """Return the processes that have a file of a folder open."""
+    found = set()
+    for place in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has just been closed
+            if str(place.readlink()).startswith(f"{folder}/"):
+                found.add(int(place.parts[2]))
+    return found
+
+
+def test_two_shards_fetch_exactly_t_pages(tmp_path):
+    said = finished(start(tmp_path))
+    assert "150/150 pages" in said
+    urls = urls_of(tmp_path / "job" / "food.jsonl")
+    assert len(urls) == len(set(urls)) > 75
+    for number in range(2):  # both have worked
+        assert (tmp_path / "job" / f"shard-{number}" / "pages.jsonl").stat().st_size
+    said = finished(start(tmp_path, pages=200))  # the same command resumes it
+    assert "200/200 pages" in said
+    assert max(served(tmp_path).values()) == 1
+
+
+def test_killed_shard_is_resumed(tmp_path):
+    crawl, log, until = start(tmp_path, pages=200), tmp_path / "log", monotonic() + 200
+    while monotonic() < until and not (log.exists() and log.read_text().count("\n") > 40):
+        sleep(0.1)
+    (shard,) = owners(tmp_path / "job" / "shard-0")
+    os.kill(shard, signal.SIGKILL)
+    assert "200/200 pages" in finished(crawl)
+    urls = urls_of(tmp_path / "job" / "food.jsonl")
+    assert len(urls) == len(set(urls)) > 100
+
+
+def test_one_shard_learns_by_itself(tmp_path):
+    said = finished(start(tmp_path, shards=1, pages=60))
+    assert "60/60 pages" in said
+    assert not (tmp_path / "job" / "learner").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--policy", "random"], "a crawl in shards needs policy=tres"),
+        (["--max-per-domain", "5_2"], "a crawl in shards needs one number"),
+        (["--jobdir", "x"], "a crawl in shards has --job"),
+    ],
+)
+def test_options_that_shards_do_not_know(tmp_path, more, said):
+    crawl = start(tmp_path, *more)
+    output, _ = crawl.communicate(timeout=60)
+    assert crawl.returncode == 1
+    assert said in output
+    assert "Traceback" not in output

@@ -1,0 +1,161 @@
+import pytest
+
+from tres_scrapy.cluster.coordinator import (
+    EXHAUSTED,
+    FAILED,
+    PAGE_LIMIT,
+    STUCK,
+    Coordinator,
+    StaleEpochError,
+)
+from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.status import Status
+from tres_scrapy.job.job_file import JobError
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def job(tmp_path):
+    return tmp_path / "job"
+
+
+def coordinator_of(job, clock, total=100, shards=2, run=""):
+    coordinator = Coordinator(Register(job, shards, {"topic": "food"}, run), total, clock)
+    return coordinator, [coordinator.begin(shard) for shard in range(shards)]
+
+
+def test_budget_is_spent_exactly(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    pages, limits = [0, 0], [0, 0]
+    for turn in range(1000):
+        shard = turn % 2
+        status = Status(shard, pages[shard], limit=limits[shard], ready=True)
+        orders = coordinator.report(status, epochs[shard])
+        limits[shard] = orders.limit
+        assert sum(limits) <= 100
+        if orders.finish:
+            break
+        pages[shard] = min(pages[shard] + 1, limits[shard])
+        clock.now += 0.1
+    assert (sum(pages), orders.finish) == (100, PAGE_LIMIT)
+
+
+def test_limits_survive_a_restart(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    limit = coordinator.report(Status(0, ready=True), epochs[0]).limit
+    coordinator._register.close()
+    again, epochs = coordinator_of(job, clock)
+    assert limit > 0
+    assert again.report(Status(0, limit=limit), epochs[0]).limit == limit
+
+
+def test_restarted_shard_gives_its_free_pages_back(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=4)
+    while coordinator._budget.left:
+        limit = coordinator.report(Status(0, limit=10, ready=True), epochs[0]).limit
+    assert limit == 4
+    epoch = coordinator.begin(0)
+    assert coordinator.report(Status(0, pages=1, limit=1), epoch).limit == 1
+    assert coordinator._budget.left == 3
+
+
+def test_former_owner_is_refused(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    coordinator.begin(0)
+    with pytest.raises(StaleEpochError, match="shard 0 has another owner: epoch 2, not 1"):
+        coordinator.report(Status(0), epochs[0])
+
+
+def test_crawl_ends_when_nothing_is_left_or_under_way(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+
+    def report(shard, *, sent=0, received=0, idle=True):
+        other = 1 - shard
+        counts = {"sent": {other: sent}, "received": {other: received}}
+        status = Status(shard, ready=True, idle=idle, **counts)
+        return coordinator.report(status, epochs[shard]).finish
+
+    assert not any(report(shard, sent=1, received=0) for shard in (0, 1, 0, 1, 0, 1))
+    assert not report(0, sent=1, received=1, idle=False)
+    assert not report(1, sent=1, received=1)
+    assert not report(0, sent=1, received=1)  # seen first: may have been under way before
+    assert not report(1, sent=1, received=1)
+    assert report(0, sent=1, received=1) == EXHAUSTED
+
+
+def test_missing_shard_keeps_crawl_alive(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    status = Status(0, ready=True, idle=True)
+    assert not any(coordinator.report(status, epochs[0]).finish for _ in range(9))
+
+
+def test_commands_reach_each_shard_once(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    coordinator.command("pause")
+    coordinator.command("change_max", "5")
+    new = coordinator.report(Status(0), epochs[0]).commands
+    assert [(each.name, each.value) for each in new] == [("pause", ""), ("change_max", "5")]
+    assert not coordinator.report(Status(0, commands=new[-1].number), epochs[0]).commands
+
+
+def test_commands_hold_for_one_run(job, clock):
+    coordinator, _ = coordinator_of(job, clock, run="a")
+    coordinator.command("pause")
+    coordinator._register.close()
+    again, epochs = coordinator_of(job, clock, run="a")  # Ray has started it again
+    assert again.report(Status(0), epochs[0]).commands
+    again._register.close()
+    other, epochs = coordinator_of(job, clock, run="b")  # the user has
+    assert not other.report(Status(0), epochs[0]).commands
+
+
+def test_stuck_shard_gives_pages_to_a_hungry_one(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=10)
+    limit = 0
+    while coordinator._budget.left:
+        limit = coordinator.report(Status(0, limit=limit, ready=True), epochs[0]).limit
+    coordinator.report(Status(1, ready=True), epochs[1])
+    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 2
+    clock.now += STUCK + 1
+    coordinator.report(Status(1, ready=True), epochs[1])
+    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 0
+
+
+def test_first_error_ends_crawl(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    coordinator.end(FAILED, "no disk")
+    coordinator.end("shutdown", "other")
+    assert coordinator.report(Status(0), epochs[0]).finish == FAILED
+    assert coordinator.overview().error == "no disk"
+
+
+@pytest.mark.parametrize(
+    ("shards", "identity", "said"),
+    [
+        (3, {"topic": "food"}, "holds a crawl with shards '2', not '3'"),
+        (2, {"topic": "sports"}, "holds a crawl with topic 'food', not 'sports'"),
+    ],
+)
+def test_job_of_another_crawl_is_refused(job, clock, shards, identity, said):
+    coordinator, _ = coordinator_of(job, clock)
+    coordinator._register.close()
+    with pytest.raises(JobError, match=said):
+        Register(job, shards, identity)
+
+
+def test_second_coordinator_is_refused(job, clock):
+    coordinator_of(job, clock)
+    with pytest.raises(JobError, match="another process is using"):
+        Register(job, 2, {"topic": "food"})

@@ -1,0 +1,167 @@
+"""Counts what the shards do, divides the page budget, passes on commands, and ends the crawl."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from tres_scrapy.cluster.budget import Budget
+from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.status import Orders, Status
+
+GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
+STUCK: Final = 2.0  # seconds without a change after which a shard gives free pages back
+PAGE_LIMIT: Final = "page_limit"
+EXHAUSTED: Final = "frontier_exhausted"
+FAILED: Final = "failed"
+
+logger = logging.getLogger(__name__)
+
+
+class StaleEpochError(RuntimeError):
+    """Raised when a process reports for a shard that another process owns by now."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The state of the whole crawl: the last status of each shard, and its age in seconds.
+
+    `finish` is why the crawl ends, "" while it runs, and `error` a line about a failure.
+    """
+
+    statuses: Mapping[int, Status]
+    ages: Mapping[int, float]
+    total: int | None
+    finish: str
+    error: str
+
+    @property
+    def pages(self) -> int:
+        """The pages of all shards."""
+        return sum(status.pages for status in self.statuses.values())
+
+    def sum(self, figure: str) -> float:
+        """Return the sum of a figure over all shards."""
+        return sum(float(status.figures.get(figure, 0)) for status in self.statuses.values())
+
+    def gone(self) -> list[int]:
+        """Return the shards that have not reported for a while."""
+        return [shard for shard, age in self.ages.items() if age > GONE]
+
+
+class Coordinator:
+    """The part of a crawl on many machines that there is once.
+
+    Limits and epochs are in a file; all else is known again when every shard has reported.
+    """
+
+    def __init__(
+        self, register: Register, total: int | None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._register = register
+        self._total = total
+        self._budget = Budget(total, register.limits())
+        self._epochs = register.epochs()
+        self._clock = clock
+        self._statuses: dict[int, Status] = {}
+        self._times: dict[int, float] = {}
+        self._moved: dict[int, tuple[tuple[int, int], float]] = {}  # pages, leases and when
+        self._commands = register.commands()
+        self._finish = self._error = ""
+        self._quiet: tuple[object, set[int]] | None = None  # what was seen, and who confirmed it
+
+    def begin(self, shard: int) -> int:
+        """Make the caller the owner of a shard; return its epoch."""
+        self._epochs[shard] = self._register.begin(shard)
+        self._times.pop(shard, None)
+        return self._epochs[shard]
+
+    def report(self, status: Status, epoch: int) -> Orders:
+        """Take the report of a shard and tell it what to do; raise StaleEpochError."""
+        self.check(status.shard, epoch)
+        shard = status.shard
+        self._statuses[shard], self._times[shard] = status, self._clock()
+        before = self._budget.limits[shard]
+        others = [each for each in self._active() if each.shard != shard]
+        limit = self._budget.ask(status, others)
+        if limit != before:
+            self._register.save_limits(self._budget.limits)
+        if not self._finish and self._knows_all():
+            self._finish = self._reason(shard)
+        spare = self._budget.spare(status, others, stuck=self._is_stuck(status))
+        new = tuple(each for each in self._commands if each.number > status.commands)
+        return Orders(limit, spare, new, self._finish)
+
+    def check(self, shard: int, epoch: int) -> None:
+        """Raise StaleEpochError unless the caller owns a shard."""
+        if epoch != self._epochs[shard]:
+            raise StaleEpochError(
+                f"shard {shard} has another owner: epoch {self._epochs[shard]}, not {epoch}"
+            )
+
+    def command(self, name: str, value: str = "") -> None:
+        """Pass a command on to all shards."""
+        self._register.add_command(name, value)
+        self._commands = self._register.commands()
+
+    def end(self, reason: str, error: str = "") -> None:
+        """End the crawl, if it does not end yet."""
+        self._finish = self._finish or reason
+        self._error = self._error or error
+
+    def overview(self) -> Overview:
+        """Return the state of the whole crawl."""
+        now = self._clock()
+        ages = {shard: now - time for shard, time in self._times.items()}
+        return Overview(dict(self._statuses), ages, self._total, self._finish, self._error)
+
+    def _is_stuck(self, status: Status) -> bool:
+        """Return whether a shard has done nothing for a while."""
+        now, done = self._clock(), (status.pages, status.leased)
+        before, since = self._moved.get(status.shard, (None, now))
+        if before != done:
+            self._moved[status.shard] = done, now
+            return False
+        return now - since > STUCK
+
+    def _active(self) -> list[Status]:
+        """Return the shards that report and have something to fetch."""
+        now = self._clock()
+        return [
+            status
+            for shard, status in self._statuses.items()
+            if status.ready and not status.idle and now - self._times.get(shard, -GONE) <= GONE
+        ]
+
+    def _knows_all(self) -> bool:
+        return len(self._statuses) == len(self._epochs) == len(self._times)
+
+    def _reason(self, shard: int) -> str:
+        """Return why the crawl ends after the report of a shard, "" if it goes on."""
+        statuses = self._statuses.values()
+        if self._total is not None and sum(each.pages for each in statuses) >= self._total:
+            return PAGE_LIMIT
+        seen = self._still()
+        if seen is None:
+            self._quiet = None
+        elif self._quiet is None or self._quiet[0] != seen:
+            self._quiet = seen, set()
+        else:
+            self._quiet[1].add(shard)
+            if len(self._quiet[1]) == len(self._epochs):  # nothing was under way in between
+                return EXHAUSTED
+        return ""
+
+    def _still(self) -> object | None:
+        """Return what the shards have done if none has a link to fetch or to send, else None."""
+        statuses = self._statuses
+        if not all(each.ready and each.idle for each in statuses.values()):
+            return None
+        for shard, status in statuses.items():
+            for other, count in status.sent.items():
+                if statuses[other].received.get(shard, 0) != count:
+                    return None
+        return [(each.shard, each.pages, tuple(each.sent.items())) for each in statuses.values()]

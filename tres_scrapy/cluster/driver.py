@@ -1,0 +1,159 @@
+"""Starts the actors of a crawl, shows its progress, and joins what the shards have written."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic, sleep
+from typing import Any, Final
+
+import ray
+from ray.exceptions import RayError
+
+from tres_scrapy.cluster.actor import (
+    COORDINATOR,
+    THREADS,
+    CoordinatorActor,
+    LearnerActor,
+    ShardActor,
+)
+from tres_scrapy.cluster.coordinator import FAILED, Overview
+from tres_scrapy.cluster.plan import LEARNER, Plan
+from tres_scrapy.crawl.setup import Setup
+
+LOOK: Final = 1.0  # seconds between two looks at the crawl
+CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
+LOST: Final = 30.0  # seconds without an answer after which Ray is gone
+SHUTDOWN: Final = "shutdown"
+
+logger = logging.getLogger(__name__)
+
+
+class LostError(RuntimeError):
+    """Raised with a one-line reason when the processes of a crawl are gone."""
+
+
+class Driver:
+    """Runs a crawl until it ends; `show` receives its state every second.
+
+    `address` is that of a Ray cluster; without one, Ray is started on this machine.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        setup: Setup,
+        address: str | None = None,
+        show: Callable[[Overview], None] = lambda overview: None,
+    ) -> None:
+        self._plan = plan
+        self._setup = setup
+        self._address = address
+        self._show = show
+        self._actors: dict[str, Any] = {}
+        self._overview: Overview | None = None
+
+    def run(self) -> Overview:
+        """Crawl; return the last state. Ctrl-C ends the crawl as a stop does."""
+        with self._connected():
+            self._start()
+            try:
+                self._watch()
+            except KeyboardInterrupt:
+                logger.info("Stopping: open requests are finished; Ctrl-C again ends at once")
+                self._tell("end", SHUTDOWN)
+                self._watch()
+            self._close()
+        assert self._overview is not None
+        return self._overview
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Connect to Ray; end it if it was started here."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        name = hashlib.sha256(str(self._plan.job).encode()).hexdigest()[:12]
+        local: dict[str, Any] = {} if self._address else {"include_dashboard": False}
+        try:
+            ray.init(
+                self._address,
+                namespace=f"tres-{name}",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **local,
+            )
+        except Exception as error:  # Ray raises plain ones
+            raise LostError(f"Ray does not start: {_first_line(error)}") from None
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's prints a stack
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+    def _start(self) -> None:
+        plan = self._plan
+        self._create(COORDINATOR, CoordinatorActor, plan)
+        ray.get(self._actors[COORDINATOR].overview.remote())  # raises what keeps it from starting
+        if plan.shards > 1:
+            self._create(LEARNER, LearnerActor, plan, self._setup)
+        for shard in range(plan.shards):
+            self._create(f"shard-{shard}", ShardActor, plan, shard, threads=THREADS)
+
+    def _create(self, name: str, kind: type, *arguments: object, threads: int = 1) -> None:
+        """Create an actor, which Ray starts again if it dies."""
+        options = {"num_cpus": 0, "max_restarts": -1, "scheduling_strategy": "SPREAD"}
+        remote: Any = ray.remote(kind).options(name=name, max_concurrency=threads, **options)
+        self._actors[name] = remote.remote(*arguments)
+
+    def _watch(self) -> None:
+        """Show the crawl until all shards have ended."""
+        closing, answered = None, monotonic()
+        while True:
+            overview = self._tell("overview")
+            if overview is None and monotonic() - answered > LOST:
+                raise LostError("Ray does not answer any more: the same command resumes the crawl")
+            if overview is not None:
+                self._overview, answered = overview, monotonic()
+                self._show(overview)
+                if overview.finish and closing is None:
+                    closing = monotonic()
+            if closing is not None and (self._has_ended() or monotonic() - closing > CLOSING):
+                return
+            sleep(LOOK)
+
+    def _has_ended(self) -> bool:
+        names = [name for name in self._actors if name.startswith("shard-")]
+        return all(self._ask(name, "has_ended") for name in names)
+
+    def _close(self) -> None:
+        if LEARNER in self._actors:
+            self._ask(LEARNER, "keep")
+        if not self._has_ended():
+            logger.warning("Some shards did not end within %.0f s", CLOSING)
+
+    def _tell(self, method: str, *arguments: str) -> Any:
+        return self._ask(COORDINATOR, method, *arguments)
+
+    def _ask(self, name: str, method: str, *arguments: str) -> Any:
+        """Call an actor; return None if it is away: Ray starts it again."""
+        try:
+            return ray.get(getattr(self._actors[name], method).remote(*arguments), timeout=10)
+        except RayError as error:
+            logger.debug("%s is away: %s", name, error)
+            return None
+
+
+def _first_line(error: Exception) -> str:
+    return f"{error}".strip().partition("\n")[0]
+
+
+def has_failed(overview: Overview) -> bool:
+    """Return whether a crawl failed, or brought no page."""
+    if overview.finish == FAILED:
+        print(f"tres cluster: {overview.error}", file=sys.stderr)
+        return True
+    return not overview.pages

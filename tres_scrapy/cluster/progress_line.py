@@ -1,0 +1,75 @@
+"""The progress of a crawl on many machines, in the log or in one line of the terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from time import monotonic
+from typing import Final
+
+from tqdm import tqdm
+
+from tres_scrapy.cluster.coordinator import Overview
+from tres_scrapy.crawl.pace import Pace
+from tres_scrapy.extensions.terminal import TerminalLine
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = 10.0  # seconds between two lines of the log
+
+
+class ClusterProgress:
+    """Shows the state of a crawl: a live line in a terminal, else a line of the log at times."""
+
+    def __init__(self, interval: float = EVERY) -> None:
+        self._interval = interval
+        self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
+        self._pace: Pace | None = None
+        self._logged = monotonic()
+        self._gone: set[int] = set()
+
+    def show(self, overview: Overview) -> None:
+        """Show the state of the crawl."""
+        now = monotonic()
+        if self._pace is None:
+            self._pace = Pace(overview.pages, now)
+        self._pace.note(overview.pages, now)
+        self._note_gone(set(overview.gone()) if not overview.finish else set())
+        parts = described(overview, self._pace)
+        if self._line is not None:
+            self._line.show(*parts)
+        elif now - self._logged >= self._interval:
+            self._logged = now
+            logger.info(", ".join(parts))
+
+    def close(self, overview: Overview) -> None:
+        """Remove the live line and log the last state."""
+        if self._line is not None:
+            self._line.close()
+        if self._pace is not None:
+            logger.info(", ".join(described(overview, self._pace, closing=True)))
+
+    def _note_gone(self, gone: set[int]) -> None:
+        for shard in sorted(gone - self._gone):
+            logger.warning("Shard %d does not report; the others go on", shard)
+        for shard in sorted(self._gone - gone):
+            logger.info("Shard %d reports again", shard)
+        self._gone = gone
+
+
+def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[str]:
+    """Return the progress as short texts, the most important first."""
+    pages, left = overview.pages, None if closing else pace.left(overview.total)
+    relevant = overview.sum("relevant_pages")
+    of_total = "" if overview.total is None else f"/{overview.total:,}"
+    running = len(overview.statuses) - len(overview.gone())
+    parts = [
+        f"{pages:,}{of_total} pages",
+        "" if left is None else f"{tqdm.format_interval(left)} left",
+        f"harvest rate {100 * relevant / max(1, pages):.1f} %",
+        f"{overview.sum('relevant_domains'):,.0f} relevant domains",
+        f"{pace.overall if closing else pace.recent:.1f} pages/s",
+        f"frontier {overview.sum('frontier_size'):,.0f}",
+        f"{running} shards",
+    ]
+    return [part for part in parts if part]

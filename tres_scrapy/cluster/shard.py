@@ -1,0 +1,253 @@
+"""One shard: a crawl of its own domains that exchanges links and lessons with the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from time import monotonic
+from typing import Any, Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from tres_scrapy.agent.lesson import Taught
+from tres_scrapy.cluster.status import Command, Orders, Status
+from tres_scrapy.cluster.wire import Reply, Version, Wire
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.parser import parted
+from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.downloader.wake import wake
+from tres_scrapy.extensions.control import Control
+from tres_scrapy.extensions.job import Job
+from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.job.mail import Mail, Waiting
+from tres_scrapy.live.steering import ControlError
+from tres_scrapy.policies.pupil_policy import PupilPolicy
+
+PULSE: Final = 0.25  # seconds between two reports
+WEIGHTS: Final = 1.0  # seconds between two requests for weights
+LESSONS: Final = 64  # of one call
+PARCELS: Final = 200  # of one delivery
+FULL: Final = 50_000  # parcels in the outbox above which no more pages are fetched
+
+logger = logging.getLogger(__name__)
+
+
+class Shard:
+    """Gives a crawler its part in the crawl; all methods but `receive` run in its reactor."""
+
+    def __init__(self, crawler: Crawler, wire: Wire, number: int, count: int) -> None:
+        self._crawler = crawler
+        self._wire = wire
+        self._number = number
+        self._is_alone = count == 1
+        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        self._under_way: set[object] = set()  # calls without an answer
+        self._obeyed = 0  # commands
+        self._lesson = 0  # the next to send
+        self._seen = Version()
+        self._asked = 0.0  # when weights were asked for last
+        self._taught = False
+        self._sent: dict[int, int] = {}  # the last parcel that another shard has
+        self._reason = ""
+        self._bytes = 0  # sent to other processes
+        crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
+        crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Fetch nothing until the coordinator grants pages."""
+        self._crawl.limit = self._crawl.pages
+        self._loop = create_looping_call(self._pulse)
+        self._loop.start(PULSE, now=True)
+
+    def spider_idle(self, spider: Spider) -> None:
+        """Wait for links of other shards, and for pages, until the whole crawl ends."""
+        if not self._reason:
+            raise DontCloseSpider
+
+    def spider_closed(self, spider: Spider) -> None:
+        """Report no more."""
+        if self._loop is not None:
+            self._loop.stop()
+
+    @property
+    def status(self) -> Status:
+        """The state of the shard."""
+        crawl, mail = self._crawl, self._mail
+        assert crawl.limit is not None
+        policy = crawl.policy
+        return Status(
+            *(self._number, crawl.pages, crawl.leased, crawl.limit),
+            value=policy.worth() if isinstance(policy, PupilPolicy) else 1.0,
+            ready=self._is_ready(),
+            idle=not crawl.leased and self._learner.exhausted(monotonic()),
+            sent=dict(mail.sent),
+            received=dict(mail.received),
+            commands=self._obeyed,
+            figures={**crawl.figures(), "outbox": mail.waiting, "bytes_sent": self._bytes},
+        )
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the shard ends because the coordinator, or a newer owner, wants it."""
+        return bool(self._reason)
+
+    def receive(self, sender: int, parcels: list[Waiting]) -> int:
+        """Add the links of parcels that are new; return the number of the last one received.
+
+        Raise ValueError if parcels before them are missing or one is damaged.
+        """
+        last = self._mail.received[sender]
+        new = [parcel for parcel in parcels if parcel.number > last]
+        if new:
+            if new[0].number != last + 1:
+                raise ValueError(f"parcels of shard {sender} are missing after {last}")
+            self._crawl.receive([Parcel.unpacked(parcel.data) for parcel in new])
+            if not self._job.receive(self._crawl, sender, new[-1].number):
+                raise OSError("the links of another shard could not be saved")
+            self._wake()
+        return self._mail.received[sender]
+
+    def end(self, reason: str) -> None:
+        """End the crawl of this shard."""
+        if not self._reason:
+            self._reason = reason
+            self._learner.stop(reason)
+
+    @property
+    def _learner(self) -> Learner:
+        learner = self._crawler.get_extension(Learner)
+        assert learner is not None  # the add-on installs it
+        return learner
+
+    @property
+    def _job(self) -> Job:
+        assert self._learner.job is not None  # a shard has a JOBDIR
+        return self._learner.job
+
+    @property
+    def _mail(self) -> Mail:
+        return self._job.mail
+
+    @property
+    def _crawl(self) -> Any:
+        return self._learner.crawl
+
+    def _is_ready(self) -> bool:
+        """Return whether the shard knows its seeds, and what the learner knows."""
+        seeds = [url for url in Config.of(self._crawler.settings).seed if self._owns(url)]
+        known = all(self._crawl.store.knows(url) for url in seeds)
+        return known and (self._taught or self._is_alone)
+
+    def _owns(self, url: str) -> bool:
+        return self._crawl.router is None or self._crawl.router.owns(url)
+
+    def _pulse(self) -> None:
+        if self._job.failed:
+            return
+        self._call("report", partial(self._wire.report, self.status), self._obey)
+        if not self._is_alone:
+            self._teach()
+            for shard in self._mail.sent:
+                self._deliver(shard)
+
+    def _teach(self) -> None:
+        policy, now = self._crawl.policy, monotonic()
+        wants = now - self._asked >= WEIGHTS
+        if "teach" in self._under_way or not (wants or policy.noted > self._lesson):
+            return
+        lessons = policy.lessons(self._lesson, LESSONS)
+        self._bytes += sum(map(len, lessons))
+        self._asked = now if wants else self._asked
+        seen = self._seen if wants else None
+        self._call("teach", partial(self._wire.teach, self._lesson, lessons, seen), self._learn)
+
+    def _learn(self, answer: Reply) -> None:
+        self._lesson = answer.position
+        if answer.taught:
+            self._bytes += len(answer.taught)
+            self._crawl.policy.take(Taught.unpacked(answer.taught))
+            self._seen, self._taught = answer.seen, True
+
+    def _deliver(self, shard: int) -> None:
+        if shard in self._under_way:
+            return
+        after = self._sent.get(shard, 0)
+        if self._mail.sent[shard] > after and (waiting := self._mail.next(shard, after, PARCELS)):
+            self._bytes += sum(len(parcel.data) for parcel in waiting)
+            deliver = partial(self._wire.deliver, shard, waiting)
+            self._call(shard, deliver, partial(self._arrived, shard))
+
+    def _arrived(self, shard: int, number: int) -> None:
+        self._sent[shard] = number
+        self._mail.arrived(shard, number)
+        self._deliver(shard)  # the next ones
+
+    def _obey(self, orders: Orders) -> None:
+        crawl = self._crawl
+        for command in orders.commands:
+            self._obeyed = command.number
+            self._do(command)
+        held = crawl.pages + crawl.leased
+        limit = held if self._mail.waiting > FULL else orders.limit
+        if orders.spare is not None:
+            limit = min(limit, held + orders.spare)
+        if limit > crawl.limit:
+            crawl.limit = limit
+            self._wake()
+        crawl.limit = max(held, min(crawl.limit, limit))
+        if orders.finish:
+            self.end(orders.finish)
+
+    def _do(self, command: Command) -> None:
+        control, value = Control(self._crawler, self._learner), command.value
+        try:
+            if command.name == "add_seed":
+                own = [url for url in parted(value) if self._owns(url)]
+                said = control.add_seed(",".join(own)) if own else ""
+            elif command.name == "change_max":
+                said = control.change_max(value)
+            else:
+                said = getattr(control, command.name)()
+        except ControlError as error:
+            said = str(error)
+        if said:
+            logger.info("Command %s: %s", command.name, said)
+
+    def _call(
+        self, name: object, call: Callable[[], Future[Any]], answered: Callable[[Any], None]
+    ) -> None:
+        """Call another process unless the last such call is under way; it may be tried again."""
+        if name in self._under_way:
+            return
+        self._under_way.add(name)
+        call().add_done_callback(partial(self._in_reactor, name, answered))
+
+    def _in_reactor(
+        self, name: object, answered: Callable[[Any], None], future: Future[Any]
+    ) -> None:
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
+
+        threaded: Any = reactor
+        threaded.callFromThread(self._answered, name, answered, future)
+
+    def _answered(self, name: object, answered: Callable[[Any], None], future: Future[Any]) -> None:
+        self._under_way.discard(name)
+        error = future.exception()
+        if error is None:
+            answered(future.result())
+        elif "StaleEpochError" in type(error).__name__:
+            logger.error("This process stops: %s", error)
+            self.end("stale_epoch")
+        else:
+            logger.debug("No answer to %s: %s", name, error)
+
+    def _wake(self) -> None:
+        if self._crawler.engine is not None:
+            wake(self._crawler.engine)
