@@ -14,7 +14,7 @@ from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
-FIRST: Final = 16  # pages that all shards together may be fetching at the start
+FIRST: Final = 16  # pages that all shards together may soon be fetching: as many as one crawler
 GROWTH: Final = 1 / 16  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
 LEAD: Final = 2 * BLOCK  # most weighted pages by which a shard may be ahead of others
@@ -26,7 +26,7 @@ class Budget:
     A single crawler fetches the best links wherever they are. So shards whose best links are worth
     less get fewer pages while better ones have links; a shard that has none, or is slow to use what
     it has, or does not report, holds up no other. The first choices are made when little is
-    learned: so few pages are granted at first.
+    learned and few links are known: so few pages are granted at first.
     """
 
     def __init__(self, total: int | None, limits: Sequence[int]) -> None:
@@ -54,7 +54,8 @@ class Budget:
         best = max(each.value for each in (status, *rivals))
         ends = (self._turn_of(each.shard) + _cost(each, best) for each in rivals)
         soonest = min(ends, default=math.inf)  # the turn after a rival's next page
-        most = max(FIRST, int(GROWTH * sum(self._pages.values())))  # pages under way
+        fetched = sum(self._pages.values())
+        most = max(min(FIRST, 1 + fetched), int(GROWTH * fetched))  # pages under way
         room = most - sum(self.limits[each.shard] - each.pages for each in active)
         lead, cost = min(LEAD, most / len(active)), _cost(status, best)
         turn = self._turn_of(shard)

@@ -49,14 +49,12 @@ class PupilPolicy(TresPolicy):
         self._links.note_away(page, links)
 
     def worth(self) -> float:
-        """Return the mean upper bound of Q of the best waiting links, 1 if only seeds may wait."""
+        """Return the mean Q of the best waiting links, 1 if only seeds may wait."""
         rows = self._best.ready()
         if not len(rows):
             return _UNKNOWN
         rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
-        bonus = self._links.bonus(rows, 1 - self._yield.value)
-        bounds = np.sort(self._learner.value(self.features(rows)) + bonus)
-        return float(bounds[-_BEST:].mean())
+        return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
     def _make_learner(self, setup: Setup) -> PupilQLearner:
         arguments = self._store, self.features, setup, self._random
