@@ -158,6 +158,18 @@ def test_hungry_shards_keep_what_they_are_granted():
     assert budget.spare(hungry, [hungry]) is None
 
 
+def test_shards_join_when_they_find_links():
+    crawl = Crawl(3_000, 20)
+    for shard in crawl.shards:
+        shard.value, shard.has_links = 1.5 - shard.number % 7 / 5, shard.number == 0
+    for shard in crawl.shards:
+        shard.has_links = True
+        crawl.run(1)
+    crawl.run(400)
+    assert crawl.pages == 3_000
+    assert all(shard.pages for shard in crawl.shards if shard.value > 1.2)
+
+
 def test_poor_shards_block_no_better_one():
     """The next page of a poor shard is far off: the better shard goes on until then."""
     crawl = Crawl(500, 4)

@@ -115,7 +115,8 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
 def test_links_are_divided_in_their_order():
     router = Router(1, 3)
     urls = [f"http://d{number}.test/{'a' * number}" for number in range(20)]
-    kept = router.keep("http://page.test/", SEED_PATH, links_of(*urls))
+    kept, away = router.divide("http://page.test/", SEED_PATH, links_of(*urls))
+    assert {*kept.urls, *away.urls} == {*urls}
     parcels = {shard: Parcel.unpacked(data) for shard, data in router.take()}
     assert kept.urls == [url for url in urls if router.owner(url) == 1]
     assert parcels.keys() == {0, 2}

@@ -107,10 +107,13 @@ class LinkLearner:
         if self._trainer.seen % CHECKPOINT == 0:
             self._checkpoint = self._packed()
 
-    def expand(self, page: int, outlinks: Rows) -> None:
-        """Note what a fetched page leads to; its outlinks are rated."""
+    def expand(self, page: int, outlinks: Rows, away: float = 0.0) -> None:
+        """Note what a fetched page leads to; its outlinks are rated.
+
+        `away` is the highest P(relevant) of its links to domains of other shards.
+        """
         host = int(self._store.host_numbers(np.array([page]))[0])
-        self._hosts.led(page, host, float(self._store.rated(outlinks).max(initial=0.0)))
+        self._hosts.led(page, host, float(self._store.rated(outlinks).max(initial=away)))
 
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""

@@ -39,6 +39,7 @@ class Notebook:
         self._notes = Table(_NOTE, capacity=64)
         self._followed = 0  # experiences that have their next choice
         self._known: list[NDArray[np.float32]] = []  # of experiences not added yet
+        self._away: dict[int, NDArray[np.float32]] = {}  # by number; not known after a restart
 
     def __len__(self) -> int:
         return len(self._notes)
@@ -46,6 +47,11 @@ class Notebook:
     def note_link(self, known: NDArray[np.float32]) -> None:
         """Note the known facts [K] of the next experience that is added."""
         self._known.append(known)
+
+    def note_away(self, x: NDArray[np.float32]) -> None:
+        """Note links [n, 9] to other shards that the page of the next experience has."""
+        if len(x):
+            self._away[len(self)] = x
 
     def add(
         self, row: int, x: NDArray[np.float32], earned: float, reward: float, outlinks: Rows
@@ -86,5 +92,6 @@ class Notebook:
         first = int(note["first"])
         candidates = [*range(first, first + int(note["outlinks"])), int(note["sampled"])]
         x = self._features(np.array([row for row in candidates if row != _NONE], dtype=np.int64))
+        x = np.concatenate([x, self._away.get(number, x[:0])])
         earned, reward = float(note["earned"]), float(note["reward"])
         return Lesson(note["x"], note["known"], earned, reward, x, codes_of(int(note["row"])))

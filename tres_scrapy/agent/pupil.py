@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.agent.link_learner import LinkLearner
@@ -12,8 +13,14 @@ from tres_scrapy.agent.notebook import Notebook
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past
+from tres_scrapy.frontier.feature import ACTION, FEATURES, LINK, STATE
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.links.code import Codes
+from tres_scrapy.links.code import Codes, silent, url_codes
+from tres_scrapy.links.prior import known_of
+
+_NOTHING: Final = np.zeros((0, len(FEATURES)), dtype=np.float32)
+AWAY: Final = 5  # links of a page to other shards that its lesson has as candidates
 
 
 class PupilLinkLearner(LinkLearner):
@@ -25,6 +32,17 @@ class PupilLinkLearner(LinkLearner):
     def __init__(self, notebook: Notebook, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._notebook = notebook
+        self._away = 0.0  # highest P(relevant) of the links of the page that is booked
+
+    def note_away(self, page: int, links: Outlinks) -> None:
+        """Rate the links of a page to domains of other shards, and note the best."""
+        x = self._features_away(page, links) if links.urls else _NOTHING
+        self._away = float(x[:, LINK].max(initial=0.0))
+        self._notebook.note_away(x[np.argsort(-x[:, LINK], kind="stable")[:AWAY]])
+
+    def expand(self, page: int, outlinks: Rows, away: float = 0.0) -> None:
+        """Note what a fetched page leads to, in all shards."""
+        super().expand(page, outlinks, max(away, self._away))
 
     def observe(self, experience: Experience) -> None:
         """Note an experience and learn from it."""
@@ -42,6 +60,18 @@ class PupilLinkLearner(LinkLearner):
         self.model.weights[taught.where] = taught.weights
         self.model.squares[taught.where] = taught.squares
         self.model.precisions[taught.where] = taught.precisions
+
+    def _features_away(self, page: int, links: Outlinks) -> NDArray[np.float32]:
+        """Return x(s, a) [n, 9] of links, as if their domains were new."""
+        x = np.full((len(links.urls), len(FEATURES)), 0.5, dtype=np.float32)
+        x[:, STATE], x[:, ACTION] = self._store.path_to(page).features, links.actions
+        none = np.zeros(len(x), dtype=np.float32)
+        codes, owner = url_codes(links.urls)
+        cues = silent(len(x)) if links.cues is None else links.cues
+        owners = np.concatenate([owner, np.repeat(np.arange(len(x)), cues.counts)])
+        read = self.model.read(known_of(x, none, none), np.concatenate([codes, cues.codes]), owners)
+        x[:, LINK] = self.model.estimate(read).probability
+        return x
 
 
 class PupilQLearner(QLearner):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -34,15 +35,16 @@ MOST_LESSONS = 1_000  # of one message
 class Timing:
     """Durations in simulated seconds, and the number of fetches that a shard does at once.
 
-    A fetch takes from `shortest` to `longest`. A message takes `delay`. A shard sends lessons and
-    reports in these periods, and reports at once when it has no pages left. It gets weights every
-    `weights` seconds, and earlier if the learner has news.
+    A fetch takes from `shortest` to `longest`. A message takes `delay`. A shard sends parcels,
+    lessons and reports in these periods, and reports at once when it has no pages left. It gets
+    weights every `weights` seconds, and earlier if the learner has news.
     """
 
     slots: int = 16
     shortest: float = 0.05
     longest: float = 0.5
     delay: float = 0.05
+    parcels: float = 0.1
     lessons: float = 0.1
     weights: float = 1.0
     reports: float = 0.25
@@ -53,7 +55,6 @@ class Traffic:
     """What travelled between processes."""
 
     parcels: int = 0
-    links: int = 0  # in parcels
     parcel_bytes: int = 0
     lessons: int = 0
     lesson_bytes: int = 0
@@ -171,6 +172,7 @@ class SimulatedShard:
         self._seeds = world.seeds(config)
         self._fetching = Fetching(world, config, self.crawl, simulation.count)
         self._busy: dict[int, int] = {}  # hosts of the fetches under way, by row
+        self._outbox: dict[int, list[bytes]] = {}
         self._idle = False
         self._reporting = False
 
@@ -191,13 +193,17 @@ class SimulatedShard:
         )
         self.crawl.limit = 0
         agenda, timing = self._simulation.agenda, self._simulation.timing
-        for call, period in ((self._report, timing.reports), (self._send_lessons, timing.lessons)):
+        for call, period in (
+            (self._send_parcels, timing.parcels),
+            (self._send_lessons, timing.lessons),
+            (self._report, timing.reports),
+        ):
             agenda.every(period, call, float(self._simulation.random.uniform(0, period)))
 
-    def receive(self, data: bytes) -> None:
-        """Take a parcel of links."""
-        self._simulation.under_way -= 1
-        self.crawl.receive([Parcel.unpacked(data)])
+    def receive(self, parcels: list[bytes]) -> None:
+        """Take parcels of links."""
+        self._simulation.under_way -= len(parcels)
+        self.crawl.receive([*map(Parcel.unpacked, parcels)])
         self._idle = False
         self._fill()
 
@@ -224,26 +230,31 @@ class SimulatedShard:
             row = decision.row
             self._busy[row] = crawl.store.host(row)
             seconds = float(simulation.random.uniform(timing.shortest, timing.longest))
-            simulation.agenda.after(seconds, lambda row=row: self._end(row))  # type: ignore[misc]
+            simulation.agenda.after(seconds, partial(self._end, row))
 
     def _end(self, row: int) -> None:
         """End a fetch and send its links to their shards."""
         simulation, traffic = self._simulation, self._simulation.traffic
         self._fetching.fetch(row)
         del self._busy[row]
-        for shard, data in [] if self.crawl.router is None else self.crawl.router.take():
+        router = self.crawl.router
+        for shard, data in [] if router is None else router.take():
             simulation.under_way += 1
             traffic.parcels += 1
             traffic.parcel_bytes += len(data)
-            receiver = simulation.shards[shard]
-            simulation.agenda.after(
-                simulation.timing.delay,
-                lambda receiver=receiver, data=data: receiver.receive(data),  # type: ignore[misc]
-            )
+            self._outbox.setdefault(shard, []).append(data)
         self._idle = False
         self._fill()
-        if self.crawl.router is not None and not self._free:
+        if router is not None and not self._free:
             self._report()
+
+    def _send_parcels(self) -> None:
+        """Send each shard the parcels for it in one message."""
+        simulation, outbox = self._simulation, self._outbox
+        self._outbox = {}
+        for shard, parcels in outbox.items():
+            receive = partial(simulation.shards[shard].receive, parcels)
+            simulation.agenda.after(simulation.timing.delay, receive)
 
     def _send_lessons(self) -> None:
         simulation, traffic = self._simulation, self._simulation.traffic

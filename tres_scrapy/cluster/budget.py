@@ -14,10 +14,10 @@ from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
-FIRST: Final = 16  # pages that all shards may be fetching at the start, as one crawler does
-GROWTH: Final = 1 / 8  # of the pages fetched: so many may be granted and not fetched
+FIRST: Final = 16  # pages that all shards together may soon be fetching: as many as one crawler
+GROWTH: Final = 1 / 16  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
-LEAD: Final = 2 * BLOCK  # weighted pages by which a shard may be ahead of others
+LEAD: Final = 2 * BLOCK  # most weighted pages by which a shard may be ahead of others
 
 
 class Budget:
@@ -26,7 +26,7 @@ class Budget:
     A single crawler fetches the best links wherever they are. So shards whose best links are worth
     less get fewer pages while better ones have links; a shard that has none, or is slow to use what
     it has, or does not report, holds up no other. The first choices are made when little is
-    learned: so few pages are granted at first.
+    learned and few links are known: so few pages are granted at first.
     """
 
     def __init__(self, total: int | None, limits: Sequence[int]) -> None:
@@ -52,11 +52,14 @@ class Budget:
         active = [status, *(each for each in others if each.shard != shard)]
         rivals = [each for each in active[1:] if each.free < LOW]
         best = max(each.value for each in (status, *rivals))
-        ends = (self._turns[each.shard] + _cost(each, best) for each in rivals)
+        ends = (self._turn_of(each.shard) + _cost(each, best) for each in rivals)
         soonest = min(ends, default=math.inf)  # the turn after a rival's next page
-        cost = _cost(status, best)
-        turn = max(self._turns[shard], self._turn - LEAD)  # after a rest it has no claims
-        block = int(min(self.left, BLOCK, self._room(active), (soonest + LEAD - turn) / cost))
+        fetched = sum(self._pages.values())
+        most = max(min(FIRST, 1 + fetched), int(GROWTH * fetched))  # pages under way
+        room = most - sum(self.limits[each.shard] - each.pages for each in active)
+        lead, cost = min(LEAD, most / len(active)), _cost(status, best)
+        turn = self._turn_of(shard)
+        block = int(min(self.left, BLOCK, room, (soonest + lead - turn) / cost))
         if status.ready and not status.idle and status.free < LOW and block > 0:
             self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
             self.limits[shard] += block
@@ -80,10 +83,9 @@ class Budget:
         free = sum(max(0, each.free) for each in (status, *rivals))
         return 0 if stuck else max(1, free // (2 * (1 + len(rivals))))
 
-    def _room(self, active: Sequence[Status]) -> int:
-        """Return how many more pages may be granted now."""
-        under_way = sum(self.limits[each.shard] - each.pages for each in active)
-        return max(FIRST, int(GROWTH * sum(self._pages.values()))) - under_way
+    def _turn_of(self, shard: int) -> float:
+        """Return the turn of a shard: after a rest it has no claims of the time before."""
+        return max(self._turns[shard], self._turn - LEAD)
 
 
 def _cost(status: Status, best: float) -> float:

@@ -14,7 +14,15 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.crawl.patience import Patience
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.crawl.policy import (
+    NO_TEXT,
+    Decision,
+    Experience,
+    PageText,
+    Policy,
+    Revising,
+    Sharing,
+)
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.router import Router
@@ -135,7 +143,7 @@ class Crawl:
 
     def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
         """Add links that were found later, by the search box of a seed's page."""
-        outlinks = self._add(parent, links, is_answer=True)
+        outlinks, _ = self._add(parent, links, is_answer=True)
         x = self.store.features(np.array([parent]))[0]
         reward = self.store.path_to(parent).reward
         self.policy.expand(Experience(parent, x, reward), outlinks, NO_TEXT)
@@ -146,22 +154,24 @@ class Crawl:
 
         The agent learns nothing from it: they are no candidates after the fetch of that page.
         """
-        rows = self._add(parent, links)
+        rows, _ = self._add(parent, links)
         self.policy.readmit(rows)
         return rows
 
     def receive(self, parcels: Sequence[Parcel]) -> None:
         """Add the links that pages of other shards have to domains of this one."""
+        found = [NO_ROWS]
         for parcel in parcels:
             if parcel.path == NO_PATH:
                 self.add_seeds(parcel.links)
                 continue
             guest = self.store.add_guest(parcel.url, parcel.path)
-            rows = self._add(guest, parcel.links)
+            rows, _ = self._add(guest, parcel.links)
             if parcel.urgent:
                 self._first.push(rows, np.zeros(len(rows)))
             else:
-                self.policy.readmit(rows)
+                found.append(rows)
+        self.policy.readmit(np.concatenate(found))
 
     def redirect_away(self, row: int, url: str) -> Booking:
         """Book a leased row that was redirected to a domain of another shard, which fetches it."""
@@ -267,10 +277,10 @@ class Crawl:
             self._count(row, relevant)
             path = self.store.path_after(row, reward)
         self.store.finish(row, path)
-        outlinks = self._add(row, links)
+        outlinks, away = self._add(row, links)
         if self.scout is not None and self.store.is_seed(row):
             self.scout.note(outlinks)
-        self._expand(experience, outlinks, text)
+        self._expand(experience, outlinks, away, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
     def book_failure(self, row: int, failure: Failure, links: Outlinks = NO_LINKS) -> Booking:
@@ -287,8 +297,8 @@ class Crawl:
                 domain, blameless=failure.blameless, dead_link=failure.is_dead_link
             )
         self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
-        outlinks = self._add(row, links) if links.urls else NO_ROWS
-        self._expand(experience, outlinks, NO_TEXT)
+        outlinks, away = self._add(row, links) if links.urls else (NO_ROWS, NO_LINKS)
+        self._expand(experience, outlinks, away)
         return Booking(experience, False, failure.kind, outlinks, lease)
 
     def restore(
@@ -327,14 +337,21 @@ class Crawl:
             figures["q_loss"] = self.loss
         return figures | self.policy.figures()
 
-    def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
-        """Add outlinks to the frontier and count those that the scope refuses."""
-        if self.router is not None and links.urls:
-            links = self.router.keep(self.store.url(parent), self.store.path_to(parent), links)
+    def _add(
+        self, parent: int, links: Outlinks, *, is_answer: bool = False
+    ) -> tuple[Rows, Outlinks]:
+        """Add outlinks to the frontier and count those that the scope refuses.
+
+        Return their rows, and the links to domains of other shards.
+        """
+        away = NO_LINKS
+        if self.router is not None and links.urls and parent not in self.store.guests:
+            url, path = self.store.url(parent), self.store.path_to(parent)
+            links, away = self.router.divide(url, path, links)
         rows = self.store.add(parent, links, is_answer=is_answer)
         if self.store.scope is not None:
             self.counts.update(self.store.scope.taken_counts())
-        return rows
+        return rows, away
 
     def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
         first = queue.pop(busy_hosts)
@@ -357,7 +374,11 @@ class Crawl:
         self.policy.observe(experience)
         return experience
 
-    def _expand(self, experience: Experience, outlinks: Rows, text: PageText) -> None:
+    def _expand(
+        self, experience: Experience, outlinks: Rows, away: Outlinks, text: PageText = NO_TEXT
+    ) -> None:
+        if isinstance(self.policy, Sharing):
+            self.policy.note_away(experience.row, away)
         self.policy.expand(experience, outlinks, text)
         loss = self.policy.learn()
         if loss is not None:

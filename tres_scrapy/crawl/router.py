@@ -41,8 +41,8 @@ class Router:
         """Return whether this shard owns the domain of a URL."""
         return self.owner(url) == self.shard
 
-    def keep(self, url: str, path: Path, links: Outlinks) -> Outlinks:
-        """Return the links of a page to own domains; pack the others.
+    def divide(self, url: str, path: Path, links: Outlinks) -> tuple[Outlinks, Outlinks]:
+        """Return the links of a page to own domains, and the others, which are packed.
 
         `path` ends at the page of `url`. The order of the links stays.
         """
@@ -52,7 +52,8 @@ class Router:
         for shard, some in places.items():
             if shard != self.shard:
                 self._pack(shard, Parcel(url, path, links.take(some)))
-        return links.take(places.get(self.shard, []))
+        own = places.pop(self.shard, [])
+        return links.take(own), links.take([place for some in places.values() for place in some])
 
     def send(self, url: str, links: Outlinks, path: Path = NO_PATH) -> None:
         """Pack one link that its owner fetches before others: a seed, or a redirect's target."""

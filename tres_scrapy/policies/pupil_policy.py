@@ -8,11 +8,12 @@ from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.agent.notebook import Notebook
 from tres_scrapy.agent.pupil import PupilLinkLearner, PupilQLearner
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.tres import TresPolicy
+from tres_scrapy.policies.tres import TOP, TresPolicy
 
 _UNKNOWN = 1.0  # worth of seeds: they are fetched before all other links
-_BEST = 8  # links that say what the next pages of a shard are worth
+_BEST = 4  # links that say what the next pages of a shard are worth
 
 
 class PupilPolicy(TresPolicy):
@@ -43,13 +44,17 @@ class PupilPolicy(TresPolicy):
         self._links.take(taught)
         self._yield.value = taught.recent
 
+    def note_away(self, page: int, links: Outlinks) -> None:
+        """Note the links of a page to domains of other shards."""
+        self._links.note_away(page, links)
+
     def worth(self) -> float:
         """Return the mean Q of the best waiting links, 1 if only seeds may wait."""
         rows = self._best.ready()
         if not len(rows):
             return _UNKNOWN
-        some = np.argsort(-self._store.rated(rows), kind="stable")[:_BEST]
-        return float(self._learner.value(self.features(rows[some])).mean())
+        rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
+        return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
     def _make_learner(self, setup: Setup) -> PupilQLearner:
         arguments = self._store, self.features, setup, self._random

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+
+from tres_scrapy.agent.lesson import Lesson, Taught
+from tres_scrapy.agent.pupil import AWAY
+from tres_scrapy.agent.teacher import Teacher
+from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.crawl.router import Router
+from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.frontier.feature import FEATURES, LINK
+from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.policies.pupil_policy import PupilPolicy
+
+SETUP = Setup(learning=LearningOptions(replay_capacity=50, batch_size=8))
+GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
+ROUTER = Router(0, 2)
+OWN, OTHER = (
+    [
+        url
+        for url in (f"http://d{number}.test/" for number in range(40))
+        if ROUTER.owner(url) == shard
+    ]
+    for shard in (0, 1)
+)
+
+
+def crawl_of():
+    store = SampleStore(DomainLedger())
+    return Crawl(store, PupilPolicy(store, SETUP), router=Router(0, 2))
+
+
+def links_of(urls, codes):
+    actions = np.full((len(urls), 3), 0.5, dtype=np.float32)
+    cues = Ragged.of([[code] for code in codes])
+    return Outlinks(list(urls), [""] * len(urls), actions, cues)
+
+
+def begun(pages=12):
+    """Return a crawl in which links with the code GOOD led to relevant pages."""
+    crawl = crawl_of()
+    crawl.add_seeds(links_of(OWN[:1], [GOOD]))
+    row = crawl.next().row
+    links = [f"{OWN[number % 10]}{number}" for number in range(4 * pages)]
+    crawl.book_page(row, True, links_of(links, [GOOD, BAD] * (2 * pages)))
+    for _ in range(pages):
+        fetch(crawl)
+    return crawl
+
+
+def fetch(crawl, links=()):
+    row = crawl.next().row
+    is_good = GOOD in crawl.store.cues.take(np.array([row])).codes
+    return crawl.book_page(row, bool(is_good), links_of(links, [GOOD] * len(links)))
+
+
+def lessons_of(crawl):
+    return [Lesson.unpacked(data) for data in crawl.policy.lessons(0, 1000)]
+
+
+def taught_by(crawl):
+    teacher = Teacher(SETUP, 1)
+    teacher.learn(0, 0, crawl.policy.lessons(0, 1000))
+    return Taught.unpacked(teacher.taught().packed())
+
+
+def test_each_fetch_is_a_lesson():
+    crawl = begun()
+    lessons = lessons_of(crawl)
+    assert len(lessons) == crawl.policy.noted == crawl.pages
+    assert [lesson.reward for lesson in lessons].count(1.0) == crawl.relevant
+    assert lessons[0].earned > 1, "the first relevant page of a domain"
+    assert len(lessons[0].candidates) == 48 + 1
+
+
+def test_pupil_knows_what_was_taught():
+    crawl = begun()
+    policy, taught = crawl.policy, taught_by(crawl)
+    policy.take(taught)
+    x = np.random.default_rng(1).random((5, len(FEATURES)), dtype=np.float32)
+    pupil = PupilPolicy(SampleStore(DomainLedger()), SETUP)
+    assert not np.array_equal(pupil.value(x), policy.value(x))
+    pupil.take(taught)
+    assert np.array_equal(pupil.value(x), policy.value(x))
+    model = pupil.link_learner.model
+    assert model.weights[taught.where].tolist() == taught.weights.tolist()
+    assert model.precisions[taught.where].tolist() == taught.precisions.tolist()
+    assert pupil._yield.value == taught.recent
+    assert policy.figures()["updates"] == taught.updates > 0
+
+
+def test_other_network_is_refused():
+    taught = taught_by(begun())
+    with pytest.raises(ValueError, match="another network"):
+        crawl_of().policy.take(taught._replace(parameters=taught.parameters[1:]))
+
+
+def test_pupil_learns_links_at_once():
+    """Weights come later than links: until then it knows what it has seen itself."""
+    policy = begun().policy
+    weights = policy.link_learner.model.weights
+    assert weights[GOOD] > 0.1
+    assert weights[BAD] <= 0
+    policy.take(taught_by(begun()))
+    assert weights[GOOD] > 0.1
+
+
+def test_worth_is_q_of_best_links():
+    crawl = crawl_of()
+    assert crawl.policy.worth() == 1, "seeds come first"
+    crawl = begun()
+    policy, store = crawl.policy, crawl.store
+    rows = store.pending_rows()
+    values = np.sort(policy.value(store.features(rows)))
+    assert values.mean() < policy.worth() <= values[-1]
+    poor = links_of([f"{OWN[11]}{number}" for number in range(9)], [BAD] * 9)
+    crawl.receive([Parcel(OTHER[0], store.path_to(0), poor)])
+    assert policy.worth() > values.mean(), "links that are worth less change nothing"
+    while any(GOOD in store.cues.take(np.array([row])).codes for row in store.pending_rows()):
+        fetch(crawl)
+    assert policy.worth() < values[-1]
+
+
+def test_links_to_other_shards_are_candidates():
+    crawl = begun()
+    crawl.policy.take(taught_by(crawl))
+    fetch(crawl, [f"{url}x" for url in OTHER[:9]] + [OWN[15]])
+    lesson = lessons_of(crawl)[-1]
+    assert len(lesson.candidates) == 1 + AWAY, "own outlinks and the best of the others"
+    own, *away = lesson.candidates[:, LINK].tolist()
+    assert min(away) > 0.5
+    assert np.allclose(away, own, atol=0.2)
+
+
+def test_links_to_other_shards_are_leads():
+    """A directory is worth its links, whoever fetches them."""
+    crawls = [begun(), begun()]
+    for crawl, links in zip(crawls, ([], [f"{url}x" for url in OTHER[:9]]), strict=True):
+        host = crawl.store.host(fetch(crawl, links).experience.row)
+        crawl.lead = crawl.policy.link_learner._hosts.leads(np.array([host], dtype=np.int32))[0]
+    assert crawls[1].lead > crawls[0].lead
+
+
+def test_received_links_are_chosen_by_what_is_known():
+    crawl = begun()
+    while crawl.store.pending:
+        if crawl.next() is None:
+            break
+    urls = [f"{OWN[12]}a", f"{OWN[13]}b"]
+    crawl.receive([Parcel(OTHER[0], crawl.store.path_to(0), links_of(urls, [BAD, GOOD]))])
+    assert crawl.store.url(crawl.next().row) == urls[1]
