@@ -159,3 +159,20 @@ def test_second_coordinator_is_refused(job, clock):
     coordinator_of(job, clock)
     with pytest.raises(JobError, match="another process is using"):
         Register(job, 2, {"topic": "food"})
+
+
+def test_last_page_is_fetched_after_a_wait(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=20)
+    limits = [10, 9]
+    for _ in range(40):  # both wait for the last page for longer than a stuck shard may
+        clock.now += 0.25
+        for shard, done in enumerate((10, 9)):
+            status = Status(shard, done, 0, limits[shard], ready=True)
+            orders = coordinator.report(status, epochs[shard])
+            keeps = orders.limit if orders.spare is None else done + orders.spare
+            if limits[shard] > done:
+                return  # it fetches it
+            limits[shard] = max(done, min(orders.limit, keeps))
+        if clock.now < 105:
+            limits = [10, 9]  # a page under way takes until then
+    pytest.fail("no shard may keep the last page")

@@ -153,3 +153,10 @@ def test_empty_file_is_reported(tmp_path, caplog):
     (tmp_path / NAME).touch()
     open_database(tmp_path).close()
     assert f"{NAME} is empty: the crawl starts at its seeds" in caplog.text
+
+
+def test_folder_of_shards_is_refused(tmp_path):
+    (tmp_path / "cluster.sqlite").touch()
+    with pytest.raises(JobError, match="holds a crawl in shards: tres cluster crawl resumes it"):
+        open_database(tmp_path)
+    assert not (tmp_path / NAME).exists()

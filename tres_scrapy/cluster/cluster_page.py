@@ -132,10 +132,10 @@ class ClusterPage:
         view = View(record, Answering(record.with_suffix(ANSWERS), NOTED))
         access = PageAccess()
         self._page = LivePage(access, control, view, self.state, self._reactor)
+        logger.info("Live page: %s", access.address(listening.getsockname()[1]))
         self._reactor.callWhenRunning(self._serve)
         self._thread = Thread(target=self._run, name="live-page-server", daemon=True)
         self._thread.start()
-        logger.info("Live page: %s", access.address(listening.getsockname()[1]))
 
     def close(self, reason: str, files: Sequence[str]) -> None:
         """Tell an open page why the crawl has ended, and end."""

@@ -140,5 +140,7 @@ def _report(record: Path) -> Path | None:
     page = record.with_suffix(SUFFIX)
     with Record(record) as read:
         write_report(read, page)
-    logger.info("The report of the crawl is %s", page)
+    here = Path.cwd()
+    shown = page.relative_to(here) if page.is_relative_to(here) else page
+    logger.info("The report of the crawl is %s", shown)
     return page

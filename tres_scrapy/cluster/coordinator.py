@@ -119,10 +119,10 @@ class Coordinator:
         return Overview(dict(self._statuses), ages, self._total, self._finish, self._error)
 
     def _is_stuck(self, status: Status) -> bool:
-        """Return whether a shard has done nothing for a while."""
+        """Return whether a shard has done nothing for a while with the pages that it may fetch."""
         now, done = self._clock(), (status.pages, status.leased)
         before, since = self._moved.get(status.shard, (None, now))
-        if before != done:
+        if before != done or status.free <= 0:
             self._moved[status.shard] = done, now
             return False
         return now - since > STUCK

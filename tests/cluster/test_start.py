@@ -1,0 +1,72 @@
+"""What is refused before a process starts."""
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra cluster")
+from tres_scrapy.cluster import actor
+from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.start import Order, crawl
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.job.job_file import JobError
+
+FOOD = {"topic": "food", "web": "synthetic"}
+IDENTITY = identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"}))
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Return the folder of a crawl of food in two shards."""
+    Register(tmp_path / "job", 2, IDENTITY).close()
+    return tmp_path / "job"
+
+
+@pytest.mark.parametrize(
+    ("shards", "arguments", "complaint"),
+    [
+        (3, FOOD, "holds a crawl with shards '2', not '3': give another directory"),
+        (2, {**FOOD, "topic": "sports"}, "with topic 'food', not 'sports'"),
+    ],
+)
+def test_another_crawl_is_refused(job, shards, arguments, complaint):
+    with pytest.raises(JobError, match=complaint):
+        crawl(Order(job, shards, arguments=arguments))
+
+
+def test_job_in_use_is_refused(job, monkeypatch, caplog):
+    monkeypatch.setattr(actor, "FREE", 0.1)
+    used = Register(job, 2, IDENTITY)
+    with pytest.raises(JobError, match="another process is using"):
+        crawl(Order(job, 2, arguments=FOOD))
+    used.close()
+    assert caplog.text.count("waiting up to") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"topic": "food"}, "no seed"),
+        ({**FOOD, "warc_file": "a.warc.gz"}, "each shard writes an archive of its own"),
+        (
+            {**FOOD, "max_per_domain": "5_2", "pages": "9"},
+            "a crawl in shards needs one number, or none",
+        ),
+    ],
+)
+def test_unfit_option_is_refused(tmp_path, arguments, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        crawl(Order(tmp_path / "job", 2, arguments=arguments))
+    assert not (tmp_path / "job").exists()
+
+
+def test_jobdir_of_one_process_is_refused(tmp_path):
+    (tmp_path / "tres.sqlite").touch()
+    with pytest.raises(ConfigError, match="is the JOBDIR of a crawl without shards"):
+        crawl(Order(tmp_path, 2, arguments=FOOD))
+
+
+def test_file_is_no_job(tmp_path):
+    (tmp_path / "job").touch()
+    with pytest.raises(ConfigError, match="is a file: give a folder"):
+        crawl(Order(tmp_path / "job", 2, arguments=FOOD))
