@@ -4,7 +4,7 @@ from tres_scrapy.cluster.coordinator import (
     EXHAUSTED,
     FAILED,
     PAGE_LIMIT,
-    STUCK,
+    SLOW,
     Coordinator,
     StaleEpochError,
 )
@@ -62,13 +62,12 @@ def test_limits_survive_a_restart(job, clock):
 
 
 def test_restarted_shard_gives_its_free_pages_back(job, clock):
-    coordinator, epochs = coordinator_of(job, clock, total=4)
-    while coordinator._budget.left:
-        limit = coordinator.report(Status(0, limit=10, ready=True), epochs[0]).limit
-    assert limit == 4
+    coordinator, epochs = coordinator_of(job, clock, total=40)
+    limit = coordinator.report(Status(0, pages=20, limit=20, ready=True), epochs[0]).limit
+    assert limit > 20
     epoch = coordinator.begin(0)
-    assert coordinator.report(Status(0, pages=1, limit=1), epoch).limit == 1
-    assert coordinator._budget.left == 3
+    assert coordinator.report(Status(0, pages=20, limit=20), epoch).limit == 20
+    assert coordinator._budget.left == 20
 
 
 def test_former_owner_is_refused(job, clock):
@@ -121,16 +120,100 @@ def test_commands_hold_for_one_run(job, clock):
     assert not other.report(Status(0), epochs[0]).commands
 
 
-def test_stuck_shard_gives_pages_to_a_hungry_one(job, clock):
-    coordinator, epochs = coordinator_of(job, clock, total=10)
-    limit = 0
-    while coordinator._budget.left:
-        limit = coordinator.report(Status(0, limit=limit, ready=True), epochs[0]).limit
+def test_slow_shard_gives_pages_to_a_hungry_one(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=24)
+    holder = Status(0, pages=20, limit=24, ready=True)
+    coordinator._budget.limits = [24, 0]
     coordinator.report(Status(1, ready=True), epochs[1])
-    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 2
-    clock.now += STUCK + 1
+    assert coordinator.report(holder, epochs[0]).spare == 1
+    clock.now += SLOW + 1
     coordinator.report(Status(1, ready=True), epochs[1])
-    assert coordinator.report(Status(0, limit=10, ready=True), epochs[0]).spare == 0
+    assert coordinator.report(holder, epochs[0]).spare == 0
+
+
+class Worker:
+    """A shard that fetches some pages in each turn, if it has links and free pages.
+
+    Each `fails`-th fetch brings no page.
+    """
+
+    def __init__(self, number, speed, begins=0, fails=0):
+        self.number, self.speed, self.begins, self.fails = number, speed, begins, fails
+        self.pages, self.limit, self.tried, self.budget = 0, 0, 0, 0.0
+
+    def work(self, turn):
+        self.budget = min(4.0, self.budget + self.speed)
+        while turn >= self.begins and self.budget >= 1 and self.pages < self.limit:
+            self.budget -= 1
+            self.tried += 1
+            self.pages += not (self.fails and self.tried % self.fails == 0)
+
+    def status(self, turn):
+        return Status(self.number, self.pages, 0, self.limit, ready=True, idle=turn < self.begins)
+
+    def obey(self, orders):
+        kept = orders.limit if orders.spare is None else self.pages + orders.spare
+        self.limit = max(self.pages, min(orders.limit, kept))
+
+
+def turns_to_end(job, clock, workers, total, most=4_000):
+    """Return after how many turns of a quarter second the crawl ends, and the pages then."""
+    coordinator, epochs = coordinator_of(job, clock, total, len(workers))
+    coordinator._register.save_limits = lambda limits: None  # it waits for the disk
+    for turn in range(most):
+        clock.now += 0.25
+        for worker in workers:
+            worker.work(turn)
+            orders = coordinator.report(worker.status(turn), epochs[worker.number])
+            assert sum(each.limit for each in workers) <= total
+            worker.obey(orders)
+            if orders.finish:
+                return turn, sum(each.pages for each in workers)
+    pytest.fail(f"no end: {[each.pages for each in workers]} of {total} pages")
+
+
+@pytest.mark.parametrize("begins", [8, 20, 50, 120])
+@pytest.mark.parametrize("speed", [0.25, 1, 4])
+def test_shards_that_join_late_get_pages(job, clock, begins, speed):
+    workers = [Worker(0, speed), *(Worker(number, 1, begins) for number in (1, 2, 3))]
+    assert turns_to_end(job, clock, workers, 600)[1] == 600
+
+
+def test_slow_shard_starves_no_other(job, clock):
+    workers = [Worker(0, 1 / 120), Worker(1, 4)]  # a host with a delay of half a minute
+    turns, pages = turns_to_end(job, clock, workers, 400)
+    assert pages == 400
+    assert turns < 400
+    assert workers[1].pages > 380
+
+
+@pytest.mark.parametrize("fails", [0, 2, 3, 7])
+def test_failed_fetches_strand_no_page(job, clock, fails):
+    workers = [Worker(0, 1), Worker(1, 0.1, fails=fails), Worker(2, 1 / 40, fails=fails)]
+    assert turns_to_end(job, clock, workers, 200)[1] == 200
+
+
+def test_end_survives_a_restart(job, clock):
+    coordinator, _ = coordinator_of(job, clock, run="a")
+    coordinator.end(FAILED, "no disk")
+    coordinator._register.close()
+    again, epochs = coordinator_of(job, clock, run="a")
+    assert again.report(Status(0), epochs[0]).finish == FAILED
+    assert again.overview().error == "no disk"
+    again._register.close()
+    other, epochs = coordinator_of(job, clock, run="b")  # the user has started it again
+    assert not other.report(Status(0), epochs[0]).finish
+
+
+def test_hopeless_shard_waits_for_others(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    waits, works = Status(0, ready=True, hopeless=True), Status(1, ready=True)
+    for _ in range(6):
+        assert not coordinator.report(waits, epochs[0]).finish
+        assert not coordinator.report(works, epochs[1]).finish
+    done = Status(1, ready=True, idle=True)
+    ends = [coordinator.report(each, epochs[each.shard]).finish for each in [waits, done] * 3]
+    assert ends[-1] == EXHAUSTED
 
 
 def test_first_error_ends_crawl(job, clock):

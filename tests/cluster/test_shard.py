@@ -44,7 +44,7 @@ class FakeJob:
 
 class FakeCrawl:
     def __init__(self):
-        self.pages, self.leased, self.limit, self.parcels = 5, 2, 7, []
+        self.pages, self.leased, self.granted, self.parcels = 5, 2, 7, []
         self.router, self.taken = None, []
         self.policy = SimpleNamespace(noted=0, lessons=self.lessons, take=self.taken.append)
 
@@ -62,7 +62,7 @@ class FakeWire:
         self.calls = []
 
     def __getattr__(self, name):
-        def call(*arguments):
+        def call(*arguments, **options):
             self.calls.append((name, arguments))
             return Future()
 
@@ -107,21 +107,21 @@ def test_parcels_that_are_not_saved_are_not_confirmed(parts):
 
 def test_limit_rises_with_orders(parts):
     parts.shard._obey(Orders(20))
-    assert parts.crawl.limit == 20
+    assert parts.crawl.granted == 20
 
 
 def test_spare_pages_go_back(parts):
     parts.shard._obey(Orders(20))
     parts.shard._obey(Orders(20, spare=1))
-    assert parts.crawl.limit == 5 + 2 + 1
+    assert parts.crawl.granted == 5 + 2 + 1
     parts.shard._obey(Orders(8, spare=0))
-    assert parts.crawl.limit == 7  # those under way are kept
+    assert parts.crawl.granted == 7  # those under way are kept
 
 
 def test_full_outbox_holds_the_crawl(parts):
     parts.job.mail.waiting = FULL + 1
     parts.shard._obey(Orders(20))
-    assert parts.crawl.limit == 7
+    assert parts.crawl.granted == 7
 
 
 def test_crawl_waits_until_it_is_ended(parts):
@@ -153,7 +153,7 @@ def test_lost_call_is_made_again(parts):
 
 
 def test_learner_says_what_to_send_next(parts):
-    parts.shard._learn(Reply(2, Version(1, 5)))
+    parts.shard._learn(Reply(2, Version(1, 5, 2)))
     parts.crawl.policy.noted = 3
     parts.shard._teach()
     first, lessons, _ = parts.wire.calls[-1][1]

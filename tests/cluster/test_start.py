@@ -12,7 +12,10 @@ from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.job.job_file import JobError
 
 FOOD = {"topic": "food", "web": "synthetic"}
-IDENTITY = identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"}))
+IDENTITY = {
+    **identity_of(Config.from_settings({"TRES_TOPIC": "food", "TRES_WEB": "synthetic"})),
+    "psl_private": "1",
+}
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
     ("arguments", "complaint"),
     [
         ({"topic": "food"}, "no seed"),
-        ({**FOOD, "warc_file": "a.warc.gz"}, "each shard writes an archive of its own"),
+        ({**FOOD, "warc_file": "a.warc.gz"}, "each shard writes its own archive"),
         (
             {**FOOD, "max_per_domain": "5_2", "pages": "9"},
             "a crawl in shards needs one number, or none",

@@ -21,24 +21,24 @@ SHARES = st.floats(0, 1, width=32)
 LINKS = st.lists(st.tuples(TEXTS, st.tuples(SHARES, SHARES, SHARES), CODE_LISTS), max_size=6)
 
 
-def parcel_of(links, path=NO_PATH, *, cues=True, urgent=False):
+def parcel_of(links, path=NO_PATH, *, cues=True, hops=0):
     urls = [f"http://h{number % 3}.test/{number}" for number in range(len(links))]
     anchors, actions, codes = zip(*links, strict=True) if links else ((), (), ())
     actions = np.array(actions, dtype=np.float32).reshape(len(links), 3)
     said = Ragged.of([list(each) for each in codes]) if cues and links else None
-    return Parcel("http://page.test/", path, Outlinks(urls, list(anchors), actions, said), urgent)
+    return Parcel("http://page.test/", path, Outlinks(urls, list(anchors), actions, said), hops)
 
 
 def contents(parcel):
-    url, path, (urls, anchors, actions, cues), urgent = parcel
+    url, path, (urls, anchors, actions, cues), hops = parcel
     cues = silent(len(urls)) if cues is None else cues
     parts = actions.tolist(), cues.codes.tolist(), cues.counts.tolist()
-    return url, path, [*urls], [*anchors], *parts, urgent
+    return url, path, [*urls], [*anchors], *parts, hops
 
 
 @given(LINKS, PATHS, st.booleans(), st.booleans())
-def test_parcel_arrives_as_it_was_packed(links, path, cues, urgent):
-    parcel = parcel_of(links, path, cues=cues, urgent=urgent)
+def test_parcel_arrives_as_it_was_packed(links, path, cues, hops):
+    parcel = parcel_of(links, path, cues=cues, hops=hops)
     assert contents(Parcel.unpacked(parcel.packed())) == contents(parcel)
 
 
@@ -67,7 +67,7 @@ def test_damaged_parcel_is_refused(data):
         (b'"http://h0.test/0"', b"17"),
         (b'"another"', b"null"),
         (b', "another"', b""),
-        (b'"urgent": ', b'"urgency": '),
+        (b'"hops": ', b'"jumps": '),
         (b"[1.0, 2, 1, 1]", b"[1.0, 2, 1]"),
         (b"[1.0, 2, 1, 1]", b"[1.0, 2, 1, 0]"),
         (b"[1.0, 2, 1, 1]", b"[1.0, -2, 1, 1]"),

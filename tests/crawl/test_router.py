@@ -125,7 +125,7 @@ def test_links_are_divided_in_their_order():
         assert parcel.links.urls == [urls[number] for number in own]
         assert parcel.links.cues.counts.tolist() == [len(urls[number]) % 3 for number in own]
         assert (parcel.url, parcel.path) == ("http://page.test/", SEED_PATH)
-        assert not parcel.urgent
+        assert not parcel.hops
     assert not router.take()
 
 

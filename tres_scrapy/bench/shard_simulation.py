@@ -123,7 +123,7 @@ class ShardSimulation:
         return not self.under_way and all(shard.is_idle for shard in self.shards)
 
     def _state(self) -> str:
-        states = [(s.crawl.pages, s.crawl.leased, s.crawl.limit) for s in self.shards]
+        states = [(s.crawl.pages, s.crawl.leased, s.crawl.granted) for s in self.shards]
         return f"pages, leases and limits {states}"
 
 
@@ -191,7 +191,7 @@ class SimulatedShard:
         self.crawl.add_seeds(
             seeds.take([place for place, url in enumerate(seeds.urls) if router.owns(url)])
         )
-        self.crawl.limit = 0
+        self.crawl.granted = 0
         agenda, timing = self._simulation.agenda, self._simulation.timing
         for call, period in (
             (self._send_parcels, timing.parcels),
@@ -214,9 +214,9 @@ class SimulatedShard:
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""
         crawl, self._reporting = self.crawl, False
-        crawl.limit = orders.limit
+        crawl.granted = orders.limit
         if orders.spare is not None:
-            crawl.limit = min(crawl.limit, crawl.pages + crawl.leased + orders.spare)
+            crawl.granted = min(crawl.granted, crawl.pages + crawl.leased + orders.spare)
         self._fill()
 
     def _fill(self) -> None:
@@ -272,7 +272,7 @@ class SimulatedShard:
         self._reporting = True
         crawl, simulation = self.crawl, self._simulation
         status = Status(
-            *(self.number, crawl.pages, crawl.leased, crawl.limit or 0),
+            *(self.number, crawl.pages, crawl.leased, crawl.granted or 0),
             value=self._policy.worth(),
             ready=True,
             idle=self.is_idle,
@@ -283,7 +283,7 @@ class SimulatedShard:
     @property
     def _free(self) -> int:
         crawl = self.crawl
-        return (crawl.limit or 0) - crawl.pages - crawl.leased
+        return (crawl.granted or 0) - crawl.pages - crawl.leased
 
     @property
     def _policy(self) -> PupilPolicy:

@@ -17,6 +17,7 @@ from time import monotonic, sleep
 from typing import Any, Final, TypeVar
 
 import ray
+from ray.exceptions import RayError
 
 from tres_scrapy.agent.teacher import Teacher
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
@@ -34,6 +35,10 @@ from tres_scrapy.report.record_part import Part, Position, read_part
 COORDINATOR: Final = "coordinator"
 KEEP: Final = 30.0  # seconds between two checkpoints of the learner
 FREE: Final = 15.0  # seconds to wait until the last owner of a file is gone
+OWNER: Final = 120.0  # the same for the files of a shard, whose owner may be cut off from us
+PATIENCE: Final = 60.0  # seconds to wait for the coordinator
+ANSWER: Final = 10.0  # seconds in which parcels are taken
+BY_USER: Final = "closespider_"  # finish reasons of limits that the user has set
 THREADS: Final = 16  # calls at the same time
 
 Opened = TypeVar("Opened")
@@ -61,9 +66,10 @@ class CoordinatorActor:
         """Pass a command on to all shards."""
         self._coordinator.command(name, value)
 
-    def end(self, reason: str, error: str = "") -> None:
-        """End the crawl."""
+    def end(self, reason: str, error: str = "") -> bool:
+        """End the crawl; return True, so that the caller knows that it was heard."""
         self._coordinator.end(reason, error)
+        return True
 
     def overview(self) -> Overview:
         """Return the state of the whole crawl."""
@@ -77,19 +83,27 @@ class LearnerActor:
         self._file = plan.job / LEARNER / "state.safetensors"
         self._teacher = Teacher(setup, plan.shards)
         if self._file.exists():
-            self._teacher.restore(self._file.read_bytes())
+            try:
+                self._teacher.restore(self._file.read_bytes())
+            except Exception as error:  # a file can be damaged in many ways
+                logger.warning("%s is left out: %s; all is learned again", self._file, error)
+                self._teacher = Teacher(setup, plan.shards)
         self._run = int.from_bytes(os.urandom(6), "big")  # versions of another run do not count
         self._kept, self._kept_at = self._teacher.steps, monotonic()
 
-    def teach(self, shard: int, first: int, lessons: list[bytes], seen: Version | None) -> Reply:
+    def teach(
+        self, shard: int, first: int, lessons: list[bytes], seen: Version, asks: bool
+    ) -> Reply:
         """Learn the lessons of a shard; answer with what changed since it has `seen`."""
         teacher = self._teacher
         teacher.learn(shard, first, lessons)
         if monotonic() - self._kept_at >= KEEP:
             self.keep()
-        now, taught = Version(self._run, teacher.version), b""
-        if seen is not None:
-            taught = teacher.taught(seen.version if seen.run == self._run else 0).packed()
+        now, taught = Version(self._run, teacher.version, teacher.steps), b""
+        if seen.run != self._run:
+            taught = teacher.taught().packed()
+        elif seen != now and (asks or teacher.has_news(seen.lessons)):
+            taught = teacher.taught(seen.changes).packed()
         return Reply(teacher.positions[shard], now, taught)
 
     def keep(self) -> None:
@@ -124,11 +138,11 @@ class ShardActor:
 
     def deliver(self, sender: int, parcels: list[Waiting]) -> int:
         """Add the links of another shard; return the number up to which all are saved."""
-        if self._shard is None:
-            raise RuntimeError(f"shard {self._number} is starting")
+        if self._shard is None or self._shard.is_ordered:
+            raise ConnectionError(f"shard {self._number} is starting or ending")
         answer: Future[int] = Future()
         self._reactor.callFromThread(self._receive, answer, sender, parcels)
-        return answer.result(timeout=60)
+        return answer.result(timeout=ANSWER)
 
     def part(self, after: Position) -> Part | None:
         """Return what the record of the shard has after a position, None without a record."""
@@ -146,51 +160,66 @@ class ShardActor:
             answer.set_exception(error)
 
     def _run(self) -> None:
-        coordinator = ray.get_actor(COORDINATOR)
+        """Crawl, and report how it ended if the coordinator did not end it."""
         try:
-            when_free(partial(check_job, self._plan.folder(self._number), {}))
-            begun: Any = coordinator.begin.remote(self._number)
-            reason = self._crawl(ray.get(begun))
-            if reason is not None:
-                said = f"shard {self._number} ended ({reason}): see its log"
-                ray.get(coordinator.end.remote(FAILED, said))
+            reason = self._crawl(_insist("begin", self._number))
         except Exception as error:
             logger.exception("Shard %d cannot run", self._number)
-            message = f"shard {self._number}: {type(error).__name__}: {error}"
-            ray.get(coordinator.end.remote(FAILED, message))
+            _insist("end", FAILED, f"shard {self._number}: {error or type(error).__name__}")
+            return
+        if reason is not None and reason.startswith(BY_USER):
+            _insist("end", reason)
+        elif reason is not None:
+            log = self._plan.log(f"shard-{self._number}")
+            _insist("end", FAILED, f"shard {self._number} ended ({reason}): see {log}")
 
     def _crawl(self, epoch: int) -> str | None:
         """Crawl until the coordinator ends it; return why it ended if it ended by itself."""
+        plan, number = self._plan, self._number
+        if not plan.is_shared():
+            raise JobError(f"--job {plan.job} is another folder on this node: it must be shared")
+        when_free(partial(check_job, plan.folder(number), {}), OWNER)
         asyncio.set_event_loop(asyncio.new_event_loop())
         # imported here: they load the reactor, which belongs to this thread
-        from scrapy.crawler import CrawlerProcess  # noqa: PLC0415
+        from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415
 
         from tres_scrapy.cluster.shard import Shard  # noqa: PLC0415
         from tres_scrapy.spiders.tres import TresSpider  # noqa: PLC0415
 
-        self._plan.log("any").parent.mkdir(parents=True, exist_ok=True)
         os.environ["SCRAPY_SETTINGS_MODULE"] = "tres_scrapy.settings"
         settings = get_project_settings()
-        settings.setdict(self._plan.settings_of(self._number), priority="cmdline")
-        process = CrawlerProcess(settings)
+        settings.setdict(plan.settings_of(number), priority="cmdline")
+        process = AsyncCrawlerProcess(settings)
         crawler = process.create_crawler(TresSpider)
-        wire = RayWire(self._number, epoch, self._plan.shards)
-        shard = Shard(crawler, wire, self._number, self._plan.shards)
-        crawling = process.crawl(crawler, **self._plan.arguments_of(self._number))
+        shard = Shard(crawler, RayWire(number, epoch), number, plan.shards)
+        crawling = process.crawl(crawler, **plan.arguments_of(number))
         from twisted.internet import reactor  # noqa: PLC0415
 
         self._reactor, self._shard = reactor, shard
         process.start(install_signal_handlers=False)
-        if isinstance(crawling, asyncio.Task) and crawling.done() and crawling.exception():
-            raise crawling.exception() or RuntimeError
+        if crawling.done() and (error := crawling.exception()) is not None:
+            raise error
         assert crawler.stats is not None
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
 
 
-def when_free(open_: Callable[[], Opened]) -> Opened:
+def _insist(method: str, *arguments: object) -> Any:
+    """Call the coordinator until it answers; else end this process: Ray starts it again."""
+    until = monotonic() + PATIENCE
+    while monotonic() < until:
+        try:
+            return ray.get(getattr(ray.get_actor(COORDINATOR), method).remote(*arguments))
+        except (RayError, ValueError) as error:  # ValueError: it is not known yet
+            logger.debug("The coordinator is away: %s", error)
+            sleep(0.5)
+    os._exit(1)
+
+
+def when_free(open_: Callable[[], Opened], seconds: float | None = None) -> Opened:
     """Open a file once no process of an earlier run, which is ending, uses it; raise JobError."""
-    until, waits = monotonic() + FREE, False
+    seconds = FREE if seconds is None else seconds
+    until, waits = monotonic() + seconds, False
     while True:
         try:
             return open_()
@@ -199,41 +228,39 @@ def when_free(open_: Callable[[], Opened]) -> Opened:
                 raise
             if not waits:
                 waits = True
-                logger.warning("%s: waiting up to %.0f s for it to end", error, FREE)
+                logger.warning("%s: waiting up to %.0f s for it to end", error, seconds)
             sleep(0.5)
 
 
 class RayWire:
     """The calls of one shard to the other actors, which are found by their names."""
 
-    def __init__(self, shard: int, epoch: int, shards: int) -> None:
+    def __init__(self, shard: int, epoch: int) -> None:
         self._shard = shard
         self._epoch = epoch
-        self._coordinator = ray.get_actor(COORDINATOR)
-        self._learner = ray.get_actor(LEARNER) if shards > 1 else None
-        self._others: dict[int, Any] = {}
+        self._actors: dict[str, Any] = {}
 
     def report(self, status: Status) -> Future[Orders]:
         """Report to the coordinator."""
-        return _future(self._coordinator.report, status, self._epoch)
+        return self._call(COORDINATOR, "report", status, self._epoch)
 
     def deliver(self, shard: int, parcels: list[Waiting]) -> Future[int]:
         """Send parcels to another shard; the result is the number up to which it has all."""
-        if shard not in self._others:
-            self._others[shard] = ray.get_actor(f"shard-{shard}")
-        return _future(self._others[shard].deliver, self._shard, parcels)
+        return self._call(f"shard-{shard}", "deliver", self._shard, parcels)
 
-    def teach(self, first: int, lessons: list[bytes], seen: Version | None) -> Future[Reply]:
-        """Send lessons to the learner, from number `first` on; with `seen`, ask for weights."""
-        assert self._learner is not None
-        return _future(self._learner.teach, self._shard, first, lessons, seen)
+    def teach(
+        self, first: int, lessons: list[bytes], seen: Version, *, asks: bool
+    ) -> Future[Reply]:
+        """Send lessons to the learner, from number `first` on, and ask for weights."""
+        return self._call(LEARNER, "teach", self._shard, first, lessons, seen, asks)
 
-
-def _future(method: Any, *arguments: object) -> Future[Any]:
-    """Call an actor; the future fails if the actor is away."""
-    try:
-        future: Future[Any] = method.remote(*arguments).future()
-    except Exception as error:
-        future = Future()
-        future.set_exception(error)
-    return future
+    def _call(self, name: str, method: str, *arguments: object) -> Future[Any]:
+        """Call an actor; the future fails if the actor is away."""
+        try:
+            if name not in self._actors:
+                self._actors[name] = ray.get_actor(name)
+            future: Future[Any] = getattr(self._actors[name], method).remote(*arguments).future()
+        except Exception as error:  # Ray raises many kinds
+            future = Future()
+            future.set_exception(ConnectionError(f"{name}: {error}"))
+        return future

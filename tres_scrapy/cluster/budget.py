@@ -1,7 +1,7 @@
 """Divides the page budget T of a crawl among its shards, so that the end is exact.
 
 Pages are granted in blocks. The sum of all limits never exceeds T, and a shard fetches no page
-beyond its limit, so the crawl cannot fetch more than T pages, whoever dies.
+beyond its limit, so the crawl cannot fetch more than T pages, whatever process dies.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ class Budget:
         """The pages that are not granted to a shard."""
         return max(0, self.total - sum(self.limits))
 
-    def ask(self, status: Status, others: Iterable[Status]) -> int:
+    def ask(self, status: Status, others: Iterable[Status], *, slow: bool = False) -> int:
         """Return the limit of a shard, raised by a block if it needs one and it is its turn.
 
-        `others` are the shards that have links to fetch and report.
+        `others` are the shards that report and have links that they can fetch now. One that is
+        `slow`, because its hosts rest, gets a page at a time.
         """
         shard = status.shard
-        self.limits[shard] = min(self.limits[shard], max(status.limit, status.pages))
+        self.limits[shard] = max(status.pages, min(self.limits[shard], status.limit))
         self._pages[shard] = status.pages
         active = [status, *(each for each in others if each.shard != shard)]
         rivals = [each for each in active[1:] if each.free < LOW]
@@ -60,16 +61,18 @@ class Budget:
         lead, cost = min(LEAD, most / len(active)), _cost(status, best)
         turn = self._turn_of(shard)
         block = int(min(self.left, BLOCK, room, (soonest + lead - turn) / cost))
-        if status.ready and not status.idle and status.free < LOW and block > 0:
+        if slow:  # the last pages are for those that can fetch them
+            block = int(self.left > sum(each.free <= 0 for each in rivals))
+        if status.ready and not status.idle and status.free < (1 if slow else LOW) and block > 0:
             self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
             self.limits[shard] += block
         return self.limits[shard]
 
-    def spare(self, status: Status, others: Iterable[Status], *, stuck: bool = False) -> int | None:
+    def spare(self, status: Status, others: Iterable[Status], *, slow: bool = False) -> int | None:
         """Return how many free pages a shard keeps, None if it keeps all.
 
-        A shard without links keeps none, and so does one that is `stuck`, because its hosts rest,
-        while others need them.
+        A shard without links keeps none. One that is `slow` keeps one, or none at the end of the
+        budget while others need it.
 
         When everything is granted, some shards may have free pages that they are slow to use,
         while others have none left. A shard that has links keeps one at least: what it was just
@@ -79,9 +82,9 @@ class Budget:
         if status.idle:
             return 0
         if self.left or not any(each.ready and each.free <= 0 for each in rivals):
-            return None
+            return 1 if slow else None
         free = sum(max(0, each.free) for each in (status, *rivals))
-        return 0 if stuck else max(1, free // (2 * (1 + len(rivals))))
+        return 0 if slow else max(1, free // (2 * (1 + len(rivals))))
 
     def _turn_of(self, shard: int) -> float:
         """Return the turn of a shard: after a rest it has no claims of the time before."""

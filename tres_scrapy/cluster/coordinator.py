@@ -13,7 +13,7 @@ from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.status import Orders, Status
 
 GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
-STUCK: Final = 2.0  # seconds without a change after which a shard gives free pages back
+SLOW: Final = 2.0  # seconds after which a shard that begins no fetch is slow
 PAGE_LIMIT: Final = "page_limit"
 EXHAUSTED: Final = "frontier_exhausted"
 FAILED: Final = "failed"
@@ -37,6 +37,7 @@ class Overview:
     total: int | None
     finish: str
     error: str
+    shards: int = 0  # that there are
 
     @property
     def pages(self) -> int:
@@ -68,9 +69,10 @@ class Coordinator:
         self._clock = clock
         self._statuses: dict[int, Status] = {}
         self._times: dict[int, float] = {}
-        self._moved: dict[int, tuple[tuple[int, int], float]] = {}  # pages, leases and when
+        self._begun: dict[int, tuple[int, float]] = {}  # fetches, and since when so many
+        self._slow: set[int] = set()  # shards whose hosts rest
         self._commands = register.commands()
-        self._finish = self._error = ""
+        self._finish, self._error = register.end()
         self._quiet: tuple[object, set[int]] | None = None  # what was seen, and who confirmed it
 
     def begin(self, shard: int) -> int:
@@ -85,13 +87,14 @@ class Coordinator:
         shard = status.shard
         self._statuses[shard], self._times[shard] = status, self._clock()
         before = self._budget.limits[shard]
+        slow = self._is_slow(status)
         others = [each for each in self._active() if each.shard != shard]
-        limit = self._budget.ask(status, others)
+        limit = self._budget.ask(status, others, slow=slow)
         if limit != before:
             self._register.save_limits(self._budget.limits)
-        if not self._finish and self._knows_all():
-            self._finish = self._reason(shard)
-        spare = self._budget.spare(status, others, stuck=self._is_stuck(status))
+        if not self._finish and self._knows_all() and (reason := self._reason(shard)):
+            self.end(reason)
+        spare = self._budget.spare(status, others, slow=slow)
         new = tuple(each for each in self._commands if each.number > status.commands)
         return Orders(limit, spare, new, self._finish)
 
@@ -109,31 +112,40 @@ class Coordinator:
 
     def end(self, reason: str, error: str = "") -> None:
         """End the crawl, if it does not end yet."""
-        self._finish = self._finish or reason
-        self._error = self._error or error
+        if not self._finish:
+            self._register.save_end(reason, error)
+            self._finish, self._error = reason, error
 
     def overview(self) -> Overview:
         """Return the state of the whole crawl."""
         now = self._clock()
         ages = {shard: now - time for shard, time in self._times.items()}
-        return Overview(dict(self._statuses), ages, self._total, self._finish, self._error)
+        end, shards = (self._finish, self._error), len(self._epochs)
+        return Overview(dict(self._statuses), ages, self._total, *end, shards)
 
-    def _is_stuck(self, status: Status) -> bool:
-        """Return whether a shard has done nothing for a while with the pages that it may fetch."""
-        now, done = self._clock(), (status.pages, status.leased)
-        before, since = self._moved.get(status.shard, (None, now))
-        if before != done or status.free <= 0:
-            self._moved[status.shard] = done, now
-            return False
-        return now - since > STUCK
+    def _is_slow(self, status: Status) -> bool:
+        """Return whether a shard has had pages to fetch for a while, and begun none.
+
+        It is slow until it begins one.
+        """
+        now, begun = self._clock(), status.pages + status.leased
+        before, since = self._begun.get(status.shard, (None, now))
+        if before != begun or (status.free <= 0 and status.shard not in self._slow):
+            self._begun[status.shard] = begun, now
+            self._slow.discard(status.shard)
+        elif now - since > SLOW:
+            self._slow.add(status.shard)
+        return status.shard in self._slow
 
     def _active(self) -> list[Status]:
-        """Return the shards that report and have something to fetch."""
+        """Return the shards that report and have something that they can fetch now."""
         now = self._clock()
         return [
             status
             for shard, status in self._statuses.items()
-            if status.ready and not status.idle and now - self._times.get(shard, -GONE) <= GONE
+            if status.ready
+            and not (status.idle or shard in self._slow)
+            and now - self._times.get(shard, -GONE) <= GONE
         ]
 
     def _knows_all(self) -> bool:
@@ -158,7 +170,7 @@ class Coordinator:
     def _still(self) -> object | None:
         """Return what the shards have done if none has a link to fetch or to send, else None."""
         statuses = self._statuses
-        if not all(each.ready and each.idle for each in statuses.values()):
+        if not all(each.ready and (each.idle or each.hopeless) for each in statuses.values()):
             return None
         for shard, status in statuses.items():
             for other, count in status.sent.items():

@@ -1,4 +1,4 @@
-"""Starts the actors of a crawl, shows its progress, and joins what the shards have written."""
+"""Starts the actors of a crawl and watches it until it ends."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ class Driver:
                 self._watch()
             except KeyboardInterrupt:
                 logger.info("Stopping: open requests are finished; Ctrl-C again ends at once")
-                self._tell("end", SHUTDOWN)
+                while not self._ask(COORDINATOR, "end", SHUTDOWN):
+                    sleep(LOOK)
                 self._watch()
             self._close()
         assert self._overview is not None
@@ -89,7 +90,7 @@ class Driver:
             local = {"include_dashboard": False}
         try:
             ray.init(
-                self._address,
+                self._address or "local",  # not a cluster that happens to run here
                 namespace=f"tres-{name}",
                 log_to_driver=False,
                 logging_level=logging.ERROR,
@@ -105,13 +106,12 @@ class Driver:
 
     def _start(self) -> None:
         plan = self._plan
+        plan.share()
         self._create(COORDINATOR, CoordinatorActor, plan)
-        try:
-            ray.get(self._actors[COORDINATOR].overview.remote())
-        except RayError as error:  # it cannot start
-            raise LostError(f"{error}".strip().rpartition("\n")[2]) from None
+        self._check(COORDINATOR, "overview")
         if plan.shards > 1:
             self._create(LEARNER, LearnerActor, plan, self._setup)
+            self._check(LEARNER, "figures")
         for shard in range(plan.shards):
             self._create(f"shard-{shard}", ShardActor, plan, shard, threads=THREADS)
 
@@ -119,13 +119,24 @@ class Driver:
         """Create an actor, which Ray starts again if it dies."""
         options = {"num_cpus": 0, "max_restarts": -1, "scheduling_strategy": "SPREAD"}
         remote: Any = ray.remote(kind).options(name=name, max_concurrency=threads, **options)
-        self._actors[name] = remote.remote(*arguments)
+        try:
+            self._actors[name] = remote.remote(*arguments)
+        except ValueError as error:  # the name is taken
+            job = self._plan.job
+            raise LostError(f"the crawl in {job} runs already ({_first_line(error)})") from None
+
+    def _check(self, name: str, method: str) -> None:
+        """Raise LostError if an actor cannot start."""
+        try:
+            ray.get(getattr(self._actors[name], method).remote())
+        except RayError as error:
+            raise LostError(f"{error}".strip().rpartition("\n")[2]) from None
 
     def _watch(self) -> None:
         """Show the crawl until all shards have ended."""
         closing, answered = None, monotonic()
         while True:
-            overview = self._tell("overview")
+            overview = self._ask(COORDINATOR, "overview")
             if overview is None and monotonic() - answered > LOST:
                 raise LostError("Ray does not answer any more: the same command resumes the crawl")
             if overview is not None:
@@ -164,9 +175,6 @@ class Driver:
         done, _ = ray.wait(list(calls.values()), num_returns=len(calls), timeout=PARTS)
         parts = {shard: _found(call) for shard, call in calls.items() if call in done}
         return {shard: part for shard, part in parts.items() if part is not None}
-
-    def _tell(self, method: str, *arguments: str) -> Any:
-        return self._ask(COORDINATOR, method, *arguments)
 
     def _ask(self, name: str, method: str, *arguments: str) -> Any:
         """Call an actor; return None if it is away: Ray starts it again."""

@@ -11,6 +11,7 @@ from tres_scrapy.report.record_path import SHARD
 
 OUTPUT: Final = "pages.jsonl"
 LEARNER: Final = "learner"
+RUN: Final = "run.txt"  # the file that holds `Plan.run`
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,16 @@ class Plan:
     settings: Mapping[str, str]
     identity: Mapping[str, str]
     run: str = ""
+
+    def share(self) -> None:
+        """Write to the folder of the job by which other nodes know that it is the same."""
+        self.log("any").parent.mkdir(parents=True, exist_ok=True)
+        (self.job / RUN).write_text(self.run, encoding="utf-8")
+
+    def is_shared(self) -> bool:
+        """Return whether the folder of the job on this node is the driver's."""
+        file = self.job / RUN
+        return file.exists() and file.read_text(encoding="utf-8") == self.run
 
     def folder(self, shard: int) -> Path:
         """Return the folder of a shard: its JOBDIR, output and record."""

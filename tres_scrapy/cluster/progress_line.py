@@ -15,6 +15,7 @@ from tres_scrapy.extensions.terminal import TerminalLine
 
 logger = logging.getLogger(__name__)
 
+START_UP: Final = 60.0  # seconds that a shard may take until its first report
 EVERY: Final = 10.0  # seconds between two lines of the log
 
 
@@ -25,7 +26,7 @@ class ClusterProgress:
         self._interval = interval
         self._line = TerminalLine(sys.stderr) if sys.stderr.isatty() else None
         self._pace: Pace | None = None
-        self._logged = monotonic()
+        self._begun = self._logged = monotonic()
         self._gone: set[int] = set()
 
     def show(self, overview: Overview) -> None:
@@ -34,7 +35,7 @@ class ClusterProgress:
         if self._pace is None:
             self._pace = Pace(overview.pages, now)
         self._pace.note(overview.pages, now)
-        self._note_gone(set(overview.gone()) if not overview.finish else set())
+        self._note_gone(self._away(overview, now))
         parts = described(overview, self._pace)
         if self._line is not None:
             self._line.show(*parts)
@@ -48,6 +49,14 @@ class ClusterProgress:
             self._line.close()
         if self._pace is not None:
             logger.info(", ".join(described(overview, self._pace, closing=True)))
+
+    def _away(self, overview: Overview, now: float) -> set[int]:
+        """Return the shards that do not report, but should."""
+        if overview.finish:
+            return set()
+        late = now - self._begun > START_UP
+        silent = set(range(overview.shards)) - overview.statuses.keys() if late else set()
+        return silent.union(overview.gone())
 
     def _note_gone(self, gone: set[int]) -> None:
         for shard in sorted(gone - self._gone):
@@ -63,6 +72,7 @@ def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[
     relevant = overview.sum("relevant_pages")
     of_total = "" if overview.total is None else f"/{overview.total:,}"
     running = len(overview.statuses) - len(overview.gone())
+    of_all = "" if running == overview.shards else f" of {overview.shards}"
     parts = [
         f"{pages:,}{of_total} pages",
         "" if left is None else f"{tqdm.format_interval(left)} left",
@@ -70,6 +80,6 @@ def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[
         f"{overview.sum('relevant_domains'):,.0f} relevant domains",
         f"{pace.overall if closing else pace.recent:.1f} pages/s",
         f"frontier {overview.sum('frontier_size'):,.0f}",
-        f"{running} shards",
+        f"{running}{of_all} shards",
     ]
     return [part for part in parts if part]

@@ -21,6 +21,7 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE shard (
     number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, most INTEGER NOT NULL
 );
+CREATE TABLE ending (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE command (
     number INTEGER PRIMARY KEY, run TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL
 );
@@ -31,7 +32,8 @@ CREATE TABLE command (
 class Register:
     """The file `cluster.sqlite` of a job, for one coordinator at a time.
 
-    Commands hold for one `run` of the crawl: whoever paused it and starts it again wants it to run.
+    Commands, and the end, hold for one `run` of the crawl: if you pause it, stop it and start it
+    again, it runs.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Register:
             self._connection = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
             raise JobError(f"--job {str(directory)!r}: {error}") from None
+        self._connection.execute("PRAGMA synchronous = FULL")  # a grant must survive a power cut
         wanted = {**identity, "shards": str(shards)}
         found = dict(self._connection.execute("SELECT name, value FROM meta"))
         for name, value in wanted.items() if found else ():
@@ -87,6 +90,18 @@ class Register:
         with self._transaction() as cursor:
             row = self._run, name, value
             cursor.execute("INSERT INTO command (run, name, value) VALUES (?, ?, ?)", row)
+
+    def end(self) -> tuple[str, str]:
+        """Return why this run ends and an error, both "" while it goes on."""
+        found = dict(self._connection.execute("SELECT name, value FROM ending"))
+        same = found.get("run") == self._run
+        return (found["reason"], found["error"]) if same else ("", "")
+
+    def save_end(self, reason: str, error: str) -> None:
+        """Save why this run ends."""
+        values = {"run": self._run, "reason": reason, "error": error}
+        with self._transaction() as cursor:
+            cursor.executemany("INSERT OR REPLACE INTO ending VALUES (?, ?)", values.items())
 
     def close(self) -> None:
         """Close the file."""

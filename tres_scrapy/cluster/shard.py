@@ -20,7 +20,9 @@ from tres_scrapy.cluster.status import Command, Orders, Status
 from tres_scrapy.cluster.wire import Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
+from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
@@ -33,13 +35,15 @@ PULSE: Final = 0.25  # seconds between two reports
 WEIGHTS: Final = 1.0  # seconds between two requests for weights
 LESSONS: Final = 64  # of one call
 PARCELS: Final = 200  # of one delivery
+SETTLING: Final = 30.0  # seconds after which a seed that the store does not know was refused
+BROKEN: Final = "shard_failed"
 FULL: Final = 50_000  # parcels in the outbox above which no more pages are fetched
 
 logger = logging.getLogger(__name__)
 
 
 class Shard:
-    """Gives a crawler its part in the crawl; all methods but `receive` run in its reactor."""
+    """Gives a crawler its part in the crawl; all methods run in its reactor."""
 
     def __init__(self, crawler: Crawler, wire: Wire, number: int, count: int) -> None:
         self._crawler = crawler
@@ -55,6 +59,9 @@ class Shard:
         self._taught = False
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
         self._reason = ""
+        self._opened = 0.0
+        self._seeds: list[str] = []  # of this shard, that the store does not know yet
+        self._warned: set[object] = set()  # calls whose failure the log has named
         self._bytes = 0  # sent to other processes
         crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
@@ -62,7 +69,13 @@ class Shard:
 
     def spider_opened(self, spider: Spider) -> None:
         """Fetch nothing until the coordinator grants pages."""
-        self._crawl.limit = self._crawl.pages
+        self._crawl.granted = self._crawl.pages
+        self._opened = monotonic()
+        seeds = Config.of(self._crawler.settings).seed
+        self._seeds = [url for url in seeds if self._owns(url)]
+        if not self._is_alone:
+            self._job.survive_power_cuts()  # what is confirmed to another shard must be on the disk
+        self._learner.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
 
@@ -79,14 +92,14 @@ class Shard:
     @property
     def status(self) -> Status:
         """The state of the shard."""
-        crawl, mail = self._crawl, self._mail
-        assert crawl.limit is not None
+        crawl, mail, now = self._crawl, self._mail, monotonic()
         policy = crawl.policy
         return Status(
-            *(self._number, crawl.pages, crawl.leased, crawl.limit),
+            *(self._number, crawl.pages, crawl.leased, crawl.granted),
             value=policy.worth() if isinstance(policy, PupilPolicy) else 1.0,
             ready=self._is_ready(),
-            idle=not crawl.leased and self._learner.exhausted(monotonic()),
+            idle=not crawl.leased and not crawl.store.pending,
+            hopeless=not crawl.leased and self._learner.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),
             commands=self._obeyed,
@@ -101,14 +114,14 @@ class Shard:
     def receive(self, sender: int, parcels: list[Waiting]) -> int:
         """Add the links of parcels that are new; return the number of the last one received.
 
-        Raise ValueError if parcels before them are missing or one is damaged.
+        Raise ValueError if parcels before them are missing. A damaged parcel is logged.
         """
         last = self._mail.received[sender]
         new = [parcel for parcel in parcels if parcel.number > last]
         if new:
             if new[0].number != last + 1:
                 raise ValueError(f"parcels of shard {sender} are missing after {last}")
-            self._crawl.receive([Parcel.unpacked(parcel.data) for parcel in new])
+            self._crawl.receive(_unpacked(sender, new))
             if not self._job.receive(self._crawl, sender, new[-1].number):
                 raise OSError("the links of another shard could not be saved")
             self._wake()
@@ -140,22 +153,43 @@ class Shard:
         return self._learner.crawl
 
     def _is_ready(self) -> bool:
-        """Return whether the shard knows its seeds, and what the learner knows."""
-        seeds = [url for url in Config.of(self._crawler.settings).seed if self._owns(url)]
-        known = all(self._crawl.store.knows(url) for url in seeds)
+        """Return whether the shard knows its seeds, and what the learner knows.
+
+        The store refuses a seed whose domain is full or given up.
+        """
+        self._seeds = [url for url in self._seeds if not self._crawl.store.knows(url)]
+        known = not self._seeds or monotonic() - self._opened > SETTLING
         return known and (self._taught or self._is_alone)
 
     def _owns(self, url: str) -> bool:
         return self._crawl.router is None or self._crawl.router.owns(url)
 
+    def _booked(self, booking: Booking, visit: Visit | None) -> None:
+        """Report at once when no pages are left."""
+        crawl = self._crawl
+        if crawl.pages + crawl.leased >= crawl.granted:
+            self._guarded(self._report)
+
     def _pulse(self) -> None:
-        if self._job.failed:
-            return
-        self._call("report", partial(self._wire.report, self.status), self._obey)
+        self._guarded(self._report)
         if not self._is_alone:
-            self._teach()
+            self._guarded(self._teach)
             for shard in self._mail.sent:
-                self._deliver(shard)
+                self._guarded(partial(self._deliver, shard))
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Act, unless the job has failed; end the shard on an error that nothing else catches."""
+        if self._job.failed or self._reason:
+            return
+        try:
+            act()
+        except Exception:
+            logger.exception("This shard cannot go on")
+            self._learner.stop(BROKEN)
+
+    def _report(self) -> None:
+        if "report" not in self._under_way:
+            self._call("report", partial(self._wire.report, self.status), self._obey)
 
     def _teach(self) -> None:
         policy, now = self._crawl.policy, monotonic()
@@ -165,8 +199,8 @@ class Shard:
         lessons = policy.lessons(self._lesson, LESSONS)
         self._bytes += sum(map(len, lessons))
         self._asked = now if wants else self._asked
-        seen = self._seen if wants else None
-        self._call("teach", partial(self._wire.teach, self._lesson, lessons, seen), self._learn)
+        teach = partial(self._wire.teach, self._lesson, lessons, self._seen, asks=wants)
+        self._call("teach", teach, self._learn)
 
     def _learn(self, answer: Reply) -> None:
         self._lesson = answer.position
@@ -187,6 +221,8 @@ class Shard:
     def _arrived(self, shard: int, number: int) -> None:
         self._sent[shard] = number
         self._mail.arrived(shard, number)
+        if self._mail.waiting > FULL:
+            self._job.save(self._crawl)  # no booking may follow: the crawl is held
         self._deliver(shard)  # the next ones
 
     def _obey(self, orders: Orders) -> None:
@@ -198,10 +234,10 @@ class Shard:
         limit = held if self._mail.waiting > FULL else orders.limit
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
-        if limit > crawl.limit:
-            crawl.limit = limit
+        if limit > crawl.granted:
+            crawl.granted = limit
             self._wake()
-        crawl.limit = max(held, min(crawl.limit, limit))
+        crawl.granted = max(held, min(crawl.granted, limit))
         if orders.finish:
             self.end(orders.finish)
 
@@ -241,13 +277,27 @@ class Shard:
         self._under_way.discard(name)
         error = future.exception()
         if error is None:
-            answered(future.result())
+            self._guarded(partial(answered, future.result()))
         elif "StaleEpochError" in type(error).__name__:
             logger.error("This process stops: %s", error)
             self.end("stale_epoch")
+        elif "ValueError" in type(error).__name__ and name not in self._warned:
+            self._warned.add(name)
+            logger.error("The call %s fails again and again: %s", name, error)
         else:
             logger.debug("No answer to %s: %s", name, error)
 
     def _wake(self) -> None:
         if self._crawler.engine is not None:
             wake(self._crawler.engine)
+
+
+def _unpacked(sender: int, parcels: list[Waiting]) -> list[Parcel]:
+    """Return the contents of parcels, without those that are damaged."""
+    found = []
+    for number, data in parcels:
+        try:
+            found.append(Parcel.unpacked(data))
+        except ValueError as error:
+            logger.error("Parcel %d of shard %d is left out: %s", number, sender, error)
+    return found

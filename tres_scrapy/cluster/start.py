@@ -46,7 +46,7 @@ def crawl(order: Order) -> int:
     """Crawl; return the exit status. Raise ConfigError, PackError or JobError at the start."""
     config = _config_of(order)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
-    place = order.job.resolve(), order.shards, identity_of(config)
+    place = order.job.resolve(), order.shards, _identity(config)
     when_free(partial(Register, *place)).close()  # so that its fault is said at once
     with _web(config) as web:
         plan = _plan(order, config, web)
@@ -74,7 +74,7 @@ def _config_of(order: Order) -> Config:
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
     if config.output.warc_file is not None:
-        raise ConfigError("warc_file: each shard writes an archive of its own, beside its pages")
+        raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
     if (order.job / NAME).exists():
         raise ConfigError(
             f"--job {str(order.job)!r} is the JOBDIR of a crawl without shards: give another folder"
@@ -103,15 +103,27 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
         arguments.setdefault("seed", ",".join(web.seeds))
     for name in WHOLE:
         arguments.pop(name, None)
-    if config.models is not None:
-        arguments["models"] = str(config.models.resolve())
+    arguments = {name: _absolute(name, value) for name, value in arguments.items()}
     return Plan(
         *(order.job.resolve(), order.shards, config.pages),
         arguments=arguments,
         settings=order.settings,
-        identity=identity_of(config),
+        identity=_identity(config),
         run=now(),
     )
+
+
+def _absolute(name: str, value: str) -> str:
+    """Return the value of an argument with the whole path of a file: shards run elsewhere."""
+    known = Config.declared()[f"TRES_{name.upper()}"]
+    if value.startswith("@"):
+        return f"@{Path(value[1:]).resolve()}"
+    return str(Path(value).resolve()) if known.parse is Path else value
+
+
+def _identity(config: Config) -> dict[str, str]:
+    """Return what a crawl in shards must have in common with the one that it resumes."""
+    return {**identity_of(config), "psl_private": str(int(config.frontier.psl_private))}
 
 
 def _truth(count: dict[str, Any]) -> dict[str, Any]:

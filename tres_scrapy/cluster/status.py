@@ -14,7 +14,8 @@ class Status:
     """The state of a shard when it reports.
 
     `limit` is the number of pages that it may fetch in all. A shard is `ready` once it knows what
-    the learner knows, and `idle` while it has nothing to fetch. `value` is Q of its best links.
+    the learner knows, `idle` while it has nothing to fetch, and `hopeless` while all its hosts rest
+    and none has ever answered. `value` is Q of its best links.
     `sent` and `received` count parcels by the other shard. `commands` is the number of the last
     command that it has obeyed, `figures` are shown to people.
     """
@@ -26,6 +27,7 @@ class Status:
     value: float = 1.0
     ready: bool = False
     idle: bool = False
+    hopeless: bool = False
     sent: Mapping[int, int] = field(default_factory=dict)
     received: Mapping[int, int] = field(default_factory=dict)
     commands: int = 0

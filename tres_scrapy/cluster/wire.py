@@ -10,16 +10,17 @@ from tres_scrapy.job.mail import Waiting
 
 
 class Version(NamedTuple):
-    """Which version of the weights a shard has: the learner's run, and its count then."""
+    """Which weights a shard has: the learner's run, and its counts of changes and lessons then."""
 
     run: int = 0
-    version: int = 0
+    changes: int = 0
+    lessons: int = 0
 
 
 class Reply(NamedTuple):
     """The learner's answer: the number of the next lesson to send, and what it has learned.
 
-    `taught` is empty if the shard did not ask, or has it all.
+    `taught` is empty if the shard has it all, or has asked for nothing and little is new.
     """
 
     position: int
@@ -36,5 +37,7 @@ class Wire(Protocol):
     def deliver(self, shard: int, parcels: list[Waiting]) -> Future[int]:
         """Send parcels to another shard; the result is the number up to which it has all."""
 
-    def teach(self, first: int, lessons: list[bytes], seen: Version | None) -> Future[Reply]:
-        """Send lessons to the learner, from number `first` on; with `seen`, ask for weights."""
+    def teach(
+        self, first: int, lessons: list[bytes], seen: Version, *, asks: bool
+    ) -> Future[Reply]:
+        """Send lessons to the learner, from number `first` on, and ask for weights."""

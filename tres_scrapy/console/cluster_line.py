@@ -48,6 +48,8 @@ def run_cluster(given: Sequence[str]) -> int:
             return crawl(Order(options.job, options.shards, options.address, arguments, settings))
         except LostError as error:
             sys.exit(f"tres cluster: {error}")
+        except KeyboardInterrupt:
+            sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
     except (ConfigError, ExtraError, JobError, OfflineWebError, PackError) as error:
         sys.exit(f"tres cluster: {error}")
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.cap import Cap
-from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
+from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.crawl.policy import (
@@ -35,6 +35,7 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
 PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
 
+MOST_HOPS = 10  # redirects from shard to shard, one after the other
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
 REFUSED = "links_refused/"  # and the name of a rule
@@ -96,6 +97,7 @@ class Crawl:
         self.patience = patience or Patience()
         self.scout = scout
         self.router = router
+        self.granted: int | None = None  # most pages for now, in a shard
         self.revision = Revision(store)
         self.pages = 0
         self.relevant = 0
@@ -106,6 +108,7 @@ class Crawl:
         self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
         self._leased: dict[int, Lease] = {}
+        self._hops: dict[int, int] = {}  # by row, the redirects from shard to shard before it
 
     @property
     def harvest_rate(self) -> float:
@@ -163,25 +166,33 @@ class Crawl:
         found = [NO_ROWS]
         for parcel in parcels:
             if parcel.path == NO_PATH:
-                self.add_seeds(parcel.links)
-                continue
-            guest = self.store.add_guest(parcel.url, parcel.path)
-            rows, _ = self._add(guest, parcel.links)
-            if parcel.urgent:
-                self._first.push(rows, np.zeros(len(rows)))
+                rows = self.add_seeds(parcel.links)
             else:
+                guest = self.store.add_guest(parcel.url, parcel.path)
+                rows, _ = self._add(guest, parcel.links)
+            if not parcel.hops:
                 found.append(rows)
+                continue
+            self._hops.update(dict.fromkeys(rows.tolist(), parcel.hops))
+            if parcel.path != NO_PATH:  # else a seed, which is first anyway
+                self._first.push(rows, np.zeros(len(rows)))
         self.policy.readmit(np.concatenate(found))
 
     def redirect_away(self, row: int, url: str) -> Booking:
-        """Book a leased row that was redirected to a domain of another shard, which fetches it."""
+        """Book a leased row that was redirected to a domain of another shard, which fetches it.
+
+        A chain of such redirects ends after MOST_HOPS.
+        """
         assert self.router is not None  # only then a domain belongs to another shard
+        hops = self._hops.pop(row, 0) + 1
+        if hops > MOST_HOPS:
+            return self.book_failure(row, REDIRECT_LIMIT)
         store, path = self.store, self.store.path_to(self.store.parent(row))
         static = store.features(np.array([row]))[:, ACTION]
         links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
         parent = store.parent(row)
         page = store.url(row) if parent == NO_PARENT else store.url(parent)
-        self.router.send(page, links, path)
+        self.router.send(page, links, path, hops)
         return self.book_failure(row, REDIRECT_AWAY)
 
     def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
@@ -213,8 +224,9 @@ class Crawl:
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the next sample to fetch; return None if no sample can be fetched now."""
-        if self.limit is not None and self.pages + self.leased >= self.limit:
-            return None
+        for most in (self.limit, self.granted):
+            if most is not None and self.pages + self.leased >= most:
+                return None
         if not self.store.may_be_ready(busy_hosts):
             return None
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
@@ -294,7 +306,7 @@ class Crawl:
         if not lease.decision.is_query:  # a search query is not a visit either
             domain = self.store.domain(row)
             self.store.ledger.book_failure(
-                domain, blameless=failure.blameless, dead_link=failure.is_dead_link
+                domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
         self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
         outlinks, away = self._add(row, links) if links.urls else (NO_ROWS, NO_LINKS)

@@ -8,11 +8,10 @@ from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, Self
 
 # Kinds that are not counted against a domain that has given pages
-BLAMELESS: Final = frozenset(
-    {"robots", "not_html", "bad_document", "redirect_out_of_scope", "redirect_away"}
-)
-# Kinds that are never counted against a domain: the link is dead, the host is not
+BLAMELESS: Final = frozenset({"robots", "not_html", "bad_document", "redirect_out_of_scope"})
 DEAD_LINKS: Final = frozenset({"http_404", "http_410", "soft_404"})
+# Kinds that are never counted against a domain: they say something of the link alone
+OF_LINKS: Final = DEAD_LINKS | {"redirect_away"}
 STATUS: Final = "http_"  # and a number: the kind of an answer whose status is not 200
 BUSY: Final = frozenset({408, 429})  # statuses below 500 with which a host says: not now
 
@@ -45,9 +44,9 @@ class Failure(NamedTuple):
         return self.kind.startswith(STATUS)
 
     @property
-    def is_dead_link(self) -> bool:
+    def is_of_link(self) -> bool:
         """Whether it says something of the link alone."""
-        return self.kind in DEAD_LINKS
+        return self.kind in OF_LINKS
 
 
 def seconds_of(retry_after: str, now: datetime) -> float | None:

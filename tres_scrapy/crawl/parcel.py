@@ -22,14 +22,14 @@ _LEVEL: Final = 1  # of zlib: higher ones take more time for little
 class Parcel(NamedTuple):
     """The links of a page to another shard, and what is known of them.
 
-    `url` is the page's and `path` ends at it. A parcel that is `urgent` holds seeds or the targets
-    of redirects, which are fetched before other links.
+    `url` is the page's and `path` ends at it. With `hops` the link is the target of a redirect, the
+    last of so many from shard to shard, and is fetched before others.
     """
 
     url: str
     path: Path
     links: Outlinks
-    urgent: bool = False
+    hops: int = 0
 
     def packed(self) -> bytes:
         """Return the parcel as bytes."""
@@ -40,7 +40,7 @@ class Parcel(NamedTuple):
             "path": [*map(float, self.path[:1]), self.path.length, self.path.relevant, distance],
             "urls": list(self.links.urls),
             "anchors": list(self.links.anchors),
-            "urgent": self.urgent,
+            "hops": self.hops,
         }
         parts = (
             json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass"),
@@ -58,7 +58,7 @@ class Parcel(NamedTuple):
             found = json.loads(head.decode("utf-8", "surrogatepass"))
             urls, anchors = found["urls"], found["anchors"]
             path, links = _path(*found["path"]), _links(urls, anchors, rest)
-            parcel = cls(found["url"], path, links, bool(found["urgent"]))
+            parcel = cls(found["url"], path, links, int(found["hops"]))
             canonical = all(canonicalise(url) == url for url in (parcel.url, *urls))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"a parcel of links is damaged: {error!r}") from None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from tres_scrapy.crawl.parcel import Parcel
-from tres_scrapy.frontier.feature import NO_PATH, Path
+from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.url.domain import domain_of
 
@@ -55,9 +55,9 @@ class Router:
         own = places.pop(self.shard, [])
         return links.take(own), links.take([place for some in places.values() for place in some])
 
-    def send(self, url: str, links: Outlinks, path: Path = NO_PATH) -> None:
-        """Pack one link that its owner fetches before others: a seed, or a redirect's target."""
-        self._pack(self.owner(links.urls[0]), Parcel(url, path, links, urgent=True))
+    def send(self, url: str, target: Outlinks, path: Path, hops: int = 1) -> None:
+        """Pack the target of a redirect, which its owner fetches before other links."""
+        self._pack(self.owner(target.urls[0]), Parcel(url, path, target, hops))
 
     def take(self) -> Sequence[Packed]:
         """Return the parcels packed since the last call, oldest first."""

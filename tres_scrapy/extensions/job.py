@@ -153,6 +153,10 @@ class Job:
         """The links that travel between this shard and others."""
         return self._journal.mail
 
+    def survive_power_cuts(self) -> None:
+        """Wait for the disk at each transaction from now on."""
+        self._journal.connection.execute("PRAGMA synchronous = FULL")
+
     def receive(self, crawl: Crawl, sender: int, number: int) -> bool:
         """Save links of another shard, up to a parcel's number; return whether that worked."""
         return self._write(partial(self._journal.receive, crawl, sender, number))

@@ -44,6 +44,7 @@ class Mail:
     def send(self, cursor: sqlite3.Cursor, packed: Sequence[Packed]) -> None:
         """Add parcels to the outbox in a transaction, with those of one that was rolled back."""
         self._packed += packed
+        self._sends = True
         for shard, data in self._packed:
             self.sent[shard] += 1
             cursor.execute("INSERT INTO outbox VALUES (?, ?, ?)", (shard, self.sent[shard], data))
@@ -63,11 +64,14 @@ class Mail:
 
     def keep(self) -> None:
         """Note that the transaction is written."""
-        self._packed.clear()
+        if self._sends:
+            self._packed.clear()
+        self._sends = False
         self._arrived.clear()
 
     def undo(self) -> None:
         """Read the counts again, for the transaction is rolled back."""
+        self._sends = False
         found = self._connection.execute("SELECT shard, sent, received FROM peer").fetchall()
         self.sent = Counter({shard: sent for shard, sent, _ in found})
         self.received = Counter({shard: received for shard, _, received in found})

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
-from tres_scrapy.crawl.failure import BLAMELESS, DEAD_LINKS
+from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
 from tres_scrapy.crawl.scout import Scout
@@ -126,7 +126,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
     if steps.kinds:
         crawl.policy.restore(steps.past, _rules(connection), state, others)
-    else:  # there are others if links came from other shards before the first page
+    elif len(others):  # links that came from other shards before the first page
         crawl.policy.readmit(others)
     crawl.restore_first(first)
 
@@ -234,7 +234,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     visits = kinds != QUERY
     domains = store.domains(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))
-    columns = (domains, pages, steps.relevant, blameless, np.isin(kinds, list(DEAD_LINKS)))
+    columns = (domains, pages, steps.relevant, blameless, np.isin(kinds, list(OF_LINKS)))
     store.ledger.restore(*(column[visits] for column in columns))
     failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)

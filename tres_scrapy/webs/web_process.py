@@ -1,4 +1,4 @@
-"""An offline web in a process of its own."""
+"""An offline web in a separate process."""
 
 from __future__ import annotations
 
