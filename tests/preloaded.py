@@ -1,14 +1,16 @@
 """A `python` that has loaded the large libraries already: each run is a fork of one process.
 
-A short crawl spends most of its time on imports. `serve` loads the libraries, but not TRES, and
-waits. The program that `Interpreter` writes looks like `python`: it passes its arguments,
-environment, directory, open files and signals to a fork of the server and ends as the fork
-ends. Forks share the server's hash seed and allocator: tests of these need a new process.
+A short crawl spends most of its time on imports. `serve` loads the libraries and TRES, and waits.
+The program that `Interpreter` writes looks like `python`: it passes its arguments, environment,
+directory, open files and signals to a fork of the server and ends as the fork ends. Forks share
+the server's hash seed and allocator, and end without freeing their objects: tests of these need a
+new process.
 """
 
 from __future__ import annotations
 
 import array
+import atexit
 import gc
 import json
 import os
@@ -19,10 +21,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
+from typing import NoReturn
 
 LIBRARIES = (
     *(
@@ -43,9 +49,17 @@ LIBRARIES = (
         "prometheus_client.core",
     ),
     *("aiohttp.web", "protego", "scrapy.cmdline", "scrapy.core.downloader.handlers.http11"),
-    *("scrapy.downloadermiddlewares.httpcache", "scrapy.downloadermiddlewares.cookies"),
-    *("scrapy.extensions.feedexport", "scrapy.robotstxt", "scrapy.shell", "scrapy.statscollectors"),
+    *("scrapy.extensions.corestats", "scrapy.extensions.feedexport", "scrapy.extensions.telnet"),
+    *("scrapy.robotstxt", "scrapy.shell", "scrapy.statscollectors"),
     *("scrapy.utils.test", "twisted.web.server", "twisted.internet.endpoints"),
+    *("numpy.ma", "platformdirs.unix", "tres_scrapy.addon"),
+)
+PACKAGES = (  # each module of them
+    *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
+    *("tres_scrapy.commands", "tres_scrapy.downloader"),
+    *("tres_scrapy.export", "tres_scrapy.extensions", "tres_scrapy.middlewares"),
+    *("tres_scrapy.refresh", "tres_scrapy.report", "tres_scrapy.spiders", "tres_scrapy.surface"),
+    *("tres_scrapy.topic", "tres_scrapy.webs"),
 )
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 CLIENT = """#!{python} -IS
@@ -114,8 +128,7 @@ class Interpreter:
 def serve(address: str, python: str) -> None:
     """Fork for each connection until standard input ends."""
     places = sys.path[1:]
-    for name in LIBRARIES:
-        import_module(name)
+    _load()
     assert "twisted.internet.reactor" not in sys.modules, "the crawl chooses its reactor"
     gc.collect()
     gc.freeze()
@@ -133,6 +146,17 @@ def serve(address: str, python: str) -> None:
         client.close()
 
 
+def _load() -> None:
+    """Load what a crawl loads; TRES of the checkout that is tested."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    for name in LIBRARIES:
+        import_module(name)
+    for name in PACKAGES:
+        for module in iter_modules(import_module(name).__path__, f"{name}."):
+            import_module(module.name)
+    del sys.path[0]
+
+
 def _attend(client: socket.socket, python: str, places: list[str]) -> None:
     """Fork once more, and end the fork with its client."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -147,8 +171,7 @@ def _attend(client: socket.socket, python: str, places: list[str]) -> None:
     if not child:
         client.close()
         told = json.loads(message.decode("utf-8", "surrogateescape"))
-        _become(python, places, list(passed), *told)
-        return
+        _leave(_status_of(_become, python, places, list(passed), *told))
     for file in passed:
         os.close(file)
     client.sendall(child.to_bytes(8))
@@ -160,6 +183,25 @@ def _attend(client: socket.socket, python: str, places: list[str]) -> None:
         client.sendall(status.to_bytes(8))
     finally:
         os._exit(0)
+
+
+def _status_of(program: Callable[..., None], *arguments: object) -> int:
+    try:
+        program(*arguments)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        raise
+    return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End as Python ends, except that it does not free each object of the libraries."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    os._exit(status & 0xFF)
 
 
 def _become(  # noqa: PLR0917
@@ -201,6 +243,8 @@ def _become(  # noqa: PLR0917
     if first == "-m":
         sys.path.insert(0, directory)
         sys.argv[:] = ["-m", *rest[1:]]
+        if not hasattr(sys.modules.get(rest[0]), "__path__"):
+            sys.modules.pop(rest[0], None)  # it becomes __main__
         runpy._run_module_as_main(rest[0])  # type: ignore[attr-defined]
     elif first == "-c":
         sys.path.insert(0, "")

@@ -23,7 +23,8 @@ from tres_scrapy.policies.rivals import ache
 pytestmark = pytest.mark.slow
 
 PAGES = 40
-ACHE_LEARNS = 15  # so that the crawl is long enough to use what it has learned
+ORDERED = 25  # pages of the crawls of each kind of policy
+ACHE_LEARNS = 10  # so that the crawl is long enough to use what it has learned
 NO_SLOW_HOSTS = """
 from tres_scrapy.webs.synthetic import SyntheticWeb
 SyntheticWeb._delay = lambda self, site: 0.0
@@ -102,14 +103,14 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
         for name, kind in reversed(POLICIES.items())
         if kind.needs != "graph"
     }.values()
-    crawls = scrapy(PAGES, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
+    crawls = scrapy(ORDERED, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
     assert crawls.returncode == 0, crawls.stderr[-2000:]
     for policy in policies:
-        simulation = simulation_of(worlds, policy, max_per_domain=Cap(10, 10))
+        simulation = simulation_of(worlds, policy, pages=ORDERED, max_per_domain=Cap(10, 10))
         result = simulation.run()
         log = (tmp_path / f"{policy}.jsonl").read_text()
         assert fetched(simulation.count.log.getvalue()) == fetched(log), policy
-        assert result.pages == PAGES
+        assert result.pages == ORDERED
         count = f"{policy} {result.pages} pages, {result.relevant} relevant"
         assert count in crawls.stdout.splitlines()
 
@@ -134,11 +135,11 @@ def test_lookahead_order_equals_sequential_crawl(scrapy, tmp_path):
 
 
 def test_order_ignores_what_others_read(worlds):
-    cold = simulation_of({}, "tres", pages=150)
+    cold = simulation_of({}, "tres", pages=80)
     cold.run()
     for policy in ("random", "best_first"):
-        simulation_of(worlds, policy, pages=60).run()
-    warm = simulation_of(worlds, "tres", pages=150)
+        simulation_of(worlds, policy, pages=40).run()
+    warm = simulation_of(worlds, "tres", pages=80)
     warm.run()
     assert warm.order == cold.order
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
-from conftest import PROJECT
+from conftest import PROJECT, interpreter
 
 from tres_scrapy.webs.count import Count
 from tres_scrapy.webs.fault import DNS, OF_HOSTS, OF_REQUESTS, TLS, Fault, FaultSchedule
@@ -102,7 +101,8 @@ def test_each_fault_is_what_it_says():
 @pytest.mark.parametrize("spider", [[], ["--own"]])
 def test_kills_with_faults_lose_nothing(spider):
     """The benchmark in small: its exit status shows whether it lost anything."""
-    command = [sys.executable, "benchmarks/kill.py", "--pages", "60", "--kills", "1", *spider]
+    kill = ("benchmarks/kill.py", "--pages", "40", "--kills", "1")
+    command = [interpreter().path, *kill, *spider]
     command += ["--faults", "outage=0.1:3,busy=0.1:3,error=0.05:3,reset=0.05,length=0.05"]
     process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout + process.stderr
