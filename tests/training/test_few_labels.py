@@ -24,7 +24,10 @@ def document(number):
 
 
 def test_twenty_documents_make_a_pack(tmp_path):
-    trained = train_few(tmp_path / "soup", KEYWORDS, [document(n) for n in range(20)])
+    said = []
+    documents = [document(n) for n in range(20)]
+    trained = train_few(tmp_path / "soup", KEYWORDS, documents, say=said.append)
+    assert [line[:18] for line in said] == [f"words: fold {n} of 5" for n in range(1, 6)]
     pack = Pack.load(tmp_path / "soup")
     page = read_page(FOOD.format("leekz") * 2, "http://new.test/")
     assert pack.judge([page])[0].probability >= pack.threshold

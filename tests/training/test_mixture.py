@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.training.mixture import BOUNDS, FIRST, fit_mixture
+from tres_scrapy.topic.calibration import sigmoid
+from tres_scrapy.training.mixture import BOUNDS, FIRST, fit_mixture, lift
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.8])
@@ -24,3 +25,10 @@ def test_probability_is_half_at_the_edge():
     assert slope > 0
     assert FIRST.probabilities(np.array([score])) == pytest.approx(0.5)
     assert fit_mixture(np.zeros(0)) == FIRST
+
+
+def test_lift_makes_so_many_relevant():
+    log_odds = np.linspace(-20, -4, 50)
+    assert sigmoid(log_odds + lift(log_odds, 5.0)).sum() == pytest.approx(5)
+    assert lift(log_odds + 20, 5.0) == 0
+    assert lift(np.zeros(0), 0.0) == 0

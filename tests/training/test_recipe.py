@@ -138,7 +138,7 @@ def test_command_writes_pack_and_report(
     pages = records(tmp_path / "pages.jsonl.xz")
     (models / "food").mkdir()
     (models / "food" / "topic.toml").write_text("an older one")
-    arguments = ["food", "--keywords", tmp_path / "keywords.txt", "--output", models]
+    arguments = ["food", "--keywords", tmp_path / "keywords.txt", "--models", models]
     arguments += ["--vectors", models / "vectors" / "small.npz", "--irrelevant", pages]
     page = {"url": "http://new.test/", "text": "cheese of a crawl"}  # kept by the live page
     (tmp_path / "a.fetched.jsonl").write_text(json.dumps(page) + "\n")

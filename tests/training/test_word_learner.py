@@ -17,7 +17,7 @@ from tres_scrapy.training.word_learner import WordLearner, learn_answers, open_t
 from tres_scrapy.training.word_task import WordJudge, WordTask
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
-WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghij"]
+WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghijklmnopqrst"]
 
 
 def page(number):
@@ -147,6 +147,16 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
     learn(mine, *range(9, 14))
     assert pack_of(tmp_path) == before
     assert "keywords and pages disagree" in " ".join(mine.take_notes())
+
+
+def test_start_without_relevant_pages_is_said_once(tmp_path):
+    mine = learner(tmp_path)
+    learn(mine, *range(1, 80, 2))
+    hardly = [note for note in mine.take_notes() if "fits the keywords" in note]
+    assert len(hardly) == 1
+    assert hardly[0].startswith("hardly any of ")
+    learn(mine, *range(0, 80, 2))
+    assert "fits the keywords" not in " ".join(mine.take_notes())
 
 
 def test_edited_keywords_count_at_once(tmp_path):

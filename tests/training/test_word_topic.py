@@ -62,6 +62,39 @@ def test_words_of_likely_pages_are_learned(topic):
     assert not fit.drifts
 
 
+def poor_start():
+    """Pages about other things, a directory as the seed, and three that hardly name the topic."""
+    directory = "directory people office staff index phone room building visit week street map"
+    pages = [sheet(f"{OTHER.format(WORDS[n % 8])} word{n} term{n // 2}", n) for n in range(40)]
+    rest = "bicycle window river train mountain cloud letter paper hammer ladder bridge harbour"
+    rest += " desk chair lamp bottle candle mirror blanket pillow carpet curtain ceiling roof stair"
+    rest += " cellar garage engine wheel brake tire pedal saddle rope anchor sail"
+    weak = [sheet(f"{OTHER.format(each)} {rest} soup", 90 + n) for n, each in enumerate("abc")]
+    return [sheet(directory, 80, is_seed=True), *pages, *weak]
+
+
+def test_best_pages_of_a_poor_start_are_relevant(topic):
+    fit = topic.fit(poor_start(), {})
+    assert fit.few
+    assert fit.judge(poor_start()[-3:]).min() > 0.5
+    assert fit.judge(poor_start()[1:-3]).max() < 0.5
+    assert not topic.fit(SHEETS, {}).few
+
+
+def test_nothing_is_relevant_where_no_page_stands_out(topic):
+    pages = [sheet(f"{OTHER.format('tax')} word{number}", number) for number in range(40)]
+    fit = topic.fit(pages, {})
+    assert fit.few
+    assert fit.judge(pages).max() < 0.5
+
+
+def test_answers_no_leave_other_pages_to_search_for(topic):
+    pages = poor_start()
+    fit = topic.fit(pages, {pages[-1].url: False, **{each.url: False for each in pages[1:10]}})
+    assert fit.judge(pages[-3:-1]).min() > 0.5
+    assert fit.judge(pages[1:10]).max() < 0.5
+
+
 def test_answers_overrule_the_keywords(topic):
     answers = {each.url: number % 3 != 0 for number, each in enumerate(SHEETS)}
     fit = topic.fit(SHEETS, answers)

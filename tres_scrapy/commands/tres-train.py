@@ -84,17 +84,17 @@ class Command(ScrapyCommand):
             "--relevant and --irrelevant. Pages whose text the crawl did not keep are fetched",
         )
         parser.add_argument(
-            "--output",
+            *("--models", "--output"),
             metavar="DIR",
             type=Path,
             default=HERE,
-            help="folder for the pack (default: %(default)s)",
+            help="folder of topic packs, for the new pack (default: %(default)s)",
         )
         parser.add_argument(
             "--vectors",
             metavar="FILE",
             type=Path,
-            help=f"word vectors from tres-vectors, in a folder of --output (default: {VECTORS} "
+            help=f"word vectors from tres-vectors, in the folder of --models (default: {VECTORS} "
             "there; the installed vectors are copied if it is missing)",
         )
         parser.add_argument(
@@ -147,8 +147,8 @@ class Command(ScrapyCommand):
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
         from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
 
-        directory = opts.output / _checked(opts.topic, opts.language)
-        place = check_place(opts.vectors or opts.output / VECTORS, directory)
+        directory = opts.models / _checked(opts.topic, opts.language)
+        place = check_place(opts.vectors or opts.models / VECTORS, directory)
         ships = opts.vectors is None and not place.exists()
         vectors = WordVectors.load(shipped_models() / VECTORS if ships else place)
         keywords = KeywordSet.read(opts.keywords)
@@ -210,7 +210,9 @@ def _train_few(
     pages = []
     if opts.unlabelled:
         pages = [sheet for *_, sheet in find_folder(opts.unlabelled).read_pages()]
-    print(train_few(directory, keywords, documents, pages, seed=opts.seed, date=opts.date))
+    options = {"seed": opts.seed, "date": opts.date}
+    say = partial(print, flush=True)
+    print(train_few(directory, keywords, documents, pages, **options, say=say))
     print(f"written to {directory}")
     print(f"next: tres classify {opts.topic} URL, then tres crawl {opts.topic} URL")
 

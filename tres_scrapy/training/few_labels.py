@@ -14,13 +14,14 @@ import numpy as np
 
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.pack_file import write_pack
+from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.score import Interval, interval
 from tres_scrapy.training.word_folder import word_facts
 from tres_scrapy.training.word_learner import NEAR, word_topic
 from tres_scrapy.training.word_topic import THRESHOLD, Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -90,11 +91,13 @@ def train_few(
     *,
     seed: int = 0,
     date: str = "",
+    say: Callable[[str], None] = lambda line: None,
 ) -> FewTrained:
     """Train a pack on documents and unlabelled pages, write it, and test it on held-out hosts.
 
-    The same arguments write the same bytes. Raise ValueError if there are too few or too many
-    documents, if a label is missing or from one host only, or if no keyword is known.
+    The same arguments write the same bytes. `say` receives a line after each fold. Raise ValueError
+    if there are too few or too many documents, if a label is missing or from one host only, or if
+    no keyword is known.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
     if not LEAST <= len(true) <= MOST or len(np.unique(true)) < 2:
@@ -106,14 +109,17 @@ def train_few(
     topic = word_topic(keywords)
     sheets = [_sheet(number, document) for number, document in enumerate(documents)]
     part = _parts(documents, seed)
+    folds = np.unique(part).tolist()
+    ended = reporter("words", say, len(folds), more=True)
     probability = np.zeros(len(true))
-    for tested in np.unique(part).tolist():
+    for fold, tested in enumerate(folds):
         rows = np.flatnonzero(part == tested)
         hosts = {documents[row].host for row in rows.tolist()}
         others = [page for page in pages if _host(page) not in hosts]
         kept = _fit(topic, sheets, true, part != tested, others)
         texts = [Text(list(Counter(sheets[row].words).elements())) for row in rows.tolist()]
         probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
+        ended(fold + 1)
     trained = FewTrained(probability, true, len(pages))
     fit = _fit(topic, sheets, true, part >= 0, pages)
     facts = word_facts(directory.name, keywords, topic.near(NEAR), fit)

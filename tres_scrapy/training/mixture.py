@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tres_scrapy.topic.calibration import sigmoid
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 200
 BOUNDS: Final = (0.01, 0.95)  # of the share of relevant texts
+MOST_LIFTED: Final = 1e3  # of log odds
+HALVINGS: Final = 40
 NARROWEST: Final = 0.02  # deviation of a group
 # Before pages are known: means of both groups, measured on seven topics (benchmarks/words.py), and
 # how many pages each of these means counts for.
@@ -35,11 +39,14 @@ class TwoGroups(NamedTuple):
 
     def probabilities(self, scores: Numbers) -> Numbers:
         """Return P(relevant) of each score, rising with it, [n]."""
+        return sigmoid(self.log_odds(scores))
+
+    def log_odds(self, scores: Numbers) -> Numbers:
+        """Return the log odds of P(relevant) of each score, [n]."""
         x = np.sqrt(np.maximum(scores, 0))
-        distance = (x - self.low) ** 2 - (x - self.high) ** 2
-        prior = np.log(self.share / (1 - self.share))
-        result: Numbers = 0.5 * (1 + np.tanh(distance / (4 * self.deviation**2) + prior / 2))
-        return result
+        distance: Numbers = (x - self.low) ** 2 - (x - self.high) ** 2
+        prior = float(np.log(self.share / (1 - self.share)))
+        return distance / (2 * self.deviation**2) + prior
 
     def edge(self) -> tuple[float, float]:
         """Return the score at which P(relevant) is 0.5, after the slope of the log odds there."""
@@ -47,6 +54,23 @@ class TwoGroups(NamedTuple):
         gap = self.high - self.low
         x = max(1e-3, (self.low + self.high) / 2 + self.deviation**2 * against / gap)
         return float(gap / (2 * x * self.deviation**2)), float(x * x)
+
+
+def lift(log_odds: Numbers, least: float) -> float:
+    """Return what to add to log odds so that at least so many texts are relevant, in sum.
+
+    It is 0 if they are. If no text stands out, each gains little.
+    """
+    if float(sigmoid(log_odds).sum()) >= least:
+        return 0.0
+    low, high = 0.0, MOST_LIFTED
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if float(sigmoid(log_odds + middle).sum()) < least:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 FIRST: Final = TwoGroups(LOW, HIGH, 0.08, 0.3)

@@ -6,11 +6,9 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tqdm import tqdm
 
 from tres_scrapy.page.file import sha256
 from tres_scrapy.topic import bag, bilstm
@@ -22,6 +20,7 @@ from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
 from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.link_prior import fit_link_prior
 from tres_scrapy.training.pack_file import check_place, write_pack
+from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
 from tres_scrapy.training.validation import Validation, cross_validate
@@ -116,7 +115,7 @@ def train_pack(
     recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
     kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
     *others, chosen = (
-        cross_validate(k, examples, stripe, recipe(k), _reporter(k, say, fits=FOLDS + (k == kind)))
+        cross_validate(k, examples, stripe, recipe(k), reporter(k, say, FOLDS, more=k == kind))
         for k in kinds
     )
     say(f"{kind}: fitting it to all {len(examples)} documents")
@@ -143,18 +142,6 @@ def train_pack(
     }
     write_pack(directory, facts, classifier, prior)
     return Trained(facts, [chosen, *others])
-
-
-def _reporter(kind: str, say: Callable[[str], None], fits: int) -> Callable[[int, float], None]:
-    """Return a function that reports a fold and the time left for `fits` fits of a kind."""
-    began = monotonic()
-
-    def ended(fold: int, pr_auc: float) -> None:
-        left = (monotonic() - began) / fold * (fits - fold)
-        until = f", about {tqdm.format_interval(left)} left for {kind}" if left >= 1 else ""
-        say(f"{kind}: fold {fold} of {FOLDS}, PR-AUC {pr_auc:.3f}{until}")
-
-    return ended
 
 
 def _words(examples: Iterable[Example], *, relevant: bool) -> list[Sequence[str]]:

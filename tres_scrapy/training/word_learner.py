@@ -121,6 +121,7 @@ class WordLearner:
         self._next: int = state.get("next", 1)
         self._used: dict[str, bool] = state.get("answers", {})
         self._said: list[str] = []
+        self._few = False  # whether hardly any page is relevant, which was said
         self._stamps: list[int | None] = [None for _ in self._files]
 
     @property
@@ -175,12 +176,23 @@ class WordLearner:
         self._forget(answers)
         sheets = [sheet for _, sheet in sorted(self._kept.values(), key=lambda each: each[0])]
         fit = self._topic.fit(sheets, answers)
+        self._warn(fit)
         self._next = int(self._seen * GROWTH) + 10
         changed, self._used = answers != self._used, answers
         try:
             self._keep_fit(fit, changed=changed)
         except (OSError, PackError) as error:  # a full disk: the crawl goes on as it was
             self._said.append(f"cannot keep what was learned: {error}")
+
+    def _warn(self, fit: TopicFit) -> None:
+        """Say once that the crawl has found hardly a page by the keywords."""
+        few = fit.few and fit.pages >= ASKED
+        if few and not self._few:
+            self._said.append(
+                f"hardly any of {fit.pages} pages fits the keywords: the best of them count as "
+                "relevant until better ones are found; `tres answer`, or give other seeds"
+            )
+        self._few = few
 
     def _load(self) -> None:
         """Load the pack; `model` names it: another model, another name."""

@@ -22,7 +22,7 @@ from tres_scrapy.topic.calibration import Calibration, sigmoid
 from tres_scrapy.training.background import RAREST
 from tres_scrapy.training.correction import fit_correction
 from tres_scrapy.training.logistic import Bags, fit_line, fit_logistic
-from tres_scrapy.training.mixture import fit_mixture
+from tres_scrapy.training.mixture import fit_mixture, lift
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +51,8 @@ SHIFT: Final = 1.0
 WORDS: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_SCALE: Final = 0.1
 LEAST: Final = 0.2  # P(relevant) by the answers below which no page is relevant
+BEST: Final = 5  # pages of the highest first score that are relevant until better ones are found
+SHARE: Final = 0.3  # of all pages that these are at most
 FEWEST: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
@@ -71,9 +73,10 @@ class Sheet(NamedTuple):
 class TopicFit(NamedTuple):
     """A model of a topic, and what is known about it.
 
-    `agreement` is the rank correlation of first score and model; `interval` holds the probabilities
-    between which the threshold lies by the answers, in four of five cases. `pulls` holds, by URL
-    of an answered page, what the answer adds to the log odds of a page with exactly its words.
+    `few` says whether hardly a page stands out, so that the best count as relevant. `agreement` is
+    the rank correlation of first score and model; `interval` holds the probabilities between which
+    the threshold lies by the answers, in four of five cases. `pulls` holds, by URL of an answered
+    page, what the answer adds to the log odds of a page with exactly its words.
     """
 
     model: BagOfWords
@@ -81,6 +84,7 @@ class TopicFit(NamedTuple):
     pages: int = 0
     answers: int = 0
     share: float = 0.0
+    few: bool = False
     agreement: float = 1.0
     interval: tuple[float, float] = (0.0, 1.0)
     pulls: Mapping[str, float] = MappingProxyType({})
@@ -143,12 +147,15 @@ class WordTopic:
         pages = [_weighted(sheet.words, numbers, rarity) for sheet in sheets]
         bags = Bags.of(pages, len(words))
         first = self._first(words, rarity, [s.words for s in sheets if s.is_seed])
-        scores = bags.times(first)
+        itself = _likeness_to_itself(sheets)
+        scores = bags.times(first) - itself
         mixture = fit_mixture(scores)
         if len(sheets) < FEWEST:
             base = _made(words, rarity, first, _steep(mixture))
         else:
-            targets = mixture.probabilities(scores)
+            log_odds = mixture.log_odds(scores)
+            lifted = lift(log_odds, min(BEST, SHARE * len(sheets)))
+            targets = sigmoid(log_odds + lifted)
             weights = np.full(len(sheets), min(1.0, PAGES_WEIGHT / len(sheets)))
             titles = [_weighted(Counter(tokenise(s.title)), numbers, rarity) for s in sheets]
             both_bags = Bags.of([*pages, *titles], len(words))
@@ -156,16 +163,18 @@ class WordTopic:
             learned, _ = fit_logistic(both_bags, *twice, STRENGTH)
             found = bags.times(learned)
             both = learned / _deviation(found) + TRUST * first / _deviation(scores)
-            judged = bags.times(both)
+            judged = bags.times(both) - TRUST * itself / _deviation(scores)
             base = _made(words, rarity, both, fit_line(judged, targets, np.ones(len(sheets))))
-            base = base._replace(share=mixture.share, agreement=_rank_correlation(scores, judged))
+            agreement = _rank_correlation(scores, judged)
+            base = base._replace(share=mixture.share, few=lifted > 0, agreement=agreement)
         base = base._replace(pages=len(sheets))
         told = [row for row, sheet in enumerate(sheets) if sheet.url in answers]
         if not told:
             return base
         said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
+        denied = np.array(told)[said == 0]
         corrected, pulls = _corrected(
-            base, bags, Bags.of([pages[row] for row in told], len(words)), said
+            base, bags, Bags.of([pages[row] for row in told], len(words)), said, denied
         )
         urls = [sheets[row].url for row in told]
         return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
@@ -226,6 +235,16 @@ def alikeness(model: BagOfWords, page: Sheet, others: Sequence[Sheet]) -> list[f
     return [float(at[ids] @ values) for ids, values in rest]
 
 
+def _likeness_to_itself(sheets: Sequence[Sheet]) -> Numbers:
+    """Return how much of the first score of each page is its likeness to itself, [n].
+
+    The words of the seeds are in the first score. A seed that is a directory would be the most
+    relevant page, and the only one.
+    """
+    seeds = np.array([sheet.is_seed for sheet in sheets], dtype=np.float64)
+    return SEED_WEIGHT * seeds / max(1.0, float(seeds.sum()))
+
+
 def _overlap(a: Mapping[str, int], b: Mapping[str, int]) -> float:
     """Return the share of common words, without stop words."""
     ours, theirs = a.keys() - STOP_WORDS, b.keys() - STOP_WORDS
@@ -250,10 +269,13 @@ def _made(
     return TopicFit(BagOfWords(TFIDF, words, both, 0.0), Calibration(slope, line[1]))
 
 
-def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> tuple[TopicFit, Numbers]:
+def _corrected(
+    base: TopicFit, pages: Bags, told: Bags, said: Numbers, denied: NDArray[np.int64]
+) -> tuple[TopicFit, Numbers]:
     """Return a fit after answers about the pages `told`, and what each answer pulls.
 
-    `pages` are all pages.
+    `pages` are all pages, `denied` the rows of those with the answer no. If hardly any other is
+    relevant, the best of them are, as without answers: else the crawl would search no more.
     """
     rarity, weights = base.model.weights.astype(np.float64)
     slope, intercept = base.calibration
@@ -267,10 +289,13 @@ def _corrected(base: TopicFit, pages: Bags, told: Bags, said: Numbers) -> tuple[
     after = scale * slope * weights + WORDS[best] * told.turned(change)
     middle = scale * intercept + SHIFT * float(change.sum())
     middle -= _edge(pages.times(after) + middle)
+    others = np.delete(pages.times(after) + middle, denied)
+    middle += lift(others, min(BEST, SHARE * len(others)))
     fit = _made(base.model.words, rarity, after, (1.0, middle))._replace(
         pages=base.pages,
         answers=len(said),
         share=base.share,
+        few=base.few,
         agreement=base.agreement,
         interval=_interval(told.times(after), (1.0, middle)),
     )
