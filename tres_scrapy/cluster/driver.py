@@ -146,6 +146,8 @@ class Driver:
                     closing = monotonic()
             if closing is not None and (self._has_ended() or monotonic() - closing > CLOSING):
                 return
+            if overview is not None and overview.finish and not overview.statuses:
+                return  # nothing has begun
             sleep(LOOK)
 
     def _has_ended(self) -> bool:

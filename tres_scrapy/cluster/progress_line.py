@@ -68,6 +68,9 @@ class ClusterProgress:
 
 def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[str]:
     """Return the progress as short texts, the most important first."""
+    known, shards = len(overview.statuses), overview.shards
+    if known < shards and not closing:
+        return [f"starting: {known} of {shards} shards report"]
     pages, left = overview.pages, None if closing else pace.left(overview.total)
     relevant = overview.sum("relevant_pages")
     of_total = "" if overview.total is None else f"/{overview.total:,}"

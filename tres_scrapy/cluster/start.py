@@ -61,7 +61,7 @@ def crawl(order: Order) -> int:
                 sent = last.sum("bytes_sent") / last.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None:
-                facts["web"] = json.dumps(_truth(web.end()))
+                facts["web"] = json.dumps(_truth(web.end(), last.pages))
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d relevant pages to %s", count, output)
     return int(has_failed(last))
@@ -126,10 +126,13 @@ def _identity(config: Config) -> dict[str, str]:
     return {**identity_of(config), "psl_private": str(int(config.frontier.psl_private))}
 
 
-def _truth(count: dict[str, Any]) -> dict[str, Any]:
+def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:
     """Log what the web counted by its true labels, and return it for the record."""
-    logger.info(
-        "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, %d relevant domains",
-        *(count["pages"], count["relevant"], count["harvest"], count["domains"]),
-    )
+    if count["pages"]:
+        logger.info(
+            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
+            "%d relevant domains%s",
+            *(count["pages"], count["relevant"], count["harvest"], count["domains"]),
+            ", since this start" if count["pages"] < pages else "",
+        )
     return {name: count[name] for name in ("pages", "relevant", "harvest", "domains")}

@@ -74,7 +74,10 @@ def _described(path: Path) -> str:
     of_limit = f" of {int(asked):,}" if asked else ""
     found = f"{pages:,}{of_limit} pages, {count.get('relevant', 0):,} relevant"
     age = time() - float(meta.get("written", 0))
-    if reason := meta.get("reason"):
+    reason = meta.get("reason")
+    if reason == "shutdown":
+        state = f"stopped   {path}: {found}; the same command resumes it"
+    elif reason:
         state = f"ended     {path}: {found} ({reason})"
     elif age < FRESH:
         state = f"runs      {path}: {found}"
