@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from tres_scrapy.page.text import STOP_WORDS
+
 MASK = (1 << 64) - 1
 NOUNS = frozenset(("noun", "mass", "plural", "name", "pronoun"))
 VERBS = frozenset(("verb", "singular verb", "past", "ing"))
@@ -93,9 +95,11 @@ class _Writer:
         spare, parts = self._spare_verbs(0), []
         while self.nouns:
             parts.append(self._noun(determined=False).text)
-            parts.append(predicate or self._next("preposition") or self._pick(LINKS))
+            if self.nouns:
+                parts.append(predicate or self._next("preposition") or self._pick(LINKS))
             predicate = ""
-        words = [*parts[:-1], *self.others["adverb"], *self.others["adjective"]]
+        words = [*parts, *self.others.pop("adverb", ()), *self.others.pop("adjective", ())]
+        words += [word for each in self.others.values() for word in each if word not in STOP_WORDS]
         start = f"{self._pick(('', 'how to '))}{verb} " if verb else ""
         return _capital(f"{start}{' '.join(words)}{spare}".strip())
 
