@@ -182,7 +182,14 @@ class _Writer:
         """Return the words that found no place."""
         adjectives = " and ".join(self.others["adjective"])
         text = f", as it is {adjectives}" if adjectives else ""
-        return " ".join([text, *self.others["adverb"], *self.others["many"]]).rstrip()
+        left = [
+            word
+            for kind, words in self.others.items()
+            if kind not in {"adjective", "adverb"}
+            for word in words
+            if word not in STOP_WORDS
+        ]
+        return " ".join([text, *self.others["adverb"], *left]).rstrip()
 
     def _next(self, kind: str) -> str:
         return self.others[kind].popleft() if self.others[kind] else ""
