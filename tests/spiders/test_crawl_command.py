@@ -379,6 +379,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     log = "".join(seen)
     assert process.returncode == 0, log
     assert "'finish_reason': 'shutdown'" in log
+    assert re.search(r"Stopped after \d+ pages: it was not kept in a JOBDIR", log)
     assert "By the web's true labels" in log
     assert "Traceback" not in log
     if output.exists():

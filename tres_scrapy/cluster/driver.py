@@ -26,6 +26,7 @@ from tres_scrapy.cluster.actor import (
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.report.record_part import Part, Position
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
@@ -33,7 +34,6 @@ PARTS: Final = 5.0  # seconds for what the records of the shards have
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
-SHUTDOWN: Final = "shutdown"
 
 logger = logging.getLogger(__name__)
 

@@ -19,6 +19,7 @@ from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
 NO_PAGE: Final = "no_page"
+SHUTDOWN: Final = "shutdown"
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
 IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
@@ -27,7 +28,7 @@ IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
     NO_PAGE: "no seed brought a page",
     UNREACHABLE: "the network was gone for too long",
     NO_JUDGE: "the process that judges pages does not start",
-    "shutdown": "it was stopped",
+    SHUTDOWN: "it was stopped",
 }
 NAMED: Final = 10  # hosts that the log names
 
@@ -40,8 +41,9 @@ logger = logging.getLogger(__name__)
 class Ending:
     """Closes a spider that has nothing left to fetch, and logs why."""
 
-    def __init__(self, crawl: Crawl, health: Health) -> None:
+    def __init__(self, crawl: Crawl, health: Health, *, is_kept: bool = False) -> None:
         self._crawl = crawl
+        self._is_kept = is_kept  # in JOBDIR
         self._health = health
 
     def connect(self, crawler: Crawler) -> None:
@@ -59,6 +61,9 @@ class Ending:
             logger.error(
                 "No seed brought a page (%s): check the seed and the network", self._kinds()
             )
+        elif reason == SHUTDOWN:
+            rest = "the same command resumes it" if self._is_kept else "it was not kept in a JOBDIR"
+            logger.info("Stopped after %d pages: %s", self._crawl.pages, rest)
         elif reason == FRONTIER_EXHAUSTED:
             logger.info("Ran out of links after %d pages. %s", self._crawl.pages, self.left())
         if refused := refused_links(self._crawl.counts):

@@ -95,7 +95,7 @@ class Learner:
                 dupefilter.remember(crawl.store.urls)
             self._seeds = {crawl.store.url(row): row for row in crawl.store.seeds().tolist()}
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
-        self.ending = Ending(crawl, self.health)
+        self.ending = Ending(crawl, self.health, is_kept=job is not None)
         self._is_offline = is_offline
 
     @classmethod

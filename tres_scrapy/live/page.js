@@ -154,8 +154,10 @@ function showShards(rows) {
   }
   byId("shards").querySelector("tbody").replaceChildren(...rows.map((row) => {
     const made = element("tr", row.state.replaceAll(" ", "-"));
-    const cells = row.pages === undefined ? SHARD.slice(0, 2) : SHARD;
-    made.append(...cells.map(([, text]) => element("td", "", String(text(row)))));
+    made.append(...SHARD.map(([, text], place) => {
+      const known = place < 2 || row.pages !== undefined; // it has not reported yet
+      return element("td", "", known ? String(text(row)) : "–");
+    }));
     return made;
   }));
 }
