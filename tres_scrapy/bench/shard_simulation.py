@@ -185,6 +185,7 @@ class SimulatedShard:
         """Add the seeds and begin."""
         seeds, router = self._seeds, self.crawl.router
         if router is None:
+            self.crawl.granted = self.crawl.limit
             self.crawl.add_seeds(seeds)
             self._fill()
             return
