@@ -106,11 +106,10 @@ def logs(crawl):
 def paused(crawl):
     """Pause, and return the pages when open requests are done."""
     assert crawl.steer("pause")[0] == 200
-    pages = [-2, -1]
-    while pages[-1] != pages[-2]:
-        sleep(2)
-        pages.append(crawl.state()["pages"])
-    return pages[-1]
+    crawl.until(lambda: logs(crawl).count("Command pause") == 2, "a shard is not paused")
+    crawl.until(lambda: crawl.state()["under_way"] == 0, "requests stay open")
+    sleep(2)  # until the last reports have come
+    return crawl.state()["pages"]
 
 
 def test_whole_crawl_is_seen_and_steered(crawl):
