@@ -59,7 +59,9 @@ class Shard:
         self._taught = False
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
         self._reason = ""
-        self._opened = 0.0
+        self._opened = self._measured_at = 0.0
+        self._value = 1.0  # of the best links
+        self._figures: dict[str, float | str] = {}
         self._seeds: list[str] = []  # of this shard, that the store does not know yet
         self._warned: set[object] = set()  # calls whose failure the log has named
         self._bytes = 0  # sent to other processes
@@ -93,17 +95,20 @@ class Shard:
     def status(self) -> Status:
         """The state of the shard."""
         crawl, mail, now = self._crawl, self._mail, monotonic()
-        policy = crawl.policy
+        if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
+            policy, self._measured_at = crawl.policy, now
+            self._value = policy.worth() if isinstance(policy, PupilPolicy) else 1.0
+            self._figures = crawl.figures()
         return Status(
             *(self._number, crawl.pages, crawl.leased, crawl.granted),
-            value=policy.worth() if isinstance(policy, PupilPolicy) else 1.0,
+            value=self._value,
             ready=self._is_ready(),
             idle=not crawl.leased and not crawl.store.pending,
             hopeless=not crawl.leased and self._learner.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),
             commands=self._obeyed,
-            figures={**crawl.figures(), "outbox": mail.waiting, "bytes_sent": self._bytes},
+            figures={**self._figures, "outbox": mail.waiting, "bytes_sent": self._bytes},
         )
 
     @property
