@@ -44,6 +44,7 @@ from kill import (
     pages_of,
     recovered_crawl,
     relevant_pages,
+    reported,
     served,
     twice,
     urls_in,
@@ -87,11 +88,7 @@ def main() -> int:
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
         findings = examine(options, Path(directory))
-    lines = [f"{name}: {value}" for name, value in asdict(findings).items()]
-    print("\n".join(lines))
-    if options.output is not None:
-        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return int(any(findings.losses.values()))
+    return reported(asdict(findings), options.output)
 
 
 def examine(options: argparse.Namespace, directory: Path) -> Findings:

@@ -81,11 +81,16 @@ def main() -> int:
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
         findings = examine(options, Path(directory))
-    lines = [f"{name}: {value}" for name, value in asdict(findings).items()]
+    return reported(asdict(findings), options.output)
+
+
+def reported(findings: dict[str, Any], output: Path | None) -> int:
+    """Print findings, write them to a file if one is given, and return the exit status."""
+    lines = [f"{name}: {value}" for name, value in findings.items()]
     print("\n".join(lines))
-    if options.output is not None:
-        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return int(any(findings.losses.values()))
+    if output is not None:
+        output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return int(any(findings["losses"].values()))
 
 
 def examine(options: argparse.Namespace, directory: Path) -> Findings:

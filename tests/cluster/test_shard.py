@@ -178,3 +178,14 @@ def test_commands_are_obeyed_once(parts, monkeypatch):
     monkeypatch.setattr(module, "Control", lambda crawler, learner: steering)
     parts.shard._obey(Orders(7, commands=(Command(4, "pause"),)))
     assert (done, parts.shard._obeyed) == (["pause"], 4)
+
+
+def test_error_of_a_pulse_ends_the_shard_once(parts, caplog):
+    def fail():
+        raise ArithmeticError("odd")
+
+    parts.shard._guarded(fail)
+    parts.shard._guarded(fail)
+    assert parts.stopped == ["shard_failed"]
+    assert not parts.shard.is_ordered  # so that the coordinator hears of it
+    assert caplog.text.count("This shard cannot go on") == 1

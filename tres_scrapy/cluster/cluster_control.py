@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING
-from tres_scrapy.live.steering import ControlError
+from tres_scrapy.live.steering import ControlError, require_state, said, short
 from tres_scrapy.url.public_address import may_be_public
-
-LONGEST: Final = 8_000  # characters of an input
-
-logger = logging.getLogger(__name__)
 
 
 class Commander(Protocol):
@@ -52,27 +47,27 @@ class ClusterControl:
 
     def pause(self) -> str:
         """Send no more requests; open requests are finished."""
-        self._require(RUNNING)
+        require_state(self.state, RUNNING)
         self._paused = True
         return self._told("pause", "", "Paused: no new requests are sent; open requests finish")
 
     def resume(self) -> str:
         """Send requests again."""
-        self._require(PAUSED)
+        require_state(self.state, PAUSED)
         self._paused = False
         return self._told("resume", "", "Resumed")
 
     def stop(self) -> str:
         """End the crawl as Ctrl-C does."""
-        self._require(RUNNING, PAUSED)
+        require_state(self.state, RUNNING, PAUSED)
         self._stopped = True
         self._commander.stop()
-        return self._said("Stopping: open requests are finished and files are written")
+        return said("Stopping: open requests are finished and files are written")
 
     def add_seed(self, text: str) -> str:
         """Have the owner of each seed's domain fetch it next; it says in its log if it cannot."""
-        self._require(RUNNING, PAUSED)
-        if _short(text).lstrip().startswith("@"):
+        require_state(self.state, RUNNING, PAUSED)
+        if short(text).lstrip().startswith("@"):
             raise ControlError("A file of seeds (@FILE) is read only at the start of a crawl")
         try:
             urls = seeds(text)
@@ -88,9 +83,9 @@ class ClusterControl:
 
     def change_max(self, text: str) -> str:
         """Set MAX, one number or none, from the next choice of each shard on."""
-        self._require(RUNNING, PAUSED)
+        require_state(self.state, RUNNING, PAUSED)
         try:
-            cap = Cap.parse(_short(text))
+            cap = Cap.parse(short(text))
         except ValueError as error:
             raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last:
@@ -100,18 +95,4 @@ class ClusterControl:
 
     def _told(self, name: str, value: str, what: str) -> str:
         self._commander.command(name, value)
-        return self._said(what)
-
-    def _require(self, *states: str) -> None:
-        if self.state not in states:
-            raise ControlError(f"The crawl is {self.state}")
-
-    def _said(self, what: str) -> str:
-        logger.info("Live page: %s", what)
-        return f"{what}."
-
-
-def _short(text: str) -> str:
-    if len(text) > LONGEST:
-        raise ControlError(f"Too long: {LONGEST:,} characters at most")
-    return text
+        return said(what)

@@ -56,7 +56,7 @@ class Shard:
         self._lesson = 0  # the next to send
         self._seen = Version()
         self._asked = 0.0  # when weights were asked for last
-        self._taught = False
+        self._taught = self._is_broken = False
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
         self._reason = ""
         self._opened = self._measured_at = 0.0
@@ -184,12 +184,13 @@ class Shard:
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """Act, unless the job has failed; end the shard on an error that nothing else catches."""
-        if self._job.failed or self._reason:
+        if self._job.failed or self._reason or self._is_broken:
             return
         try:
             act()
         except Exception:
             logger.exception("This shard cannot go on")
+            self._is_broken = True
             self._learner.stop(BROKEN)
 
     def _report(self) -> None:

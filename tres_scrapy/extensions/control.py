@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Final
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -18,13 +16,10 @@ from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.live.steering import ControlError
+from tres_scrapy.live.steering import ControlError, require_state, said, short
 from tres_scrapy.url.public_address import may_be_public
 
-LONGEST: Final = 8_000  # characters of an input
 RUNNING, PAUSED, ENDING = "running", "paused", "ending"
-
-logger = logging.getLogger(__name__)
 
 
 class Control:
@@ -44,35 +39,35 @@ class Control:
 
     def pause(self) -> str:
         """Send no more requests; open requests are finished."""
-        self._require(RUNNING)
+        require_state(self.state, RUNNING)
         self._engine.pause()
-        return self._said("Paused: no new requests are sent; open requests are finished")
+        return said("Paused: no new requests are sent; open requests are finished")
 
     def resume(self) -> str:
         """Send requests again."""
-        self._require(PAUSED)
+        require_state(self.state, PAUSED)
         self._engine.unpause()
         wake(self._engine)
-        return self._said("Resumed")
+        return said("Resumed")
 
     def stop(self) -> str:
         """End the crawl as Ctrl-C does."""
-        self._require(RUNNING, PAUSED)
+        require_state(self.state, RUNNING, PAUSED)
         self._ending = True
         deferred_from_coro(self._crawler.stop_async())
-        return self._said("Stopping: open requests are finished and files are written")
+        return said("Stopping: open requests are finished and files are written")
 
     def add_seed(self, text: str) -> str:
         """Fetch seeds next; `text` is as in seed=, without @FILE.
 
         If some of several URLs are refused, the others are added.
         """
-        self._require(RUNNING, PAUSED)
+        require_state(self.state, RUNNING, PAUSED)
         if type(self._spider).parse is Spider.parse:
             raise ControlError(
                 f"The spider {self._spider.name!r} has no parse() for the page of a seed"
             )
-        if _short(text).lstrip().startswith("@"):
+        if short(text).lstrip().startswith("@"):
             raise ControlError("A file of seeds (@FILE) is read only at the start of a crawl")
         added, refused = [], []
         for word in dict.fromkeys(parted(text)):
@@ -85,14 +80,14 @@ class Control:
         if self._learner.job is not None and not self._learner.job.save(self._learner.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         rest = f". Not added: {'; '.join(refused)}" if refused else ""
-        return self._said(f"Next: {', '.join(added)}{rest}")
+        return said(f"Next: {', '.join(added)}{rest}")
 
     def change_max(self, text: str) -> str:
         """Set MAX (10, 5_2 or none) from the next choice on; dropped samples that fit it return."""
-        self._require(RUNNING, PAUSED)
+        require_state(self.state, RUNNING, PAUSED)
         crawl, job = self._learner.crawl, self._learner.job
         try:
-            cap = Cap.parse(_short(text))
+            cap = Cap.parse(short(text))
         except ValueError as error:
             raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last and crawl.limit is None:
@@ -103,7 +98,7 @@ class Control:
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         wake(self._engine)
         back = f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
-        return self._said(f"MAX is {'none' if cap is None else cap} from now on{back}")
+        return said(f"MAX is {'none' if cap is None else cap} from now on{back}")
 
     def _add_seed(self, text: str) -> str:
         """Add one seed and return its URL; raise ControlError if it cannot be fetched."""
@@ -146,17 +141,3 @@ class Control:
     def _spider(self) -> Spider:
         assert self._crawler.spider is not None
         return self._crawler.spider
-
-    def _require(self, *states: str) -> None:
-        if self.state not in states:
-            raise ControlError(f"The crawl is {self.state}")
-
-    def _said(self, what: str) -> str:
-        logger.info("Live page: %s", what)
-        return f"{what}."
-
-
-def _short(text: str) -> str:
-    if len(text) > LONGEST:
-        raise ControlError(f"Too long: {LONGEST:,} characters at most")
-    return text

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
+from typing import Final, Protocol
+
+LONGEST: Final = 8_000  # characters of an input
+
+logger = logging.getLogger(__name__)
 
 
 class ControlError(RuntimeError):
@@ -29,3 +34,22 @@ class Steering(Protocol):
 
     def change_max(self, text: str) -> str:
         """Change MAX, the pages per domain: 10, 5_2 or none."""
+
+
+def require_state(state: str, *states: str) -> None:
+    """Raise ControlError unless the state of a crawl is one of `states`."""
+    if state not in states:
+        raise ControlError(f"The crawl is {state}")
+
+
+def short(text: str) -> str:
+    """Return an input; raise ControlError if it is too long."""
+    if len(text) > LONGEST:
+        raise ControlError(f"Too long: {LONGEST:,} characters at most")
+    return text
+
+
+def said(what: str) -> str:
+    """Log what was done, and return it as a sentence."""
+    logger.info("Live page: %s", what)
+    return f"{what}."
