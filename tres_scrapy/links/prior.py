@@ -12,7 +12,10 @@ from tres_scrapy.links.code import Codes
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
 _MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
-_EDGE: Final = 0.02  # P(relevant) of an anchor text is no surer than this
+# P(relevant) of an anchor text counts as at least LEAST and at most MOST: "more" or a number names
+# nothing of the topic, and leads to relevant pages all the same where a site has many of them.
+LEAST: Final = 0.1
+MOST: Final = 0.98
 
 
 class LinkPrior(NamedTuple):
@@ -30,7 +33,7 @@ def known_of(
 ) -> NDArray[np.float32]:
     """Return the known facts [n, K] of links from x(s, a) [n, 9], their siblings and hosts [n]."""
     known = np.empty((len(x), len(KNOWN)), dtype=np.float32)
-    anchor = np.clip(x[:, 5], _EDGE, 1 - _EDGE)
+    anchor = np.clip(x[:, 5], LEAST, MOST)
     known[:, 0] = 1
     known[:, 1] = np.log(anchor / (1 - anchor)) / 2
     known[:, 2:4] = x[:, 3:5]
