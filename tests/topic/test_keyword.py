@@ -63,6 +63,15 @@ def test_short_keyword_inside_word_is_ignored(url: str) -> None:
     assert not FOOD.in_url(url)
 
 
+@given(
+    words=st.sets(st.text("abc+.(|é", min_size=5, max_size=6), max_size=6),
+    text=st.text("abc+.(|é", max_size=30),
+)
+def test_inner_keyword_is_any_part_of_url(words: set[str], text: str) -> None:
+    found = KeywordSet(words).in_url(f"http://a.test/{text}")
+    assert found == any(word in f"a.test /{text}" for word in words)
+
+
 def test_lines_are_words_or_phrases() -> None:
     keywords = KeywordSet.parse(["Cheese", "", " slow food ", "jell-o", "cheese"])
     assert keywords.words == {"cheese"}

@@ -32,3 +32,22 @@ def test_lift_makes_so_many_relevant():
     assert sigmoid(log_odds + lift(log_odds, 5.0)).sum() == pytest.approx(5)
     assert lift(log_odds + 20, 5.0) == 0
     assert lift(np.zeros(0), 0.0) == 0
+
+
+def test_pages_near_the_topic_do_not_become_the_topic():
+    """A crawl that has lost its topic sees many pages that share some words with it."""
+    random = np.random.default_rng(1)
+    found, near, other = (
+        random.normal(*group) for group in ((0.42, 0.05, 30), (0.32, 0.06, 230), (0.19, 0.04, 25))
+    )
+    scores = np.concatenate([found, near, other]) ** 2
+    mixture = fit_mixture(scores)
+    taken = mixture.probabilities(scores) >= 0.5
+    assert taken[:30].mean() > 0.6
+    assert taken[30:].mean() < 0.4
+
+
+def test_a_crawl_that_finds_little_else_is_believed():
+    random = np.random.default_rng(1)
+    scores = np.concatenate([random.normal(0.40, 0.05, 200), random.normal(0.2, 0.05, 80)]) ** 2
+    assert fit_mixture(scores).share == pytest.approx(200 / 280, abs=0.05)

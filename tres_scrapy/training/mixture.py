@@ -22,11 +22,15 @@ BOUNDS: Final = (0.01, 0.95)  # of the share of relevant texts
 MOST_LIFTED: Final = 1e3  # of log odds
 HALVINGS: Final = 40
 NARROWEST: Final = 0.02  # deviation of a group
+WIDEST: Final = 0.06  # once pages are known
 # Before pages are known: means of both groups, measured on seven topics (benchmarks/words.py), and
 # how many pages each of these means counts for.
 LOW: Final = 0.17
 HIGH: Final = 0.42
 BELIEF: Final = 5.0
+# The least that HIGH counts for, as a share of all pages. A crawl chooses its pages: one that has
+# lost its topic fetches pages near it, and without this they would become the relevant group.
+ANCHOR: Final = 0.2
 
 
 class TwoGroups(NamedTuple):
@@ -82,13 +86,14 @@ def fit_mixture(scores: Numbers) -> TwoGroups:
         return FIRST
     x = np.sqrt(np.maximum(scores, 0))
     found = FIRST
+    anchor = BELIEF + ANCHOR * len(x)
     for _ in range(ROUNDS):
         p = found.probabilities(scores)
-        high = (p @ x + BELIEF * HIGH) / (p.sum() + BELIEF)
+        high = (p @ x + anchor * HIGH) / (p.sum() + anchor)
         low = ((1 - p) @ x + BELIEF * LOW) / ((1 - p).sum() + BELIEF)
         high = max(high, low + 2 * NARROWEST)
         spread = p @ (x - high) ** 2 + (1 - p) @ (x - low) ** 2 + BELIEF * FIRST.deviation**2
-        deviation = max(NARROWEST, float(np.sqrt(spread / (len(x) + BELIEF))))
+        deviation = float(np.clip(np.sqrt(spread / (len(x) + BELIEF)), NARROWEST, WIDEST))
         share = (p.sum() + BELIEF * FIRST.share) / (len(x) + BELIEF)
         found = TwoGroups(float(low), float(high), deviation, float(np.clip(share, *BOUNDS)))
     return found

@@ -58,6 +58,7 @@ DRIFT: Final = 0.3  # rank correlation of first score and model below which they
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
 DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
+ROUNDING: Final = 1e-9  # of a score
 
 
 class Sheet(NamedTuple):
@@ -336,7 +337,9 @@ def _rank_correlation(a: Numbers, b: Numbers) -> float:
 
 
 def _deviation(scores: Numbers) -> float:
-    return float(scores.std()) or 1.0
+    """Return the standard deviation, 1 where the scores differ by rounding errors alone."""
+    deviation = float(scores.std())
+    return deviation if deviation > ROUNDING * float(np.abs(scores).max(initial=0.0)) else 1.0
 
 
 def _unit(weights: Numbers) -> Numbers:
