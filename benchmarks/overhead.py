@@ -1,11 +1,13 @@
 """Pages per second of `crawl tres` and of a plain breadth-first spider on the same two webs.
 
-    python benchmarks/overhead.py [--pages 3000] [--runs 3] [--concurrency 16] [--output FILE]
+    python benchmarks/overhead.py [--pages 3000] [--runs 3] [--concurrency 16] [--judges 1 2]
+        [--output FILE]
 
 The webs: the synthetic one with about 50 links a page, and one of sentences with 20 links a page.
 Both crawl a web through its proxy, in turns, without a delay. The plain spider has Scrapy's
 defaults but FIFO queues in memory, and follows every link. The clock runs from page 100 to the last
-page; processor time is that of the crawler's process and of the judge's in the same interval.
+page; processor time is that of the crawler's process and of the judges' in the same interval.
+`--judges 1 2` crawls with one and with two processes that judge pages, in turns.
 
 A further crawl of each web, all in one process, measures where the time of `tres` goes: the
 processor time of its thread inside each part. The rest is Scrapy, other threads, and code without
@@ -224,7 +226,8 @@ def crawl(which: str, options: argparse.Namespace) -> None:
         else:
             crawler = process.create_crawler("tres")
             output = Path(directory) / "items.jsonl"
-            process.crawl(crawler, topic=TOPIC, seed=options.start, output=str(output))
+            more = {} if options.judges == [1] else {"judges": options.judges[0]}
+            process.crawl(crawler, topic=TOPIC, seed=options.start, output=str(output), **more)
         process.start()
     meter = crawler.get_extension(Meter)
     assert meter is not None
@@ -232,7 +235,13 @@ def crawl(which: str, options: argparse.Namespace) -> None:
 
 
 def measured(
-    which: str, kind: str, data: Path, options: argparse.Namespace, checkout: Path = PROJECT
+    which: str,
+    kind: str,
+    data: Path,
+    options: argparse.Namespace,
+    *,
+    checkout: Path = PROJECT,
+    judges: int = 1,
 ) -> dict[str, Any]:
     """Run one crawl of the package in `checkout` and its own web, each in a separate process."""
     web = [sys.executable, "-m", "tres_scrapy.webs.server", kind, "--topic", TOPIC]
@@ -244,7 +253,7 @@ def measured(
     started = json.loads(server.stdout.readline())
     command = [sys.executable, __file__, "--crawl", which, "--port", str(started["port"])]
     command += ["--pages", str(options.pages), "--start", started["seeds"][0]]
-    command += ["--concurrency", str(options.concurrency)]
+    command += ["--concurrency", str(options.concurrency), "--judges", str(judges)]
     answer = subprocess.run(  # noqa: S603 - our own command
         command,
         cwd=checkout,
@@ -307,6 +316,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1, help="random seed of the webs")
     parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--judges", type=int, nargs="+", default=[1])
     parser.add_argument("--against", type=Path, help="another checkout, measured in the same turns")
     parser.add_argument("--output", type=Path, help="also write the figures to this file")
     parser.add_argument("--crawl", choices=("tres", "plain", "parts"), help=argparse.SUPPRESS)
@@ -316,9 +326,11 @@ def main() -> None:
     if options.crawl:
         crawl(options.crawl, options)
         return
-    who = {"plain": ("plain", PROJECT), "tres": ("tres", PROJECT)}
+    who = {"plain": ("plain", PROJECT, 1)}
+    for judges in options.judges:
+        who["tres" if judges == 1 else f"tres, {judges} judges"] = ("tres", PROJECT, judges)
     if options.against is not None:
-        who[options.against.name] = ("tres", options.against.resolve())
+        who[options.against.name] = ("tres", options.against.resolve(), 1)
     lines, parts = [], {}
     with TemporaryDirectory() as directory:
         data = Path(directory) / "sentences.jsonl"
@@ -326,8 +338,9 @@ def main() -> None:
         for web, kind in WEBS.items():
             runs: dict[str, list[dict[str, Any]]] = {name: [] for name in who}
             for _ in range(options.runs):
-                for name, (which, checkout) in who.items():
-                    runs[name].append(measured(which, kind, data, options, checkout))
+                for name, (which, checkout, judges) in who.items():
+                    result = measured(which, kind, data, options, checkout=checkout, judges=judges)
+                    runs[name].append(result)
                     print(web, name, runs[name][-1], flush=True)
             parts[web] = measured("parts", kind, data, options)
             lines += table(web, runs)

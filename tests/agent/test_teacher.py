@@ -1,9 +1,11 @@
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load, save
 
 from tres_scrapy.agent.lesson import Lesson
 from tres_scrapy.agent.teacher import FULL, NEWS, Teacher
@@ -146,3 +148,35 @@ def test_damaged_lesson_does_not_stop_those_of_others():
         teacher.learn(0, 0, [lesson_of(1), b"damaged"])
     teacher.learn(1, 0, [lesson_of(2)])
     assert teacher.positions == [1, 1]
+
+
+def test_shard_that_went_back_is_followed():
+    """Its lessons after a fork are others than those that were learned under their numbers."""
+    teacher = Teacher(SETUP, 2)
+    teacher.follow(0, [(1, 0)])
+    teacher.learn(0, 0, [lesson_of(number) for number in range(9)])
+    teacher.follow(0, [(1, 0), (4, 6)])
+    assert teacher.positions == [6, 0]
+    teacher.learn(0, 6, [lesson_of(20), lesson_of(21)])
+    teacher.follow(0, [(1, 0), (4, 6)])  # it is known
+    assert teacher.positions == [8, 0]
+    restored = Teacher(SETUP, 2)
+    restored.restore(teacher.state())
+    restored.follow(0, [(1, 0), (4, 6)])
+    assert restored.positions == [8, 0]
+    restored.follow(0, [(1, 0), (4, 6), (5, 3), (9, 7)])  # it went back twice
+    assert restored.positions == [3, 0]
+    restored.follow(0, [(1, 0), (4, 6), (5, 3), (9, 7), (10, 30)])
+    assert restored.positions == [3, 0]
+
+
+def test_state_of_an_older_version_is_read():
+    teacher = Teacher(SETUP, 2)
+    teacher.learn(0, 0, [lesson_of(1)])
+    state = load(teacher.state())
+    head = json.loads(state["head"].tobytes())
+    del head["lines"]
+    state["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    restored = Teacher(SETUP, 2)
+    restored.restore(save(state))
+    assert restored.positions == [1, 0]

@@ -219,6 +219,15 @@ def test_adaptive_cap_needs_pages():
         config(max_per_domain="5_2")
 
 
+def test_learned_topic_has_one_judge(tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("soup\n", encoding="utf-8")
+    assert config(keywords=words, judges=1).judges == 1
+    assert config(topic="food", judge="mine:rate", judges=2).judges == 2
+    with pytest.raises(ConfigError, match=r"^judges=2: with keywords= one process judges pages"):
+        config(keywords=words, judges=2)
+
+
 @pytest.mark.parametrize("web", ["corpus", "recorded"])
 def test_web_needs_its_files(web):
     with pytest.raises(ConfigError, match="TRES_WEB_DATA"):

@@ -95,6 +95,32 @@ def test_first_pages_set_new_domain_prior():
     np.testing.assert_allclose(ledger.features(domains)[2], [1 / 3, 1.0], rtol=1e-6)
 
 
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["lease", "page", "failure", "links", "read"]), st.integers(0, 4)),
+    max_size=30,
+)
+
+
+@given(events=EVENTS, prior=st.sampled_from([0.0, 10.0]))
+def test_features_follow_every_count(events, prior):
+    ledger, again = (DomainLedger(prior=prior, inlinks=True) for _ in range(2))
+    for number, (kind, name) in enumerate(events):
+        for each in (ledger, again):
+            domain = each.id_of(f"{name}.test")
+            if kind == "lease":
+                each.lease(domain, 1)
+            elif kind == "page":
+                each.book_page(domain, float(number % 2))
+            elif kind == "failure":
+                each.book_failure(domain)
+            elif kind == "links":
+                each.add_inlinks(domain, np.arange(len(each)), relevant=bool(number % 2))
+        if kind == "read":  # `again` reads only at the end
+            ledger.features(np.arange(len(ledger)))
+    every = np.arange(len(ledger))
+    np.testing.assert_array_equal(ledger.features(every), again.features(every))
+
+
 def test_paper_ignores_new_domains():
     ledger = DomainLedger()
     ledger.add_inlinks(ledger.id_of("a.test"), np.array([ledger.id_of("b.test")]), relevant=True)

@@ -3,6 +3,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
@@ -104,6 +106,100 @@ def test_unwanted_verdict_does_no_harm(pack, judge):
     pack.go_on.set()
     assert first.result(10)
     assert good.result(10).judgement.probability > 0.5
+
+
+class Held:
+    """A judge that answers with its own number, and with one page waits to be let go."""
+
+    def __init__(self, number, error=None):
+        self.number = number
+        self.error = error
+        self.batches = []
+        self.started = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self, sources):
+        self.batches.append([source.url for source in sources])
+        self.started.set()
+        assert self.go_on.wait(10)
+        if self.error is not None:
+            raise self.error
+        return [self.number for _ in sources]
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Two judges and who calls them, with two pages if two wait."""
+    monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 0)
+    held = Held(0), Held(1)
+    judge = Judge(None, *held, together=2)
+    yield judge, held
+    for each in held:
+        each.go_on.set()
+    judge.close()
+
+
+def busy(judge, held):
+    """Give a page to each of two judges; return their futures, and the judges in that order."""
+    first = judge.submit(saying("first"))
+    while not (started := [each for each in held if each.started.wait(0.01)]):
+        pass
+    (other,) = {*held} - {*started}
+    second = judge.submit(saying("second"))
+    assert other.started.wait(10)
+    return [first, second], [*started, other]
+
+
+def test_idle_judge_gets_the_next_page(two):
+    judge, held = two
+    futures, order = busy(judge, held)
+    assert [each.batches for each in order] == [[["http://first.test/"]], [["http://second.test/"]]]
+    waiting = [judge.submit(saying(word)) for word in ("third", "fourth")]
+    order[1].go_on.set()
+    assert [future.result(10) for future in (futures[1], *waiting)] == [order[1].number] * 3
+    assert order[1].batches[1:] == [["http://third.test/", "http://fourth.test/"]]
+    assert not futures[0].done()
+
+
+def test_error_of_one_judge_spares_the_other(two):
+    judge, held = two
+    futures, order = busy(judge, held)
+    order[0].error = RuntimeError("it ended")
+    for each in order:
+        each.go_on.set()
+    with pytest.raises(RuntimeError, match="it ended"):
+        futures[0].result(10)
+    assert futures[1].result(10) == order[1].number
+
+
+def test_two_judges_share_what_waits(monkeypatch):
+    monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 60)
+    held = Held(0), Held(1)
+    judge = Judge(None, *held, together=4)
+    futures = [judge.submit(saying(f"page{number}")) for number in range(8)]
+    assert all(each.started.wait(10) for each in held)
+    for each in held:
+        each.go_on.set()
+    assert sorted(future.result(30) for future in futures) == [0, 0, 0, 0, 1, 1, 1, 1]
+    judge.close()
+    assert sorted(len(batch) for each in held for batch in each.batches) == [4, 4]
+
+
+@given(pages=st.integers(0, 60), judges=st.integers(1, 4), together=st.integers(1, 8))
+def test_each_page_is_judged_once(pages, judges, together):
+    judged = []
+
+    def note(sources):
+        judged.extend(source.url for source in sources)
+        return [source.url for source in sources]
+
+    judge = Judge(None, *[note] * judges, together=together)
+    futures = [judge.submit(saying(f"page{number}")) for number in range(pages)]
+    judge.close()
+    assert [future.result(0) for future in futures] == [
+        f"http://page{number}.test/" for number in range(pages)
+    ]
+    assert len(judged) == pages
 
 
 def test_close_waits_for_what_was_submitted(pack):

@@ -6,12 +6,15 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import PROJECT
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.links.code import Wordbook
+from tres_scrapy.links.name import Names
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
 from tres_scrapy.topic.pack import Pack
@@ -45,6 +48,9 @@ class Odd(Task):
                 os.kill(os.getpid(), signal.SIGSEGV)
             if html == "sleep":
                 time.sleep(60)
+            if html.startswith("hold "):  # until there is a file
+                while not Path(html.removeprefix("hold ")).exists():
+                    time.sleep(0.01)
             if html == "raise":
                 raise ValueError("no such page")
             if html == "print":
@@ -86,6 +92,52 @@ def test_fatal_page_spares_the_others():
         with pytest.raises(PageError, match=r"^the process that judges pages ended$"):
             futures.pop(1).result(30)
         assert [future.result(30) for future in futures] == ["A", "B", "C"]
+
+
+def test_death_of_one_process_spares_the_other(tmp_path):
+    with odd() as one, odd() as other, closing(Judge(None, one, other)) as judge:
+        held = judge.submit(Source(f"hold {tmp_path / 'go on'}".encode(), "http://a.test/"))
+        for _ in range(2):  # both in the process that is free
+            with pytest.raises(PageError, match="ended"):
+                judge.submit(Source(b"crash", "http://a.test/")).result(30)
+        assert judge.submit(Source(b"a", "http://a.test/")).result(30) == "A"
+        assert not held.done()
+        (tmp_path / "go on").touch()
+        assert held.result(30).startswith("HOLD")
+
+
+def test_two_processes_give_the_verdicts_of_one():
+    words = [f"{first} {then}" for first in ("pea", "engine", "match") for then in "abcdefgh"]
+    pages = [
+        Source(
+            f"<p>{said} butter</p><a href=/{number}>{said}</a>".encode(), f"http://{number}.test/"
+        )
+        for number, said in enumerate(words)
+    ]
+    alone = judge_pages(Pack.load(FOOD), LIMITS, pages, words=Wordbook())
+    task = Task(FOOD, LIMITS, cues=True)
+    with (
+        closing(Worker(task)) as one,
+        closing(Worker(task)) as other,
+        closing(Judge(None, one, other, together=4)) as judge,
+    ):
+        one.wait()
+        other.wait()
+        first = [judge.submit(page) for page in pages[:8]]
+        judged = [future.result(60) for future in first]
+        os.kill(one._process.pid, signal.SIGKILL)
+        one._process.wait()
+        rest = [judge.submit(page) for page in pages[8:]]
+        judged += [future.result(60) for future in rest]
+    known, names = Names(), Names()
+    for ours, theirs in zip(judged, alone, strict=True):
+        assert (ours.page, ours.mark) == (theirs.page, theirs.mark)
+        assert ours.judgement.probability == pytest.approx(theirs.judgement.probability, abs=1e-3)
+        np.testing.assert_allclose(ours.judgement.actions, theirs.judgement.actions, atol=1e-3)
+        np.testing.assert_array_equal(ours.cues.codes, theirs.cues.codes)
+        known.learn(theirs.names)
+        names.learn(ours.names)
+    assert {*names.since(0)} == {*known.since(0)}
 
 
 def test_slow_page_ends_the_process_once():

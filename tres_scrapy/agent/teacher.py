@@ -84,6 +84,7 @@ class Teacher:
         self.steps = 0  # lessons learned
         self.hurried = 0  # of them with fewer gradient steps
         self.positions = [0] * shards
+        self._lines = [0] * shards  # the last fork of each shard that is known
         self._options = setup.learning
         self._agent = DoubleDQN(setup.agent, setup.seed, reward_expected(setup.learning))
         self._replay = LessonReplay(setup.learning.replay_capacity)
@@ -102,6 +103,17 @@ class Teacher:
         for packed in new:
             self._learn(Lesson.unpacked(packed), hurried=len(new) >= FULL)
             self.positions[shard] += 1
+
+    def follow(self, shard: int, forks: Sequence[tuple[int, int]]) -> None:
+        """Note that a shard went back, so that its lessons have other numbers.
+
+        `forks` are pairs that only grow: a number that rises with each fork, and how many lessons
+        the shard then had.
+        """
+        new = [place for fork, place in forks if fork > self._lines[shard]]
+        if new:
+            self.positions[shard] = min(self.positions[shard], *new)
+            self._lines[shard] = forks[-1][0]
 
     def has_news(self, steps: int) -> bool:
         """Return whether a shard that knows what was learned after `steps` should hear of it now.
@@ -133,6 +145,7 @@ class Teacher:
             "hurried": self.hurried,
             "recent": self._yield.value,
             "positions": self.positions,
+            "lines": self._lines,
             "random": random_state(self._random).decode(),
             "links": self._trainer.counts(),
         }
@@ -171,6 +184,7 @@ class Teacher:
         self._trainer.seen = self._trainer.restore(head["links"])
         self.steps, self.hurried = head["steps"], head["hurried"]
         self.positions, self._yield.value = head["positions"], head["recent"]
+        self._lines = head.get("lines", self._lines)  # older states have none
 
     def _learn(self, lesson: Lesson, *, hurried: bool) -> None:
         self.steps += 1

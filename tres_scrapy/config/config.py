@@ -64,6 +64,9 @@ class Config(Options):
         None,
         "function of your own that judges pages (see judge.md); unset: the classifier of the pack",
     )
+    judges: int = setting(
+        whole(1, 64), 1, "processes that judge pages, for machines with more cores (see judge.md)"
+    )
     # policies/registry.py has the list of policies and checks the name
     policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)
     search_url: str | None = setting(
@@ -143,6 +146,11 @@ class Config(Options):
             )
         if self.judge is not None and self.words.file is not None:
             raise ConfigError("pages are judged by judge= or by keywords=, not by both: leave one")
+        if self.judges > 1 and self.words.file is not None:
+            raise ConfigError(
+                f"judges={self.judges}: with keywords= one process judges pages and learns the "
+                "topic: leave out judges=, or give a pack (topic=)"
+            )
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")

@@ -7,7 +7,7 @@ from typing import Final
 
 EXTRAS: Final = {
     "bench": ("matplotlib",),
-    "cluster": ("ray",),
+    "cluster": ("fsspec", "ray"),
     "content": ("lxml_html_clean", "trafilatura"),
     "dashboard": ("plotly",),
     "parquet": ("pyarrow",),

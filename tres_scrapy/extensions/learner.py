@@ -112,18 +112,21 @@ class Learner:
             deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
         with ExitStack() as started:
-            # both processes load their models at the same time
-            worker = started.enter_context(closing(Worker(task)))
+            # all processes load their models at the same time
+            workers = [started.enter_context(closing(Worker(task))) for _ in range(config.judges)]
             # the files of a topic that learns are replaced
             pack = load_packs(task.packs, lazily=config.words.file is None)
             threshold = threshold_of(config, pack)
             crawl = make_crawl(config, pack)
             job = Job.from_crawler(crawler, crawl, stop) if jobdir else None
-            worker.wait()
-            started.pop_all()
+            for worker in workers:
+                worker.wait()
+            running = started.pop_all()
         began = began if job is None else job.started
-        # with one request at a time no other page comes, and half of the others are on their way
-        judge = Judge(pack, worker, together=crawler.settings.getint("CONCURRENT_REQUESTS") // 2)
+        # with one request at a time no other page comes; more are shared between the network and
+        # the judges
+        at_once = crawler.settings.getint("CONCURRENT_REQUESTS")
+        judge = Judge(pack, *workers, together=at_once // (1 + len(workers)))
         verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
         learner = cls(
             *(crawl, judge, crawler.stats, verdicts),
@@ -140,7 +143,8 @@ class Learner:
         crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
         crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
-        crawler.signals.connect(worker.close, signal=signals.engine_stopped)  # after the judge
+        # after the judge; nothing else holds the processes then
+        crawler.signals.connect(running.close, signal=signals.engine_stopped, weak=False)
         if new_topic is not None:
             learner.new_topic = new_topic
             crawler.signals.connect(learner.remove_unused, signal=signals.engine_stopped)

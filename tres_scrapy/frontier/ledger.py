@@ -19,6 +19,7 @@ _RECORD = np.dtype(
         *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
         ("held", "i4"),  # fetches that were interrupted: they keep their slots of MAX
         ("budget", "i4"),  # 0: the domain has no budget, only MAX
+        ("x", "f4", (2,)),  # features 7 and 8
     ]
 )
 LIMITS: Final = FrontierLimits()
@@ -57,6 +58,7 @@ class DomainLedger:
         self._ids: dict[str, int] = {}
         self._links = IntegerSet()  # links between domains as (from << 32) + to
         self._records = Table(_RECORD)
+        self._changed = set[int]()  # domains whose features are to be computed again
         self._budgets = {
             registrable_domain(name, private=limits.psl_private): most
             for name, most in limits.budgets
@@ -76,6 +78,7 @@ class DomainLedger:
             self.names.append(domain)
             self._records.extend(1)
             self._records["budget"][number] = self._budgets.get(domain, 0)
+            self._changed.add(number)
         return number
 
     def pages_of(self, domain: str) -> int:
@@ -86,6 +89,7 @@ class DomainLedger:
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
+        self._changed.add(domain)
 
     def hold(self, domain: int, change: int = 1) -> None:
         """Count an interrupted fetch that waits (`change` 1) or waits no longer (-1)."""
@@ -106,10 +110,12 @@ class DomainLedger:
         new = self._links.add(links) & 0xFFFFFFFF
         self._records["inlinks"][new] += 1
         self._records["relevant_inlinks"][new] += relevant
+        self._changed.update(new.tolist())
 
     def book_page(self, domain: int, reward: float) -> None:
         """Count a fetched page; this changes features 7 and 8 and counts towards the cap."""
         self._records["visits"][domain] += 1
+        self._changed.add(domain)
         self._records["pages"][domain] += 1
         if reward > 0:
             self.relevant_domains += not self._records["relevant"][domain]
@@ -126,6 +132,7 @@ class DomainLedger:
         against no domain.
         """
         self._records["visits"][domain] += 1
+        self._changed.add(domain)
         if not (dead_link or (blameless and self._records["pages"][domain])):
             failures = int(self._records["failures"][domain]) + 1
             self._records["failures"][domain] = failures
@@ -152,6 +159,7 @@ class DomainLedger:
         np.add.at(self._records["visits"], domains, 1)
         np.add.at(self._records["pages"], domains[pages], 1)
         np.add.at(self._records["relevant"], domains[relevant], 1)
+        self._changed.update(range(len(self)))
         failures, given = [0] * len(self), [False] * len(self)
         columns = (domains.tolist(), pages.tolist(), blameless.tolist(), dead.tolist())
         for domain, is_page, is_blameless, is_dead in zip(*columns, strict=True):
@@ -170,6 +178,14 @@ class DomainLedger:
         A domain is known as soon as a fetch is running, so that choices made before it ends go to
         other domains.
         """
+        if self._changed:
+            some = np.array([*self._changed], dtype=np.int32)
+            self._records["x"][some] = self._computed(some)
+            self._changed.clear()
+        return self._records["x"].take(domains, axis=0)
+
+    def _computed(self, domains: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return features 7 and 8 of domains from their counts, [n, 2]."""
         visits = self._records["visits"].take(domains)
         known = visits > 0
         relevant = self._records["relevant"].take(domains) + 0.5 * self.prior

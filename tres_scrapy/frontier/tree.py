@@ -15,17 +15,9 @@ from tres_scrapy.frontier.feature import FEATURES, bucket
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.split import Split, best_split
 
-_INNER = -1
 _ROOT = 0
-_NODE = np.dtype(
-    [
-        ("feature", "i4"),
-        ("threshold", "f4"),
-        ("left", "i4"),
-        ("right", "i4"),
-        ("leaf", "i4"),
-    ]
-)
+# The children of a node are those for x >= c and x < c; both of a leaf are the leaf itself.
+_NODE = np.dtype([("feature", "i4"), ("threshold", "f4"), ("children", "i4", (2,)), ("leaf", "i4")])
 _EXPERIENCE = np.dtype([("x", "f4", (len(FEATURES),)), ("reward", "f4")])
 
 
@@ -63,6 +55,7 @@ class TreeFrontier:
         self._features = features
         self._nodes = Table(_NODE, capacity=64)
         self._experiences = Table(_EXPERIENCE)
+        self._depth = 0  # of the deepest leaf
         self.leaves: list[Leaf] = []
         self.rules: list[Rule] = []  # in the order of the splits
         self._add_leaf(depth=0)
@@ -78,21 +71,15 @@ class TreeFrontier:
 
     def leaf_of(self, x: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the leaf of each state-action vector of `x` [n, 9], by the tree's rules."""
-        leaves = np.full(len(x), self._nodes["leaf"][_ROOT], dtype=np.int64)
-        values = self._view(x).ravel()
-        names = ("feature", "threshold", "left", "right", "leaf")
-        feature, threshold, left, right, leaf = (self._nodes[name] for name in names)
-        # `take` because it is three times as fast as an index
-        inner = np.flatnonzero(leaves == _INNER)
-        node = np.full(len(inner), _ROOT, dtype=np.int32)
-        while len(inner):
-            value = values.take(inner * len(FEATURES) + feature.take(node))
-            below = value < threshold.take(node)
-            node = np.where(below, left.take(node), right.take(node))
-            leaves[inner] = found = leaf.take(node)
-            still = found == _INNER
-            inner, node = inner[still], node[still]
-        return leaves
+        values, start = self._view(x).ravel(), len(FEATURES) * np.arange(len(x))
+        names = ("feature", "threshold", "children", "leaf")
+        feature, threshold, children, leaf = (self._nodes[name].ravel() for name in names)
+        node = np.full(len(x), _ROOT, dtype=np.int32)
+        for _ in range(self._depth):  # rows that are at a leaf stay there
+            # `take` because it is three times as fast as an index
+            below = values.take(start + feature.take(node)) < threshold.take(node)
+            node = children.take(2 * node + below)
+        return leaf.take(node).astype(np.int64)
 
     def add_experience(self, x: NDArray[np.float32], reward: float) -> Split | None:
         """Add e_new = (x [9], r) and split its leaf if a split helps (Algorithm 3)."""
@@ -156,11 +143,9 @@ class TreeFrontier:
         branch, experiences = parent.node, np.array(parent.experiences)
         right = self._add_leaf(parent.depth + 1)
         left = self._add_node(leaf)
-        self._nodes["leaf"][branch] = _INNER
         self._nodes["feature"][branch] = split.feature
         self._nodes["threshold"][branch] = split.threshold
-        self._nodes["left"][branch] = left
-        self._nodes["right"][branch] = self.leaves[right].node
+        self._nodes["children"][branch] = self.leaves[right].node, left
         self.leaves[right].experiences = experiences[~below].tolist()
         self.leaves[leaf] = Leaf(left, parent.depth + 1, experiences[below].tolist())
         self.rules.append(Rule(leaf, split))
@@ -176,10 +161,12 @@ class TreeFrontier:
 
     def _add_leaf(self, depth: int) -> int:
         leaf = self.pool.add_leaf()
+        self._depth = max(self._depth, depth)
         self.leaves.append(Leaf(self._add_node(leaf), depth, []))
         return leaf
 
     def _add_node(self, leaf: int) -> int:
         node: int = self._nodes.extend(1).start
         self._nodes["leaf"][node] = leaf
+        self._nodes["children"][node] = node
         return node

@@ -71,8 +71,8 @@ def fingerprint(page: Page) -> bytes:
 
 def _shingles(words: list[str]) -> NDArray[np.uint32]:
     """Return the distinct hashes of all runs of three words, in ascending order."""
-    hashes = (crc32(word.encode("utf-8", "replace")) for word in words)
-    of_words = np.fromiter(hashes, np.uint32, len(words))
+    encoded = " ".join(words).encode("utf-8", "replace").split()
+    of_words = np.fromiter(map(crc32, encoded), np.uint32, len(words))
     length = min(SHINGLE, len(words))
     runs = np.zeros(len(words) - length + 1, dtype=np.uint32)
     for i in range(length):

@@ -10,6 +10,7 @@ import re
 from functools import cache
 from typing import Final
 
+import numpy as np
 from py3langid.langid import (  # type: ignore[import-untyped]  # no stubs are published
     MODEL_FILE,
     LanguageIdentifier,
@@ -93,4 +94,6 @@ def _identifier() -> LanguageIdentifier:
         MODEL_FILE, norm_probs=True, min_confidence=MIN_CONFIDENCE
     )
     identifier.set_languages([label for label in identifier.labels if len(label) == 2])
+    # a text reads some hundred rows of 23 MB, which lie column by column
+    identifier.nb_ptc = np.ascontiguousarray(identifier.nb_ptc)
     return identifier

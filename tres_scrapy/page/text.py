@@ -17,7 +17,7 @@ from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
@@ -131,10 +131,10 @@ def read_page(
     permission = _permission(tree, robots, crawler) if limits.obey else Permission()
     wanted = FOLLOWED if limits.obey else LINKS
     title = _text(tree.css_first("title"))[:MAX_TITLE_LENGTH]
-    known: dict[str, str | None] = {}  # canonical URLs by what the page writes
     nested = {node.mem_id for node in tree.css(NESTED)}
-    found = _outlinks(tree, url, known, wanted) if permission.follow else iter(())
+    found = list(_outlinks(tree, url, wanted)) if permission.follow else []
     links = _links(found, url, limits, nested)
+    nodes = [(target, node.mem_id) for target, node in found]
     canonical = _canonical(tree, url)
     feeds = _feeds(tree, url) if permission.follow else ()
     _drop(tree, UNSEEN)
@@ -142,7 +142,7 @@ def read_page(
     paths: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
     if contexts or places:
-        layout, spans = _placed(tree, _outlinks(tree, url, known, wanted), links)
+        layout, spans = _placed(tree, nodes, links)
         if contexts:
             around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
             paths = tuple(" ".join(layout.path(each)) if each else "" for each in spans)
@@ -212,7 +212,7 @@ def _text(node: LexborNode | None) -> str:
 
 
 def _links(
-    found: Iterator[tuple[str, LexborNode]],
+    found: Iterable[tuple[str, LexborNode]],
     url: str,
     limits: ReadingLimits,
     nested: Container[int],
@@ -231,21 +231,23 @@ def _links(
 
 
 def _placed(
-    tree: LexborHTMLParser, found: Iterator[tuple[str, LexborNode]], links: tuple[Link, ...]
+    tree: LexborHTMLParser, nodes: Iterable[tuple[str, int]], links: tuple[Link, ...]
 ) -> tuple[Layout, list[Span | None]]:
-    """Return where each link stands: at its first occurrence with a text, or its first."""
+    """Return where each link stands: at its first occurrence with a text, or its first.
+
+    `nodes` are URLs and ids of their nodes, some of which may have been dropped.
+    """
     layout = Layout.of(tree)
     spans: dict[str, Span] = {}
-    for target, node in found:
+    for target, node in nodes:
         before = spans.get(target)
-        if (before is None or before.start == before.end) and node.mem_id in layout.spans:
-            spans[target] = layout.spans[node.mem_id]
+        if (before is None or before.start == before.end) and node in layout.spans:
+            spans[target] = layout.spans[node]
     return layout, [spans.get(link.url) for link in links]
 
 
-def _outlinks(
-    tree: LexborHTMLParser, url: str, known: dict[str, str | None], wanted: str
-) -> Iterator[tuple[str, LexborNode]]:
+def _outlinks(tree: LexborHTMLParser, url: str, wanted: str) -> Iterator[tuple[str, LexborNode]]:
+    known: dict[str, str | None] = {}  # canonical URLs by what the page writes
     base = tree.css_first("base[href]")
     root = url if base is None else _join(url, base.attributes["href"])
     origin = root[: root.index("/", len("https://"))] if PLAIN_URL.fullmatch(root) else ""

@@ -1,4 +1,4 @@
-"""Runs the reward model in a separate thread, waiting pages in one batch (P 3.3)."""
+"""Runs the reward model in separate threads, waiting pages in one batch (P 3.3)."""
 
 from __future__ import annotations
 
@@ -190,27 +190,33 @@ class _Task(NamedTuple):
 
 
 class Judge:
-    """Calls `judge` on pages in a separate thread, those that wait in one call.
+    """Calls one of `judges` on pages, each in a separate thread, those that wait in one call.
 
-    A page waits for others for a moment if more than one is expected to be in flight: `together`.
+    The thread that is free collects the next pages, one thread at a time. A page waits for others
+    for a moment if more than one is expected to be in flight: `together`.
 
-    If `judge` raises an error for a batch, only the bad page fails: the one that the error names by
+    If a judge raises an error for a batch, only the bad page fails: the one that the error names by
     its number `page`, else each page is judged alone. `close` waits for all submitted pages.
     """
 
     def __init__(
         self,
         pack: Pack,
-        judge: Callable[[Sequence[Source]], list[Judged]],
-        *,
+        *judges: Callable[[Sequence[Source]], list[Judged]],
         together: int = 1,
     ) -> None:
         self._pack = pack
-        self._judge = judge
         self._together = together
+        # of several judges, none takes the pages of the others
+        self._most = MOST if len(judges) == 1 else min(MOST, max(1, together))
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="tres-judge", daemon=True)
-        self._thread.start()
+        self._turn = threading.Lock()  # to collect: two threads at once would halve the batches
+        self._threads = [
+            threading.Thread(target=self._work, args=[judge], name="tres-judge", daemon=True)
+            for judge in judges
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -234,28 +240,36 @@ class Judge:
         return self._pack.action_features(urls, anchors)
 
     def close(self) -> None:
-        """Judge the submitted pages, then end the thread."""
+        """Judge the submitted pages, then end the threads."""
         self._tasks.put(None)
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            tasks, until = [task], monotonic() + PAUSE
-            while len(tasks) < MOST:
+    def _work(self, judge: Callable[[Sequence[Source]], list[Judged]]) -> None:
+        while tasks := self._collected():
+            self._try(judge, [task for task in tasks if task.future.set_running_or_notify_cancel()])
+
+    def _collected(self) -> list[_Task]:
+        """Return the next pages, none after the end mark."""
+        with self._turn:
+            tasks: list[_Task] = []
+            task = self._tasks.get()
+            until = monotonic() + PAUSE
+            while task is not None:
+                tasks.append(task)
+                if len(tasks) == self._most:
+                    return tasks
                 wait = until - monotonic() if len(tasks) < self._together else 0
                 try:
-                    following = self._tasks.get(timeout=max(0.0, wait))
+                    task = self._tasks.get(timeout=max(0.0, wait))
                 except Empty:
-                    break
-                if following is None:
-                    self._tasks.put(None)  # the end mark: read again after this batch
-                    break
-                tasks.append(following)
-            self._try([task for task in tasks if task.future.set_running_or_notify_cancel()])
+                    return tasks
+            self._tasks.put(None)  # read again after this batch, and by the other threads
+            return tasks
 
-    def _try(self, tasks: list[_Task]) -> None:
+    def _try(self, judge: Callable[[Sequence[Source]], list[Judged]], tasks: list[_Task]) -> None:
         try:
-            verdicts = self._judge([task.source for task in tasks])
+            verdicts = judge([task.source for task in tasks])
         except BaseException as error:  # the error of a page must not end the thread
             if len(tasks) == 1:
                 if not isinstance(error, Exception):  # it would end the caller's thread
@@ -265,10 +279,10 @@ class Judge:
             bad: int | None = getattr(error, "page", None)
             if bad is None:
                 for task in tasks:
-                    self._try([task])
+                    self._try(judge, [task])
                 return
             tasks[bad].future.set_exception(error)
-            self._try(tasks[:bad] + tasks[bad + 1 :])
+            self._try(judge, tasks[:bad] + tasks[bad + 1 :])
         else:
             for task, judged in zip(tasks, verdicts, strict=True):
                 task.future.set_result(judged)

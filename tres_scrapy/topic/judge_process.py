@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import BinaryIO
 
 from tres_scrapy.config.limit import ReadingLimits
@@ -107,6 +108,7 @@ class Worker:
         self._patience = patience or (PATIENCE if task.own_judge is None else OWN_PATIENCE)
         self._page: int | None = None  # of the batch, that the process reads
         self._is_late = False
+        self._heard = 0.0
         self._process = self._start()
 
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
@@ -157,28 +159,33 @@ class Worker:
 
     def _ask(self, sources: list[Source]) -> list[Judged] | str:
         self._page = None
-        with self._timed():
+        with self._watched():
             pickle.dump(sources, self._input, pickle.HIGHEST_PROTOCOL)
             self._input.flush()
-        while True:
-            with self._timed():  # each page has its time, and so has the model for all
+            while True:
+                self._heard = monotonic()  # each page has its time, and so has the model for all
                 answer: list[Judged] | str | int | None = pickle.load(self._output)  # noqa: S301
-            if isinstance(answer, list | str):
-                return answer
-            self._page = answer
+                if isinstance(answer, list | str):
+                    return answer
+                self._page = answer
 
     @contextmanager
-    def _timed(self) -> Iterator[None]:
-        timer = Timer(self._patience, self._kill_late)
-        timer.start()
+    def _watched(self) -> Iterator[None]:
+        """Kill the process if nothing is heard of it for too long."""
+        self._heard, over = monotonic(), Event()
+
+        def watch() -> None:
+            while not over.wait(left := self._heard + self._patience - monotonic()):
+                if left <= 0:
+                    self._is_late = True
+                    self._kill()
+                    return
+
+        Thread(target=watch, daemon=True).start()
         try:
             yield
         finally:
-            timer.cancel()
-
-    def _kill_late(self) -> None:
-        self._is_late = True
-        self._kill()
+            over.set()
 
     def _kill(self) -> None:
         """Kill the process with all that it has started, which may hold the pipe open."""
