@@ -236,6 +236,7 @@ def _become(  # noqa: PLR0917
         os.path.abspath(place) for place in environment.get("PYTHONPATH", "").split(":") if place
     ]
     sys.path[:] = [*own, *places]
+    sys.modules.pop("sitecustomize", None)  # that of the system, which ran before the fork
     with suppress(ModuleNotFoundError):
         import_module("sitecustomize")
     sys.modules["__main__"] = ModuleType("__main__")

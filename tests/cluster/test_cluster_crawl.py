@@ -2,15 +2,19 @@
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
+
+from tres_scrapy.url.domain import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -49,6 +53,10 @@ def urls_of(output):
     return [json.loads(line)["url"] for line in output.read_text().splitlines()]
 
 
+def final_urls_of(output):
+    return {json.loads(line)["final_url"] for line in output.read_text().splitlines()}
+
+
 def owners(folder):
     """Return the processes that have a file of a folder open."""
     found = set()
@@ -82,6 +90,43 @@ def test_killed_shard_is_resumed(tmp_path):
     assert len(urls) == len(set(urls)) > 60
 
 
+def booked_pages(job):
+    """Return the pages of all shards by their journals, and which of them are relevant."""
+    found = []
+    for journal in job.glob("shard-*/tres.sqlite"):
+        with closing(sqlite3.connect(journal)) as read:
+            batches = read.execute("SELECT urls FROM batch ORDER BY number")
+            urls = [url for (texts,) in batches for url in json.loads(texts)]
+            steps = read.execute("SELECT url, relevant FROM step WHERE kind = 'page'")
+            found += [(urls[number], relevant) for number, relevant in steps]
+    return found
+
+
+def test_crawl_goes_on_without_its_disks(tmp_path):
+    """A shard is killed and its disk is lost; later those of all processes are."""
+    more = "--snapshots", f"file://{tmp_path}/store", "--snapshot-interval", "1"
+    crawl, job, until = start(tmp_path, *more, pages=120), tmp_path / "job", monotonic() + 200
+    while monotonic() < until and not (
+        list(tmp_path.glob("store/shard-0/manifest-*")) and sum(served(tmp_path).values()) > 60
+    ):
+        sleep(0.1)
+    for shard in owners(job / "shard-0"):
+        os.kill(shard, signal.SIGKILL)
+    shutil.rmtree(job / "shard-0")
+    assert "120/120 pages" in finished(crawl)
+    pages = booked_pages(job)
+    assert len(pages) == len(dict(pages)) == 120
+    first = urls_of(job / "food.jsonl")
+    assert len(first) == len(set(first)) > 60
+    assert final_urls_of(job / "food.jsonl") == {url for url, relevant in pages if relevant}
+    shutil.rmtree(job)
+    assert "140/140 pages" in finished(start(tmp_path, *more, pages=140))
+    urls = urls_of(job / "food.jsonl")
+    assert len(urls) == len(set(urls)) > len(first)
+    assert set(first) <= set(urls)
+    assert max(Counter(map(domain_of, urls)).values()) <= 5
+
+
 def test_one_shard_learns_by_itself(tmp_path):
     said = finished(start(tmp_path, shards=1, pages=30))
     assert "30/30 pages" in said
@@ -94,6 +139,8 @@ def test_one_shard_learns_by_itself(tmp_path):
         (["--policy", "random"], "a crawl in shards needs policy=tres"),
         (["--max-per-domain", "5_2"], "a crawl in shards needs one number"),
         (["--jobdir", "x"], "a crawl in shards has --job"),
+        (["--snapshots", "foo://x"], "tres cluster: --snapshots foo://x: Protocol not known: foo"),
+        (["--snapshots", "file:///dev/null"], "tres cluster: --snapshots file:///dev/null: "),
     ],
 )
 def test_options_that_shards_do_not_know(scrapy, tmp_path, more, said):
@@ -101,3 +148,13 @@ def test_options_that_shards_do_not_know(scrapy, tmp_path, more, said):
     assert crawl.returncode == 1
     assert said in crawl.stderr
     assert "Traceback" not in crawl.stderr
+
+
+def test_interval_of_snapshots_is_a_second_or_more(scrapy, tmp_path):
+    more = "--snapshot-interval", "0"
+    crawl = scrapy(*arguments(tmp_path, *more), program=("-c", PROGRAM), project=tmp_path)
+    assert crawl.returncode == 2
+    assert crawl.stderr == (
+        "tres cluster: argument --snapshot-interval: '0' must be a number of seconds, "
+        "at least 1; see tres cluster --help\n"
+    )

@@ -9,7 +9,9 @@ def overview():
     figures = {"pages": 10, "relevant_pages": 5, "frontier_size": 100, "failures/http_404": 2}
     first = Status(0, 10, 3, value=0.5, figures={**figures, "updates": 40, "phase": "greedy"})
     figures = {"pages": 30, "relevant_pages": 25, "frontier_size": 50, "failures/robots": 1}
-    second = Status(1, 30, 4, value=0.9, figures={**figures, "updates": 38, "outbox": 7})
+    second = Status(
+        1, 30, 4, value=0.9, figures={**figures, "updates": 38, "outbox": 7, "snapshot_age": 9}
+    )
     return Overview({0: first, 1: second}, {0: 0.5, 1: 60.0}, 100, "", "")
 
 
@@ -39,6 +41,7 @@ def test_metrics_of_shards_have_labels():
         'tres_shard_outbox_parcels{shard="1"} 7.0',
         'tres_shard_last_q{shard="1"} 0.9',
         'tres_shard_report_age_seconds{shard="1"} 60.0',
+        'tres_shard_snapshot_age_seconds{shard="1"} 9.0',
         'tres_crawl_info{policy="tres",topic="food"} 1.0',
     } <= set(lines)
     assert not any(line.startswith("tres_reactor_lag") for line in lines)

@@ -31,8 +31,8 @@ def job(tmp_path):
     return tmp_path / "job"
 
 
-def coordinator_of(job, clock, total=100, shards=2, run=""):
-    coordinator = Coordinator(Register(job, shards, {"topic": "food"}, run), total, clock)
+def coordinator_of(job, clock, total=100, shards=2, run="", **more):
+    coordinator = Coordinator(Register(job, shards, {"topic": "food"}, run), total, clock, **more)
     return coordinator, [coordinator.begin(shard) for shard in range(shards)]
 
 
@@ -239,9 +239,10 @@ def test_job_of_another_crawl_is_refused(job, clock, shards, identity, said):
 
 
 def test_second_coordinator_is_refused(job, clock):
-    coordinator_of(job, clock)
+    first, _ = coordinator_of(job, clock)
     with pytest.raises(JobError, match="another process is using"):
         Register(job, 2, {"topic": "food"})
+    first._register.close()
 
 
 def test_last_page_is_fetched_after_a_wait(job, clock):
@@ -259,3 +260,91 @@ def test_last_page_is_fetched_after_a_wait(job, clock):
         if clock.now < 105:
             limits = [10, 9]  # a page under way takes until then
     pytest.fail("no shard may keep the last page")
+
+
+def test_nothing_is_granted_until_all_have_reported(job, clock):
+    """With snapshots the file may be lost, and does not know how many pages there are."""
+    coordinator, epochs = coordinator_of(job, clock, total=40, snapshots=True)
+    assert coordinator.report(Status(0, pages=5, limit=5, ready=True), epochs[0]).limit == 5
+    assert coordinator.report(Status(1, pages=33, limit=33, ready=True), epochs[1]).limit == 35
+    assert coordinator.report(Status(0, pages=5, limit=5, ready=True), epochs[0]).limit == 5
+
+
+def test_crawl_without_budget_grants_with_snapshots(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=None, snapshots=True)
+    assert coordinator.report(Status(0, ready=True), epochs[0]).limit > 0
+
+
+def test_crawl_ends_when_no_page_can_be_lost(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, total=40, snapshots=True)
+
+    def report(shard, pages, *, settled):
+        status = Status(shard, pages, limit=pages, ready=True, settled=settled)
+        return coordinator.report(status, epochs[shard])
+
+    assert not report(0, 20, settled=True).settle
+    orders = report(1, 20, settled=False)
+    assert (orders.settle, orders.finish) == (True, "")
+    epochs[1] = coordinator.begin(1)  # it is restored from a snapshot
+    orders = report(1, 15, settled=True)
+    assert (orders.settle, orders.finish) == (False, "")
+    assert orders.limit == 20  # its lost pages are granted again
+    assert report(1, 20, settled=False).settle
+    assert report(1, 20, settled=True).finish == PAGE_LIMIT
+
+
+def test_crawl_without_links_ends_when_nothing_can_be_lost(job, clock):
+    coordinator, epochs = coordinator_of(job, clock, snapshots=True)
+
+    def report(shard, *, settled):
+        status = Status(shard, ready=True, idle=True, settled=settled)
+        return coordinator.report(status, epochs[shard])
+
+    assert not any(report(shard, settled=False).finish for shard in (0, 1) * 4)
+    assert report(0, settled=False).settle
+    report(0, settled=True)
+    assert report(1, settled=True).finish == EXHAUSTED
+
+
+def test_restored_sender_has_nothing_under_way(job, clock):
+    """A receiver has parcels that its sender has forgotten."""
+    coordinator, epochs = coordinator_of(job, clock)
+
+    def report(shard, sent, received):
+        counts = {"sent": {1 - shard: sent}, "received": {1 - shard: received}}
+        return coordinator.report(Status(shard, ready=True, idle=True, **counts), epochs[shard])
+
+    pair = (0, 3, 1 << 33), (1, 1 << 32, 7)  # sent 3, of which 7 have arrived
+    assert [report(*each).finish for each in pair * 3][-1] == EXHAUSTED
+
+
+def test_epoch_is_above_those_of_lost_files(job, clock):
+    coordinator, _ = coordinator_of(job, clock)
+    assert coordinator.begin(0, 7) == 8
+    assert coordinator.begin(0, 3) == 9
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [("", "s3://a", None), ("s3://a", "s3://a", None), ("s3://a", "", "s3://a: give that again")],
+)
+def test_crawl_keeps_its_snapshots(job, before, now, said):
+    Register(job, 2, {}, snapshots="s3://unusable").close()  # no shard has begun
+    register = Register(job, 2, {}, snapshots=before)
+    register.begin(0)
+    register.close()
+    if said is None:
+        Register(job, 2, {}, snapshots=now).close()
+        return
+    with pytest.raises(JobError, match=said):
+        Register(job, 2, {}, snapshots=now)
+
+
+def test_crawl_that_was_started_elsewhere_ends(job, clock):
+    coordinator, epochs = coordinator_of(job, clock)
+    former, epochs[0] = epochs[0], coordinator.begin(0)
+    coordinator.overtaken(0, former)  # by the owner that was begun here
+    assert not coordinator.report(Status(0), epochs[0]).finish
+    coordinator.overtaken(0, epochs[0])
+    assert coordinator.report(Status(0), epochs[0]).finish == FAILED
+    assert "was the crawl started twice?" in coordinator.overview().error

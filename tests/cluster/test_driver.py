@@ -1,8 +1,11 @@
 import os
+from types import SimpleNamespace
 
 import pytest
 
 ray = pytest.importorskip("ray", reason="needs the extra cluster")
+from ray.exceptions import RayError  # noqa: E402 - it needs ray
+
 from tres_scrapy.cluster.driver import TOKEN, Driver, LostError  # noqa: E402 - it needs ray
 from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
 
@@ -41,3 +44,25 @@ def test_users_token_is_kept(tokens, monkeypatch):
 
 def test_cluster_has_its_own_token(tokens):
     assert tokens("auto") == [None]
+
+
+@pytest.mark.parametrize(
+    ("says", "said"),
+    [
+        (
+            "It died:\n  File x\ntres_scrapy.job.JobError: --job a: it must be shared\n",
+            "--job a: it must be shared",
+        ),
+        ("The actor died: Error: none", "The actor died: Error: none"),
+    ],
+)
+def test_actor_that_cannot_start_is_one_line(monkeypatch, tmp_path, says, said):
+    def get(call):
+        raise RayError(says)
+
+    monkeypatch.setattr(ray, "get", get)
+    driver = Driver(Plan(tmp_path, 2, 10, {}, {}, {}), None, None)
+    driver._actors["coordinator"] = SimpleNamespace(overview=SimpleNamespace(remote=lambda: 1))
+    with pytest.raises(LostError) as raised:
+        driver._check("coordinator", "overview")
+    assert str(raised.value) == said

@@ -1,5 +1,6 @@
 from collections import Counter
 from concurrent.futures import Future
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,23 +11,34 @@ from scrapy.signalmanager import SignalManager
 
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
-from tres_scrapy.cluster.shard import FULL, Shard
+from tres_scrapy.cluster.rhythm import EVERY
+from tres_scrapy.cluster.shard import FULL, KEPT, SOON, Shard
 from tres_scrapy.cluster.status import Command, Orders
-from tres_scrapy.cluster.wire import Reply, Version
+from tres_scrapy.cluster.wire import Receipt, Reply, Version
+from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.job.mail import Waiting
+from tres_scrapy.job.journal import Journal
+from tres_scrapy.job.mail import OWNER, Waiting
 
 
 class FakeMail:
     def __init__(self):
         self.sent, self.received, self.waiting, self.gone = Counter(), Counter(), 0, []
+        self.size = 0
         self.parcels = {}
 
     def next(self, shard, after, most):
         found = [each for each in self.parcels.get(shard, []) if each.number > after]
         return found[:most]
+
+    def before(self, shard, number):
+        return number - 1
+
+    def size_after(self, shard, number):
+        return sum(len(each.data) for each in self.parcels[shard] if each.number > number)
 
     def arrived(self, shard, number):
         self.gone.append((shard, number))
@@ -47,6 +59,7 @@ class FakeCrawl:
         self.pages, self.leased, self.granted, self.parcels = 5, 2, 7, []
         self.router, self.taken = None, []
         self.policy = SimpleNamespace(noted=0, lessons=self.lessons, take=self.taken.append)
+        self.store, self.figures = SimpleNamespace(pending=9), dict
 
     def lessons(self, first, most):
         return [b"lesson %d" % number for number in range(first, min(3, first + most))]
@@ -72,12 +85,20 @@ class FakeWire:
 @pytest.fixture
 def parts(monkeypatch):
     crawl, job, wire, stopped = FakeCrawl(), FakeJob(), FakeWire(), []
-    learner = SimpleNamespace(crawl=crawl, job=job, stop=stopped.append)
+    learner = SimpleNamespace(crawl=crawl, job=job, stop=stopped.append, listeners=[])
+    learner.exhausted = lambda now: False
     crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
     crawler.get_extension = lambda kind: learner
     return SimpleNamespace(
         shard=Shard(crawler, wire, 0, 2), crawl=crawl, job=job, wire=wire, stopped=stopped
     )
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(module, "monotonic", lambda: clock.now)
+    return clock
 
 
 def parcel_of(number):
@@ -87,22 +108,51 @@ def parcel_of(number):
 
 
 def test_parcels_are_taken_once(parts):
-    assert parts.shard.receive(1, [parcel_of(1), parcel_of(2)]) == 2
-    assert parts.shard.receive(1, [parcel_of(2), parcel_of(3)]) == 3
+    assert parts.shard.receive(1, 0, [parcel_of(1), parcel_of(2)]) == (2, 2)
+    assert parts.shard.receive(1, 1, [parcel_of(2), parcel_of(3)]) == (3, 3)
     found = [parcel.links.urls[0][-1] for parcel in parts.crawl.parcels]
     assert found == ["1", "2", "3"]
 
 
-def test_missing_parcels_are_noticed(parts):
-    with pytest.raises(ValueError, match="parcels of shard 1 are missing after 0"):
-        parts.shard.receive(1, [parcel_of(2)])
+def test_damaged_parcel_is_left_out(parts, caplog):
+    damaged = Waiting(2, parcel_of(2).data[:-1])
+    assert parts.shard.receive(1, 0, [parcel_of(1), damaged, parcel_of(3)]) == (3, 3)
+    assert [parcel.links.urls[0][-1] for parcel in parts.crawl.parcels] == ["1", "3"]
+    assert "Parcel 2 of shard 1 is left out: a parcel of links is cut off" in caplog.text
+
+
+def test_parcels_are_taken_from_start_to_end(parts):
+    assert not parts.shard.is_open
+    parts.shard._loop = object()
+    assert parts.shard.is_open
+    parts.shard.end("page_limit")
+    assert not parts.shard.is_open
+
+
+@pytest.mark.parametrize(("count", "synchronous"), [(2, 2), (1, 1)])
+def test_confirmed_parcels_are_on_the_disk(tmp_path, parts, monkeypatch, count, synchronous):
+    """A shard waits for the disk (FULL), a crawl without other shards does not (NORMAL)."""
+    journal = Journal.open(tmp_path, {})
+    read = partial(journal.connection.execute, "PRAGMA synchronous")
+    assert read().fetchone() == (1,)
+    looping = SimpleNamespace(start=lambda period, now: None)
+    monkeypatch.setattr(module, "create_looping_call", lambda call: looping)
+    monkeypatch.setattr(Config, "of", lambda settings: SimpleNamespace(seed=()))
+    parts.job.survive_power_cuts = Job(journal, None, None).survive_power_cuts
+    parts.shard._is_alone = count == 1
+    parts.shard.spider_opened(None)
+    assert read().fetchone() == (synchronous,)
+
+
+def test_parcels_after_missing_ones_are_not_taken(parts):
+    assert parts.shard.receive(1, 1, [parcel_of(2)]) == (0, 0)
     assert not parts.crawl.parcels
 
 
 def test_parcels_that_are_not_saved_are_not_confirmed(parts):
     parts.job.works = False
     with pytest.raises(OSError, match="could not be saved"):
-        parts.shard.receive(1, [parcel_of(1)])
+        parts.shard.receive(1, 0, [parcel_of(1)])
 
 
 def test_limit_rises_with_orders(parts):
@@ -119,7 +169,16 @@ def test_spare_pages_go_back(parts):
 
 
 def test_full_outbox_holds_the_crawl(parts):
-    parts.job.mail.waiting = FULL + 1
+    mail = parts.job.mail
+    large = bytes(FULL // 2 + 1)
+    mail.size, mail.sent[1] = 2 * len(large), 2
+    mail.parcels[1] = [Waiting(1, large), Waiting(2, large)]
+    parts.shard._obey(Orders(20))
+    assert parts.crawl.granted == 7
+    parts.shard._sent[1] = 1  # the other shard has it, but may lose it
+    parts.shard._obey(Orders(20))
+    assert parts.crawl.granted == 20
+    mail.size = KEPT + 1
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 7
 
@@ -164,12 +223,115 @@ def test_delivery_goes_on_where_the_receiver_is(parts):
     mail = parts.job.mail
     mail.sent[1], mail.parcels[1] = 3, [Waiting(number, b"x") for number in (1, 2, 3)]
     parts.shard._deliver(1)
-    assert [each.number for each in parts.wire.calls[-1][1][1]] == [1, 2, 3]
-    done = Future()
-    done.set_result(2)
-    parts.shard._answered(1, lambda number: parts.shard._arrived(1, number), done)
+    assert delivered(parts) == (0, [1, 2, 3])
+    answer(parts, Receipt(2, 2))
     assert mail.gone == [(1, 2)]
-    assert [each.number for each in parts.wire.calls[-1][1][1]] == [3]
+    assert delivered(parts) == (2, [3])
+
+
+def delivered(parts):
+    """Return the last delivery."""
+    name, (shard, after, parcels) = parts.wire.calls[-1]
+    assert (name, shard) == ("deliver", 1)
+    return after, [each.number for each in parcels]
+
+
+def answer(parts, receipt):
+    done = Future()
+    done.set_result(receipt)
+    parts.shard._answered(1, lambda receipt: parts.shard._arrived(1, receipt), done)
+
+
+def test_parcels_stay_until_they_are_durable(parts):
+    mail, parts.shard._keeper = parts.job.mail, object()
+    mail.sent[1], mail.parcels[1] = 3, [Waiting(number, b"x") for number in (1, 2, 3)]
+    parts.shard._deliver(1)
+    answer(parts, Receipt(3, 1))
+    assert mail.gone == [(1, 1)]
+    assert delivered(parts) == (0, [])  # it asks again, and sends nothing twice
+    answer(parts, Receipt(3, 1))
+    assert len(parts.wire.calls) == 2  # not at once
+
+
+def test_restored_receiver_gets_parcels_again(parts):
+    mail = parts.job.mail
+    mail.sent[1], mail.parcels[1] = 5, [Waiting(number, b"x") for number in (3, 4, 5)]
+    parts.shard._sent[1] = 5
+    parts.shard._arrived(1, Receipt(2, 2))
+    assert delivered(parts) == (2, [3, 4, 5])
+
+
+def test_shard_that_has_lost_links_is_noticed(parts, caplog):
+    mail = parts.job.mail
+    mail.sent[1], mail.parcels[1] = 5, [Waiting(number, b"x") for number in (3, 4, 5)]
+    parts.shard._guarded(lambda: parts.shard._arrived(1, Receipt(1, 1)))
+    assert parts.stopped == ["shard_failed"]
+    assert "shard 1 has lost links: it needs parcel 2 again" in caplog.text
+
+
+def test_parcels_wait_for_others(parts, clock):
+    mail = parts.job.mail
+
+    def delivered(count):
+        """Return how many parcels go when there have been so many."""
+        mail.sent[1], before = count, len(parts.wire.calls)
+        mail.parcels[1] = [Waiting(number, b"x") for number in range(1, count + 1)]
+        parts.shard._pulse()
+        calls = [more for name, more in parts.wire.calls[before:] if name == "deliver"]
+        parts.shard._under_way.clear()
+        parts.shard._sent[1] = count if calls else parts.shard._sent.get(1, 0)
+        return [len(parcels) for *_, parcels in calls]
+
+    assert delivered(100) == [100]
+    clock.now += EVERY / 2
+    assert delivered(101) == []
+    clock.now += EVERY / 2
+    assert delivered(103) == [3]
+
+
+def test_parcels_of_a_later_owner_are_counted_from_its_first(parts, clock):
+    """Their numbers begin above those of the owner before: the crawl has just begun again."""
+    first = 7 << OWNER
+    mail = parts.job.mail
+    parts.shard._sent[1], mail.sent[1] = first + 1, first + 6
+    mail.parcels[1] = [Waiting(first + number, b"x") for number in range(2, 7)]
+    parts.shard._rhythm.is_due(1, 1, 0, clock.now)  # the last delivery was just now
+    parts.shard._deliver(1)
+    assert delivered(parts) == (first + 1, [first + number for number in range(2, 7)])
+
+
+def test_shard_reports_seldom_while_it_has_pages(parts, clock):
+    def reports():
+        parts.shard._under_way.clear()
+        before = len(parts.wire.calls)
+        parts.shard._pulse()
+        return [name for name, _ in parts.wire.calls[before:]].count("report")
+
+    parts.crawl.granted = 8
+    assert [reports(), reports()] == [1, 0]
+    clock.now += 1
+    assert [reports(), reports()] == [1, 0]
+    parts.crawl.granted -= 1
+    assert [reports(), reports()] == [1, 1]
+
+
+def test_lessons_wait_for_others(parts, clock):
+    def taught(noted):
+        """Return whether lessons are sent when so many are noted."""
+        parts.shard._under_way.clear()
+        parts.crawl.policy.noted, before = noted, len(parts.wire.calls)
+        parts.shard._teach()
+        return len(parts.wire.calls) > before
+
+    assert taught(0)  # it asks for weights
+    parts.shard._lesson = 100
+    assert [taught(100), taught(110), taught(111)] == [False, False, True]
+    parts.shard._lesson = 1000
+    assert [taught(1000), taught(999 + SOON), taught(1000 + SOON)] == [False, False, True]
+    clock.now += 1
+    assert taught(1001)
+    parts.shard._lesson = 9
+    assert [taught(9), taught(10)] == [False, True]  # few are learned yet
 
 
 def test_commands_are_obeyed_once(parts, monkeypatch):

@@ -1,10 +1,14 @@
 """What is refused before a process starts."""
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 from tres_scrapy.cluster import actor
+from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -73,3 +77,42 @@ def test_file_is_no_job(tmp_path):
     (tmp_path / "job").touch()
     with pytest.raises(ConfigError, match="is a file: give a folder"):
         crawl(Order(tmp_path / "job", 2, arguments=FOOD))
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "said"),
+    [
+        ("foo://x", "Protocol not known: foo"),
+        ("file:///proc/none", "/proc/none"),
+        ("file://{}/used", "holds a crawl with topic 'sports', not 'food': give another URL"),
+    ],
+)
+def test_unfit_snapshots_are_refused(tmp_path, snapshots, said):
+    used = SnapshotStore(f"file://{tmp_path}/used")
+    used.check({})
+    used.begin({"topic": "sports"}, "")
+    order = Order(tmp_path / "job", 2, None, snapshots.format(tmp_path), arguments=FOOD)
+    with pytest.raises(SnapshotError, match=said):
+        crawl(order)
+    assert not (tmp_path / "job").exists()
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ("$NO_DISK_HERE/job", "this node does not have that environment variable"),
+        ("$EMPTY/job", "must begin with / on each node"),
+    ],
+)
+def test_unfit_folder_of_a_node_is_refused(tmp_path, monkeypatch, job, said):
+    monkeypatch.setenv("EMPTY", "here")
+    order = Order(Path(job), 2, None, f"file://{tmp_path}/store", arguments=FOOD)
+    with pytest.raises(JobError, match=said):
+        crawl(order)
+
+
+def test_folder_of_a_node_has_its_variables(monkeypatch):
+    monkeypatch.setenv("DISK", "/nodes/a")
+    plan = Plan(Path("/driver"), 2, 10, {}, {}, {}, snapshots="s3://x", template="$DISK/job")
+    assert plan.here().folder(1) == Path("/nodes/a/job/shard-1")
+    assert Plan(Path("/driver"), 2, 10, {}, {}, {}).here().job == Path("/driver")

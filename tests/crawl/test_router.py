@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.config.cap import Cap
-from tres_scrapy.crawl.crawl import PAGE, Crawl
-from tres_scrapy.crawl.failure import REDIRECT_AWAY
+from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
+from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.router import Router, owner_of
@@ -199,6 +199,25 @@ def test_redirect_to_fetched_page_ends():
     shards[1].redirect_away(shards[1].next().row, here)
     deliver(shards)
     assert [crawl.next() for crawl in shards] == [None, None]
+
+
+@pytest.mark.parametrize("is_seed", [True, False])
+def test_endless_redirects_end(is_seed):
+    """A chain of redirects from shard to shard ends, though each of its URLs is new."""
+    shards = [crawl_of(number, 2) for number in range(2)]
+    homes = own_of(shards[0].router), away_from(shards[0].router)
+    shards[0].add_seeds(links_of(homes[0]))
+    row, kinds = shards[0].next().row, []
+    if not is_seed:
+        shards[0].book_page(row, True, links_of(homes[0] + "/link"))
+        row = lease(shards[0], homes[0] + "/link")
+    while row is not None and len(kinds) < 2 * MOST_HOPS:
+        here = len(kinds) % 2
+        kinds.append(shards[here].redirect_away(row, f"{homes[1 - here]}/{len(kinds)}").kind)
+        deliver(shards)
+        row = None if (decision := shards[1 - here].next()) is None else decision.row
+    assert kinds == [REDIRECT_AWAY.kind] * MOST_HOPS + [REDIRECT_LIMIT.kind]
+    assert row is None
 
 
 def test_page_of_another_shard_is_never_fetched():

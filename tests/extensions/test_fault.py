@@ -121,13 +121,14 @@ def test_lack_of_files_stops_without_loss(crawl):
     assert items == sorted(["http://seed.test/", *HOSTS])
 
 
+@pytest.mark.parametrize("judges", [1, 2])
 @pytest.mark.parametrize(
     "fault", ["raise ValueError('a bad page')", "raise MemoryError", "os.kill(os.getpid(), 11)"]
 )
-def test_bad_page_fails_alone(crawl, tmp_path, monkeypatch, fault):
+def test_bad_page_fails_alone(crawl, tmp_path, monkeypatch, fault, judges):
     (tmp_path / "sitecustomize.py").write_text(ONE_BAD_PAGE.format(fault), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
-    process, items = crawl()
+    process, items = crawl("-a", f"judges={judges}")
     assert process.returncode == 0, process.stderr
     assert process.stats["tres/failures/judge_error"] == 1
     assert items == sorted(["http://seed.test/", *(url for url in HOSTS if "leek" not in url)])

@@ -98,7 +98,7 @@ class Shard:
             "alive": alive,
             "waiting in the tree or first": sorted((in_tree | seeds) & set(alive)),
             "cues": store.cues.take(rows).codes.tolist(),
-            "mail": (+self.mail.sent, +self.mail.received, self.mail.waiting),
+            "mail": (+self.mail.sent, +self.mail.received, self.mail.waiting, self.mail.size),
             "outbox": outbox.fetchall(),
             "siblings": links._links["fetched"].tolist(),
             "lessons": self.crawl.policy.noted,
@@ -129,7 +129,7 @@ def test_killed_shards_have_each_link_once(tmp_path_factory, events):
         shard.send(other, most=1000)
         shard.note_arrival(other)
         shard.journal.save(shard.crawl)
-        assert shard.mail.waiting == 0
+        assert shard.mail.waiting == shard.mail.size == 0
         assert other.mail.received[shard.number] == shard.mail.sent[other.number]
         told = len(other.crawl.store.guests) + len(other.crawl.store.seeds())
         assert told <= shard.mail.sent[other.number] + 1
@@ -166,7 +166,7 @@ def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
     """A full disk, for instance: no parcel is lost and no number is left out."""
     shard = Shard(tmp_path, 0)
     shard.book()
-    before = dict(shard.mail.sent), shard.mail.waiting
+    before = dict(shard.mail.sent), shard.mail.waiting, shard.mail.size
     decision = shard.crawl.next()
     shard.journal.lease(shard.crawl, decision)
     booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
@@ -176,13 +176,13 @@ def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
     )
     with pytest.raises(sqlite3.IntegrityError, match="full"):
         shard.journal.book(shard.crawl, booking)
-    assert (dict(shard.mail.sent), shard.mail.waiting) == before
+    assert (dict(shard.mail.sent), shard.mail.waiting, shard.mail.size) == before
     shard.journal.connection.execute("DROP TRIGGER full")
     shard.journal.book(shard.crawl, booking)
     assert shard.mail.sent[1] == before[0][1] + 1
-    numbers = [number for number, _ in shard.mail.next(1, 0, 99)]
-    assert numbers == list(range(1, shard.mail.sent[1] + 1))
-    assert len(numbers) == shard.mail.waiting
+    numbers, parcels = zip(*shard.mail.next(1, 0, 99), strict=True)
+    assert numbers == tuple(range(1, shard.mail.sent[1] + 1))
+    assert (len(parcels), sum(map(len, parcels))) == (shard.mail.waiting, shard.mail.size)
 
 
 @pytest.mark.parametrize(

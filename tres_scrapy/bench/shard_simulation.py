@@ -7,6 +7,7 @@ crawl. With one shard there are no messages: it is today's crawl with several fe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,11 +15,12 @@ from functools import partial
 import numpy as np
 
 from tres_scrapy.agent.lesson import Taught
-from tres_scrapy.agent.teacher import Teacher
+from tres_scrapy.agent.teacher import NEWS, Teacher
 from tres_scrapy.bench.agenda import Agenda
 from tres_scrapy.bench.fetching import Fetching
 from tres_scrapy.bench.simulation import World
 from tres_scrapy.cluster.budget import Budget
+from tres_scrapy.cluster.rhythm import EVERY, Rhythm
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.sharding import ShardOptions
@@ -28,6 +30,7 @@ from tres_scrapy.policies.pupil_policy import PupilPolicy
 from tres_scrapy.webs.count import Count
 
 STALLED = 600.0  # simulated seconds without a page after which the simulation gives up
+SOON = 16  # lessons that a shard sends at once
 MOST_LESSONS = 1_000  # of one message
 
 
@@ -35,19 +38,20 @@ MOST_LESSONS = 1_000  # of one message
 class Timing:
     """Durations in simulated seconds, and the number of fetches that a shard does at once.
 
-    A fetch takes from `shortest` to `longest`. A message takes `delay`. A shard sends parcels,
-    lessons and reports in these periods, and reports at once when it has no pages left. It gets
-    weights every `weights` seconds, and earlier if the learner has news.
+    A fetch takes from `shortest` to `longest`. A message takes `delay`. Every `looks` seconds a
+    shard looks at what is due. To each other shard it sends parcels every `parcels` seconds, and
+    earlier if much is new. It sends lessons and gets weights every `weights` seconds, and earlier
+    if there is news. It reports every `reports` seconds, and at each look while it has no pages.
     """
 
     slots: int = 16
     shortest: float = 0.05
     longest: float = 0.5
     delay: float = 0.05
-    parcels: float = 0.1
-    lessons: float = 0.1
+    looks: float = 0.25
+    parcels: float = EVERY
     weights: float = 1.0
-    reports: float = 0.25
+    reports: float = 1.0
 
 
 @dataclass
@@ -173,8 +177,11 @@ class SimulatedShard:
         self._fetching = Fetching(world, config, self.crawl, simulation.count)
         self._busy: dict[int, int] = {}  # hosts of the fetches under way, by row
         self._outbox: dict[int, list[bytes]] = {}
+        self._sent: Counter[int] = Counter()
+        self._rhythm = Rhythm(simulation.timing.parcels)
         self._idle = False
         self._reporting = False
+        self._reported = self._asked = 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -193,13 +200,9 @@ class SimulatedShard:
             seeds.take([place for place, url in enumerate(seeds.urls) if router.owns(url)])
         )
         self.crawl.granted = 0
-        agenda, timing = self._simulation.agenda, self._simulation.timing
-        for call, period in (
-            (self._send_parcels, timing.parcels),
-            (self._send_lessons, timing.lessons),
-            (self._report, timing.reports),
-        ):
-            agenda.every(period, call, float(self._simulation.random.uniform(0, period)))
+        looks = self._simulation.timing.looks
+        first = float(self._simulation.random.uniform(0, looks))
+        self._simulation.agenda.every(looks, self._look, first)
 
     def receive(self, parcels: list[bytes]) -> None:
         """Take parcels of links."""
@@ -249,13 +252,28 @@ class SimulatedShard:
         if router is not None and not self._free:
             self._report()
 
+    def _look(self) -> None:
+        """Send what is due, as `Shard` does."""
+        simulation = self._simulation
+        now, timing = simulation.agenda.now, simulation.timing
+        if self._free <= 0 or now - self._reported >= timing.reports:
+            self._report()
+        taught = simulation.office.teacher.positions[self.number]
+        new, is_late = self._policy.noted - taught, now - self._asked >= timing.weights
+        if is_late or new >= SOON or new > NEWS * taught:
+            self._asked = now
+            self._send_lessons()
+        self._send_parcels()
+
     def _send_parcels(self) -> None:
-        """Send each shard the parcels for it in one message."""
-        simulation, outbox = self._simulation, self._outbox
-        self._outbox = {}
-        for shard, parcels in outbox.items():
-            receive = partial(simulation.shards[shard].receive, parcels)
-            simulation.agenda.after(simulation.timing.delay, receive)
+        """Send the parcels for each shard in one message, if it is time."""
+        simulation, agenda = self._simulation, self._simulation.agenda
+        for shard, parcels in [*self._outbox.items()]:
+            if self._rhythm.is_due(shard, len(parcels), self._sent[shard], agenda.now):
+                del self._outbox[shard]
+                self._sent[shard] += len(parcels)
+                receive = partial(simulation.shards[shard].receive, parcels)
+                agenda.after(simulation.timing.delay, receive)
 
     def _send_lessons(self) -> None:
         simulation, traffic = self._simulation, self._simulation.traffic
@@ -270,7 +288,7 @@ class SimulatedShard:
         """Report to the coordinator, if it has answered the report before."""
         if self._reporting:
             return
-        self._reporting = True
+        self._reporting, self._reported = True, self._simulation.agenda.now
         crawl, simulation = self.crawl, self._simulation
         status = Status(
             *(self.number, crawl.pages, crawl.leased, crawl.granted or 0),

@@ -10,30 +10,39 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import ray
 from ray.exceptions import RayError
 
 from tres_scrapy.agent.teacher import Teacher
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
+from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
+from tres_scrapy.cluster.line import take_over
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.cluster.wire import Reply, Version
+from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.crawl.setup import Setup
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import check_job
 from tres_scrapy.job.mail import Waiting
 from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_part import Part, Position, read_part
+from tres_scrapy.report.record_path import SHARD
+
+if TYPE_CHECKING:
+    from tres_scrapy.cluster.shard_keeper import ShardKeeper
 
 COORDINATOR: Final = "coordinator"
 KEEP: Final = 30.0  # seconds between two checkpoints of the learner
+AGAIN: Final = 5.0  # seconds after which a learner without its snapshot tries again
 FREE: Final = 15.0  # seconds to wait until the last owner of a file is gone
 OWNER: Final = 120.0  # the same for the files of a shard, whose owner may be cut off from us
 PATIENCE: Final = 60.0  # seconds to wait for the coordinator
@@ -50,17 +59,25 @@ class CoordinatorActor:
     """Holds the coordinator; one call at a time."""
 
     def __init__(self, plan: Plan) -> None:
-        waits = partial(Register, plan.job, plan.shards, plan.identity, plan.run)
+        if not plan.snapshots:
+            plan.require_shared()
+        waits = partial(
+            Register, plan.job, plan.shards, plan.identity, plan.run, snapshots=plan.snapshots
+        )
         register = when_free(waits)
-        self._coordinator = Coordinator(register, plan.pages)
+        self._coordinator = Coordinator(register, plan.pages, snapshots=bool(plan.snapshots))
 
-    def begin(self, shard: int) -> int:
-        """Make the caller the owner of a shard; return its epoch."""
-        return self._coordinator.begin(shard)
+    def begin(self, shard: int, least: int = 0) -> int:
+        """Make the caller the owner of a shard; return its epoch, which is above `least`."""
+        return self._coordinator.begin(shard, least)
 
     def report(self, status: Status, epoch: int) -> Orders:
         """Take the report of a shard and tell it what to do."""
         return self._coordinator.report(status, epoch)
+
+    def overtaken(self, shard: int, epoch: int) -> None:
+        """Hear that the snapshots of a shard have another owner."""
+        self._coordinator.overtaken(shard, epoch)
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards."""
@@ -80,7 +97,11 @@ class LearnerActor:
     """Holds the one learner, and keeps a checkpoint of it."""
 
     def __init__(self, plan: Plan, setup: Setup) -> None:
-        self._file = plan.job / LEARNER / "state.safetensors"
+        plan = plan.here()
+        self._file = plan.job / LEARNER / STATE
+        self._keeper = _learner_keeper(plan, self._file) if plan.snapshots else None
+        if self._keeper is None:
+            plan.require_shared()
         self._teacher = Teacher(setup, plan.shards)
         if self._file.exists():
             try:
@@ -92,19 +113,34 @@ class LearnerActor:
         self._kept, self._kept_at = self._teacher.steps, monotonic()
 
     def teach(
-        self, shard: int, first: int, lessons: list[bytes], seen: Version, asks: bool
+        self,
+        shard: int,
+        first: int,
+        lessons: list[bytes],
+        seen: Version,
+        asks: bool,
+        *,
+        forks: Sequence[tuple[int, int]] = (),
     ) -> Reply:
         """Learn the lessons of a shard; answer with what changed since it has `seen`."""
         teacher = self._teacher
+        teacher.follow(shard, forks)
         teacher.learn(shard, first, lessons)
         if monotonic() - self._kept_at >= KEEP:
             self.keep()
         now, taught = Version(self._run, teacher.version, teacher.steps), b""
         if seen.run != self._run:
-            taught = teacher.taught().packed()
+            if teacher.steps >= seen.lessons:  # until then the shard knows more
+                taught = teacher.taught().packed()
         elif seen != now and (asks or teacher.has_news(seen.lessons)):
             taught = teacher.taught(seen.changes).packed()
         return Reply(teacher.positions[shard], now, taught)
+
+    def end(self) -> None:
+        """Write the last checkpoint, and a snapshot of it."""
+        self.keep()
+        if self._keeper is not None:
+            self._keeper.finish()
 
     def keep(self) -> None:
         """Write a checkpoint, whole or not at all."""
@@ -119,6 +155,8 @@ class LearnerActor:
             os.fsync(file.fileno())
         part.replace(self._file)
         self._kept = self._teacher.steps
+        if self._keeper is not None:
+            self._keeper.look()
 
     def figures(self) -> dict[str, int]:
         """Return the counts of the learner."""
@@ -129,19 +167,19 @@ class ShardActor:
     """Runs the crawl of a shard in a thread, and takes the links that others send."""
 
     def __init__(self, plan: Plan, shard: int) -> None:
-        self._plan = plan
+        self._given, self._plan = plan, plan
         self._number = shard
         self._shard: Any = None
         self._reactor: Any = None
         self._thread = threading.Thread(target=self._run, name=f"shard-{shard}", daemon=True)
         self._thread.start()
 
-    def deliver(self, sender: int, parcels: list[Waiting]) -> int:
-        """Add the links of another shard; return the number up to which all are saved."""
-        if self._shard is None or self._shard.is_ordered:
+    def deliver(self, sender: int, after: int, parcels: list[Waiting]) -> Receipt:
+        """Add the links of another shard, if all parcels up to the number `after` are here."""
+        if self._shard is None or not self._shard.is_open:
             raise ConnectionError(f"shard {self._number} is starting or ending")
-        answer: Future[int] = Future()
-        self._reactor.callFromThread(self._receive, answer, sender, parcels)
+        answer: Future[Receipt] = Future()
+        self._reactor.callFromThread(self._receive, answer, sender, after, parcels)
         return answer.result(timeout=ANSWER)
 
     def part(self, after: Position) -> Part | None:
@@ -153,16 +191,21 @@ class ShardActor:
         """Return whether the crawl of the shard is over."""
         return not self._thread.is_alive()
 
-    def _receive(self, answer: Future[int], sender: int, parcels: list[Waiting]) -> None:
+    def _receive(
+        self, answer: Future[Receipt], sender: int, after: int, parcels: list[Waiting]
+    ) -> None:
         try:
-            answer.set_result(self._shard.receive(sender, parcels))
+            answer.set_result(self._shard.receive(sender, after, parcels))
         except Exception as error:
             answer.set_exception(error)
 
     def _run(self) -> None:
         """Crawl, and report how it ended if the coordinator did not end it."""
         try:
-            reason = self._crawl(_insist("begin", self._number))
+            self._plan = self._given.here()
+            keeper = self._keeper() if self._plan.snapshots else None
+            epoch = keeper.epoch if keeper else _insist("begin", self._number)
+            reason = self._crawl(epoch, keeper)
         except Exception as error:
             logger.exception("Shard %d cannot run", self._number)
             _insist("end", FAILED, f"shard {self._number}: {error or type(error).__name__}")
@@ -172,12 +215,47 @@ class ShardActor:
         elif reason is not None:
             log = self._plan.log(f"shard-{self._number}")
             _insist("end", FAILED, f"shard {self._number} ended ({reason}): see {log}")
+        if keeper is not None and (keeper.is_overtaken or not self._shard.is_replaced):
+            self._finish(keeper)
 
-    def _crawl(self, epoch: int) -> str | None:
+    def _finish(self, keeper: ShardKeeper) -> None:
+        """Take the last snapshot of a shard whose crawl is over."""
+        if keeper.is_overtaken:
+            _insist("overtaken", self._number, keeper.epoch)
+            return
+        try:
+            keeper.finish(self._plan.run)
+        except Exception as error:  # the disk, the storage: the driver says what is missing
+            logger.error("The last snapshot failed: %s", error)
+        if keeper.is_overtaken:
+            _insist("overtaken", self._number, keeper.epoch)
+
+    def _keeper(self) -> ShardKeeper:
+        """Become the owner of the shard's snapshots, and bring its folder to the last state."""
+        from tres_scrapy.cluster.shard_keeper import ShardKeeper  # noqa: PLC0415 - loads Scrapy
+
+        plan, number = self._plan, self._number
+        store = SnapshotStore(plan.snapshots)
+        if not store.holds(plan.run):
+            raise SnapshotError(
+                f"--snapshots {plan.snapshots} is another place on this node, or the crawl was "
+                "started again elsewhere"
+            )
+        plan.log("any").parent.mkdir(parents=True, exist_ok=True)
+        folder, snapshots = plan.folder(number), store.folder(f"{SHARD}{number}")
+        if (folder / NAME).exists():
+            when_free(partial(check_job, folder, {}), OWNER)
+        before = snapshots.highest()
+        epoch = _insist("begin", number, before)
+        snapshots.claim(epoch)
+        line = take_over(folder, snapshots, epoch, before)
+        return ShardKeeper(folder, snapshots, line, epoch, plan.interval)
+
+    def _crawl(self, epoch: int, keeper: ShardKeeper | None) -> str | None:
         """Crawl until the coordinator ends it; return why it ended if it ended by itself."""
         plan, number = self._plan, self._number
-        if not plan.is_shared():
-            raise JobError(f"--job {plan.job} is another folder on this node: it must be shared")
+        if keeper is None:
+            plan.require_shared()
         when_free(partial(check_job, plan.folder(number), {}), OWNER)
         asyncio.set_event_loop(asyncio.new_event_loop())
         # imported here: they load the reactor, which belongs to this thread
@@ -192,7 +270,8 @@ class ShardActor:
         settings.setdict(plan.settings_of(number), priority="cmdline")
         process = AsyncCrawlerProcess(settings)
         crawler = process.create_crawler(TresSpider)
-        shard = Shard(crawler, RayWire(number, epoch), number, plan.shards)
+        wire = RayWire(number, epoch, keeper.forks if keeper else ())
+        shard = Shard(crawler, wire, number, plan.shards, keeper)
         crawling = process.crawl(crawler, **plan.arguments_of(number))
         from twisted.internet import reactor  # noqa: PLC0415
 
@@ -202,6 +281,21 @@ class ShardActor:
             raise error
         assert crawler.stats is not None
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
+
+
+def _learner_keeper(plan: Plan, file: Path) -> LearnerKeeper:
+    """Bring the last checkpoint here; without the storage, try again unless this is the start.
+
+    Ray does not start an actor again whose constructor fails, but one whose process ends.
+    """
+    try:
+        return LearnerKeeper(plan, file)
+    except SnapshotError as error:
+        if not ray.get_runtime_context().was_current_actor_reconstructed:
+            raise
+        logger.error("The learner waits for its snapshot: %s", error)
+        sleep(AGAIN)
+        os._exit(1)
 
 
 def _insist(method: str, *arguments: object) -> Any:
@@ -235,31 +329,34 @@ def when_free(open_: Callable[[], Opened], seconds: float | None = None) -> Open
 class RayWire:
     """The calls of one shard to the other actors, which are found by their names."""
 
-    def __init__(self, shard: int, epoch: int) -> None:
+    def __init__(self, shard: int, epoch: int, forks: Sequence[tuple[int, int]] = ()) -> None:
         self._shard = shard
         self._epoch = epoch
+        self._forks = forks
         self._actors: dict[str, Any] = {}
 
     def report(self, status: Status) -> Future[Orders]:
         """Report to the coordinator."""
         return self._call(COORDINATOR, "report", status, self._epoch)
 
-    def deliver(self, shard: int, parcels: list[Waiting]) -> Future[int]:
-        """Send parcels to another shard; the result is the number up to which it has all."""
-        return self._call(f"shard-{shard}", "deliver", self._shard, parcels)
+    def deliver(self, shard: int, after: int, parcels: list[Waiting]) -> Future[Receipt]:
+        """Send parcels to another shard, which must have those up to the number `after`."""
+        return self._call(f"shard-{shard}", "deliver", self._shard, after, parcels)
 
     def teach(
         self, first: int, lessons: list[bytes], seen: Version, *, asks: bool
     ) -> Future[Reply]:
         """Send lessons to the learner, from number `first` on, and ask for weights."""
-        return self._call(LEARNER, "teach", self._shard, first, lessons, seen, asks)
+        lesson = (self._shard, first, lessons, seen, asks)
+        return self._call(LEARNER, "teach", *lesson, forks=self._forks)
 
-    def _call(self, name: str, method: str, *arguments: object) -> Future[Any]:
+    def _call(self, name: str, method: str, *arguments: object, **more: object) -> Future[Any]:
         """Call an actor; the future fails if the actor is away."""
         try:
             if name not in self._actors:
                 self._actors[name] = ray.get_actor(name)
-            future: Future[Any] = getattr(self._actors[name], method).remote(*arguments).future()
+            remote = getattr(self._actors[name], method).remote
+            future: Future[Any] = remote(*arguments, **more).future()
         except Exception as error:  # Ray raises many kinds
             future = Future()
             future.set_exception(ConnectionError(f"{name}: {error}"))

@@ -30,6 +30,7 @@ SHARD_METRICS: Final = (
     Metric("tres_shard_sent_bytes_total", COUNTER, "bytes_sent", "Bytes sent to others."),
     Metric("tres_shard_last_q", GAUGE, "last_q", "Q of the last chosen link."),
     Metric("tres_shard_report_age_seconds", GAUGE, "report_age", "Time since its last report."),
+    Metric("tres_shard_snapshot_age_seconds", GAUGE, "snapshot_age", "Time since its snapshot."),
 )
 ONE: Final = ("q_loss", "skipped_updates", "updates")  # of the one learner: the latest, not sums
 

@@ -41,6 +41,7 @@ class ClusterView:
 
     def __init__(self, config: Config, plan: Plan, output: Path) -> None:
         self.progress = ClusterProgress(config.watch.progress_interval)
+        self.is_whole = False  # whether the last snapshots of all shards were fetched
         self._config = config
         self._plan = plan
         self._output = output
@@ -109,6 +110,8 @@ class ClusterView:
         if self._joining is None:
             return []
         self._joining.close()
+        if self.is_whole:  # the record may have pages that a restored shard has forgotten
+            self._joining.path.unlink(missing_ok=True)
         try:
             path = join_shards(self._plan.job, self._output, at_once=True)
             if path is None:

@@ -56,15 +56,24 @@ class Overview:
 class Coordinator:
     """The part of a crawl on many machines that there is once.
 
-    Limits and epochs are in a file; all else is known again when every shard has reported.
+    Limits and epochs are in a file; all else is known again when every shard has reported. With
+    `snapshots`, the file may be older than what the shards have done, so nothing is granted until
+    all have reported; and the crawl ends when no shard can lose a page any more.
     """
 
     def __init__(
-        self, register: Register, total: int | None, clock: Callable[[], float] = monotonic
+        self,
+        register: Register,
+        total: int | None,
+        clock: Callable[[], float] = monotonic,
+        *,
+        snapshots: bool = False,
     ) -> None:
         self._register = register
         self._total = total
         self._budget = Budget(total, register.limits())
+        if snapshots and total is not None:
+            self._budget.limits = [total] * len(self._budget.limits)
         self._epochs = register.epochs()
         self._clock = clock
         self._statuses: dict[int, Status] = {}
@@ -75,9 +84,9 @@ class Coordinator:
         self._finish, self._error = register.end()
         self._quiet: tuple[object, set[int]] | None = None  # what was seen, and who confirmed it
 
-    def begin(self, shard: int) -> int:
-        """Make the caller the owner of a shard; return its epoch."""
-        self._epochs[shard] = self._register.begin(shard)
+    def begin(self, shard: int, least: int = 0) -> int:
+        """Make the caller the owner of a shard; return its epoch, which is above `least`."""
+        self._epochs[shard] = self._register.begin(shard, least)
         self._times.pop(shard, None)
         return self._epochs[shard]
 
@@ -92,11 +101,12 @@ class Coordinator:
         limit = self._budget.ask(status, others, slow=slow)
         if limit != before:
             self._register.save_limits(self._budget.limits)
-        if not self._finish and self._knows_all() and (reason := self._reason(shard)):
+        reason = self._reason(shard) if not self._finish and self._knows_all() else ""
+        if reason and all(each.settled for each in self._statuses.values()):
             self.end(reason)
         spare = self._budget.spare(status, others, slow=slow)
         new = tuple(each for each in self._commands if each.number > status.commands)
-        return Orders(limit, spare, new, self._finish)
+        return Orders(limit, spare, new, self._finish, settle=bool(reason))
 
     def check(self, shard: int, epoch: int) -> None:
         """Raise StaleEpochError unless the caller owns a shard."""
@@ -104,6 +114,12 @@ class Coordinator:
             raise StaleEpochError(
                 f"shard {shard} has another owner: epoch {self._epochs[shard]}, not {epoch}"
             )
+
+    def overtaken(self, shard: int, epoch: int) -> None:
+        """End the crawl if the snapshots of a shard have an owner that is not known here."""
+        if epoch == self._epochs[shard]:
+            error = f"shard {shard}: its snapshots have another owner: was the crawl started twice?"
+            self.end(FAILED, error)
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards."""
@@ -174,6 +190,6 @@ class Coordinator:
             return None
         for shard, status in statuses.items():
             for other, count in status.sent.items():
-                if statuses[other].received.get(shard, 0) != count:
+                if statuses[other].received.get(shard, 0) < count:
                     return None
         return [(each.shard, each.pages, tuple(each.sent.items())) for each in statuses.values()]

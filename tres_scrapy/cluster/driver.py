@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import secrets
 import signal
 import sys
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import ray
 from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from tres_scrapy.cluster.actor import (
     COORDINATOR,
@@ -31,7 +33,8 @@ from tres_scrapy.report.record_part import Part, Position
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
 PARTS: Final = 5.0  # seconds for what the records of the shards have
-CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends
+CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends,
+SENDING: Final = 600.0  # or if they send a last snapshot
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -81,7 +84,8 @@ class Driver:
     def _connected(self) -> Iterator[None]:
         """Connect to Ray; end it if it was started here."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        name = hashlib.sha256(str(self._plan.job).encode()).hexdigest()[:12]
+        place = self._plan.snapshots or str(self._plan.job)
+        name = hashlib.sha256(place.encode()).hexdigest()[:12]
         local: dict[str, Any] = {}
         if not self._address:
             # Ray listens on all networks and runs code for everyone who has its token. It keeps
@@ -107,7 +111,9 @@ class Driver:
     def _start(self) -> None:
         plan = self._plan
         plan.share()
-        self._create(COORDINATOR, CoordinatorActor, plan)
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        place = here if plan.snapshots else "SPREAD"  # its file is on the disk of this node
+        self._create(COORDINATOR, CoordinatorActor, plan, place=place)
         self._check(COORDINATOR, "overview")
         if plan.shards > 1:
             self._create(LEARNER, LearnerActor, plan, self._setup)
@@ -115,9 +121,11 @@ class Driver:
         for shard in range(plan.shards):
             self._create(f"shard-{shard}", ShardActor, plan, shard, threads=THREADS)
 
-    def _create(self, name: str, kind: type, *arguments: object, threads: int = 1) -> None:
+    def _create(
+        self, name: str, kind: type, *arguments: object, threads: int = 1, place: object = "SPREAD"
+    ) -> None:
         """Create an actor, which Ray starts again if it dies."""
-        options = {"num_cpus": 0, "max_restarts": -1, "scheduling_strategy": "SPREAD"}
+        options = {"num_cpus": 0, "max_restarts": -1, "scheduling_strategy": place}
         remote: Any = ray.remote(kind).options(name=name, max_concurrency=threads, **options)
         try:
             self._actors[name] = remote.remote(*arguments)
@@ -130,11 +138,12 @@ class Driver:
         try:
             ray.get(getattr(self._actors[name], method).remote())
         except RayError as error:
-            raise LostError(f"{error}".strip().rpartition("\n")[2]) from None
+            raise LostError(_cause(error)) from None
 
     def _watch(self) -> None:
         """Show the crawl until all shards have ended."""
         closing, answered = None, monotonic()
+        most = closing_time(self._plan)
         while True:
             overview = self._ask(COORDINATOR, "overview")
             if overview is None and monotonic() - answered > LOST:
@@ -144,7 +153,7 @@ class Driver:
                 self._show(overview)
                 if overview.finish and closing is None:
                     closing = monotonic()
-            if closing is not None and (self._has_ended() or monotonic() - closing > CLOSING):
+            if closing is not None and (self._has_ended() or monotonic() - closing > most):
                 return
             if overview is not None and overview.finish and not overview.statuses:
                 return  # nothing has begun
@@ -156,9 +165,9 @@ class Driver:
 
     def _close(self) -> None:
         if LEARNER in self._actors:
-            self._ask(LEARNER, "keep")
+            self._ask(LEARNER, "end", seconds=closing_time(self._plan))
         if not self._has_ended():
-            logger.warning("Some shards did not end within %.0f s", CLOSING)
+            logger.warning("Some shards did not end in time")
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards; it returns at once and may be called in any thread."""
@@ -178,17 +187,29 @@ class Driver:
         parts = {shard: _found(call) for shard, call in calls.items() if call in done}
         return {shard: part for shard, part in parts.items() if part is not None}
 
-    def _ask(self, name: str, method: str, *arguments: str) -> Any:
+    def _ask(self, name: str, method: str, *arguments: str, seconds: float = 10.0) -> Any:
         """Call an actor; return None if it is away: Ray starts it again."""
         try:
-            return ray.get(getattr(self._actors[name], method).remote(*arguments), timeout=10)
+            return ray.get(getattr(self._actors[name], method).remote(*arguments), timeout=seconds)
         except RayError as error:
             logger.debug("%s is away: %s", name, error)
             return None
 
 
+def closing_time(plan: Plan) -> float:
+    """Return how many seconds the processes of a crawl have to end."""
+    return SENDING if plan.snapshots else CLOSING
+
+
 def _first_line(error: Exception) -> str:
     return f"{error}".strip().partition("\n")[0]
+
+
+def _cause(error: RayError) -> str:
+    """Return the last line of what Ray says about an actor, without the class of its error."""
+    line = f"{error}".strip().rpartition("\n")[2]
+    name, _, said = line.partition("Error: ")
+    return said if re.fullmatch(r"[\w.]+", name) else line
 
 
 def _found(call: Any) -> Part | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.job.job_file import JobError
 from tres_scrapy.report.record_path import SHARD
 
 OUTPUT: Final = "pages.jsonl"
@@ -20,6 +22,9 @@ class Plan:
 
     `arguments` are those of the spider, `settings` those of Scrapy beside the project's. All files
     lie below `job`. `run` is another text each time that the user starts the crawl.
+
+    With `snapshots`, a URL, each node has a folder of its own: `template`, with environment
+    variables of that node. Each part of the crawl is copied to the URL every `interval` seconds.
     """
 
     job: Path
@@ -29,16 +34,24 @@ class Plan:
     settings: Mapping[str, str]
     identity: Mapping[str, str]
     run: str = ""
+    snapshots: str = ""
+    template: str = ""
+    interval: float = 60.0
+
+    def here(self) -> Plan:
+        """Return the plan with the folder of this node; raise JobError if it has none."""
+        return replace(self, job=local_folder(self.template)) if self.snapshots else self
 
     def share(self) -> None:
         """Write to the folder of the job by which other nodes know that it is the same."""
         self.log("any").parent.mkdir(parents=True, exist_ok=True)
         (self.job / RUN).write_text(self.run, encoding="utf-8")
 
-    def is_shared(self) -> bool:
-        """Return whether the folder of the job on this node is the driver's."""
+    def require_shared(self) -> None:
+        """Raise JobError unless the folder of the job on this node is the driver's."""
         file = self.job / RUN
-        return file.exists() and file.read_text(encoding="utf-8") == self.run
+        if not file.exists() or file.read_text(encoding="utf-8") != self.run:
+            raise JobError(f"--job {self.job} is another folder on this node: it must be shared")
 
     def folder(self, shard: int) -> Path:
         """Return the folder of a shard: its JOBDIR, output and record."""
@@ -59,3 +72,13 @@ class Plan:
         """Return the settings of Scrapy of a shard."""
         log = str(self.log(f"shard-{shard}"))
         return {**self.settings, "JOBDIR": str(self.folder(shard)), "LOG_FILE": log}
+
+
+def local_folder(template: str) -> Path:
+    """Return a folder with the environment variables of this node; raise JobError."""
+    path = Path(os.path.expandvars(template))
+    if "$" in str(path):
+        raise JobError(f"--job {template!r}: this node does not have that environment variable")
+    if not path.is_absolute():
+        raise JobError(f"--job {template!r}: the path must begin with / on each node")
+    return path.resolve()

@@ -10,6 +10,7 @@ from typing import Final
 from tqdm import tqdm
 
 from tres_scrapy.cluster.coordinator import Overview
+from tres_scrapy.cluster.status import SNAPSHOT_ERROR
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
 
@@ -28,6 +29,7 @@ class ClusterProgress:
         self._pace: Pace | None = None
         self._begun = self._logged = monotonic()
         self._gone: set[int] = set()
+        self._failing: dict[int, str] = {}  # why shards have no new snapshot
 
     def show(self, overview: Overview) -> None:
         """Show the state of the crawl."""
@@ -36,6 +38,7 @@ class ClusterProgress:
             self._pace = Pace(overview.pages, now)
         self._pace.note(overview.pages, now)
         self._note_gone(self._away(overview, now))
+        self._note_failing(overview)
         parts = described(overview, self._pace)
         if self._line is not None:
             self._line.show(*parts)
@@ -64,6 +67,15 @@ class ClusterProgress:
         for shard in sorted(self._gone - gone):
             logger.info("Shard %d reports again", shard)
         self._gone = gone
+
+    def _note_failing(self, overview: Overview) -> None:
+        for shard, status in overview.statuses.items():
+            before = self._failing.get(shard, "")
+            error = self._failing[shard] = str(status.figures.get(SNAPSHOT_ERROR, ""))
+            if error and not before:
+                logger.warning("Shard %d has no new snapshot, and tries again: %s", shard, error)
+            elif before and not error:
+                logger.info("Shard %d has a new snapshot", shard)
 
 
 def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[str]:

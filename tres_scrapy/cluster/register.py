@@ -12,6 +12,7 @@ from tres_scrapy.cluster.status import Command
 from tres_scrapy.job.job_file import CLUSTER, JobError
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 
+SNAPSHOTS: Final = "snapshots"  # in meta: their URL
 SCHEMA: Final = Schema(
     noun="crawl on many machines",
     application=int.from_bytes(b"TRCL", "big"),
@@ -37,10 +38,20 @@ class Register:
     """
 
     def __init__(
-        self, directory: Path, shards: int, identity: Mapping[str, str], run: str = ""
+        self,
+        directory: Path,
+        shards: int,
+        identity: Mapping[str, str],
+        run: str = "",
+        *,
+        snapshots: str = "",
     ) -> None:
-        """Open or create the file; raise JobError if it is of another crawl, or in use."""
+        """Open or create the file; raise JobError if it is of another crawl, or in use.
+
+        A crawl with `snapshots` cannot go on without them: a shard may be on another node.
+        """
         self._run = run
+        self._snapshots = snapshots
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
@@ -55,6 +66,10 @@ class Register:
                     f"--job {str(directory)!r} holds a crawl with {name} {found.get(name)!r}, not "
                     f"{value!r}: give another directory"
                 )
+        if (before := found.get(SNAPSHOTS, snapshots)) != snapshots:
+            raise JobError(
+                f"--job {str(directory)!r} holds a crawl with --snapshots {before}: give that again"
+            )
         with self._transaction() as cursor:
             cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", wanted.items())
             numbers = [(number,) for number in range(shards)]
@@ -74,10 +89,14 @@ class Register:
         with self._transaction() as cursor:
             cursor.executemany("UPDATE shard SET most = ? WHERE number = ?", rows)
 
-    def begin(self, shard: int) -> int:
-        """Begin a new epoch of a shard and return it."""
+    def begin(self, shard: int, least: int = 0) -> int:
+        """Begin a new epoch of a shard, above `least`, and return it."""
+        query = "UPDATE shard SET epoch = max(epoch, ?) + 1 WHERE number = ?"
         with self._transaction() as cursor:
-            cursor.execute("UPDATE shard SET epoch = epoch + 1 WHERE number = ?", (shard,))
+            cursor.execute(query, (least, shard))
+            if self._snapshots:  # now a shard has found them
+                place = SNAPSHOTS, self._snapshots
+                cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", place)
         return self.epochs()[shard]
 
     def commands(self) -> list[Command]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -16,8 +17,11 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.agent.lesson import Taught
-from tres_scrapy.cluster.status import Command, Orders, Status
-from tres_scrapy.cluster.wire import Reply, Version, Wire
+from tres_scrapy.agent.teacher import NEWS
+from tres_scrapy.cluster.rhythm import MOST, Rhythm
+from tres_scrapy.cluster.shard_keeper import ShardKeeper
+from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
+from tres_scrapy.cluster.wire import Receipt, Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
@@ -27,17 +31,21 @@ from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.job.mail import Mail, Waiting
+from tres_scrapy.job.mail import Mail, Waiting, count_of
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.policies.pupil_policy import PupilPolicy
 
-PULSE: Final = 0.25  # seconds between two reports
+PULSE: Final = 0.25  # seconds between two looks at what is due
+REPORT: Final = 1.0  # seconds between two reports while there are pages to fetch
 WEIGHTS: Final = 1.0  # seconds between two requests for weights
 LESSONS: Final = 64  # of one call
-PARCELS: Final = 200  # of one delivery
+SOON: Final = 16  # lessons that are sent at once
 SETTLING: Final = 30.0  # seconds after which a seed that the store does not know was refused
 BROKEN: Final = "shard_failed"
-FULL: Final = 50_000  # parcels in the outbox above which no more pages are fetched
+STALE: Final = "stale_epoch"
+FULL: Final = 100 * 2**20  # bytes that others do not have, above which no more pages are fetched
+KEPT: Final = 4 * FULL  # the same for all that is kept until snapshots of others hold it
+INQUIRY: Final = 5.0  # seconds between two questions about it
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +53,14 @@ logger = logging.getLogger(__name__)
 class Shard:
     """Gives a crawler its part in the crawl; all methods run in its reactor."""
 
-    def __init__(self, crawler: Crawler, wire: Wire, number: int, count: int) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        wire: Wire,
+        number: int,
+        count: int,
+        keeper: ShardKeeper | None = None,
+    ) -> None:
         self._crawler = crawler
         self._wire = wire
         self._number = number
@@ -57,7 +72,12 @@ class Shard:
         self._seen = Version()
         self._asked = 0.0  # when weights were asked for last
         self._taught = self._is_broken = False
+        self._keeper = keeper
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
+        self._durable: dict[int, int] = {}  # and that it cannot lose
+        self._inquired: dict[int, float] = {}  # when it was asked
+        self._rhythm = Rhythm()
+        self._reported = 0.0  # when it reported last
         self._reason = ""
         self._opened = self._measured_at = 0.0
         self._value = 1.0  # of the best links
@@ -77,6 +97,11 @@ class Shard:
         self._seeds = [url for url in seeds if self._owns(url)]
         if not self._is_alone:
             self._job.survive_power_cuts()  # what is confirmed to another shard must be on the disk
+        if self._keeper is not None:
+            if self._keeper.is_restored:
+                logger.info("Restored from a snapshot after %d bookings", self._keeper.forks[-1][1])
+            self._mail.begin(self._keeper.epoch)
+            self._job.journal.note_lengths(self._keeper.outputs)
         self._learner.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
@@ -90,6 +115,8 @@ class Shard:
         """Report no more."""
         if self._loop is not None:
             self._loop.stop()
+        if self._keeper is not None:
+            self._keeper.stop()
 
     @property
     def status(self) -> Status:
@@ -99,6 +126,9 @@ class Shard:
             policy, self._measured_at = crawl.policy, now
             self._value = policy.worth() if isinstance(policy, PupilPolicy) else 1.0
             self._figures = crawl.figures()
+            if self._keeper is not None:
+                self._figures["snapshot_age"] = self._keeper.age
+                self._figures[SNAPSHOT_ERROR] = self._keeper.error
         return Status(
             *(self._number, crawl.pages, crawl.leased, crawl.granted),
             value=self._value,
@@ -107,6 +137,7 @@ class Shard:
             hopeless=not crawl.leased and self._learner.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),
+            settled=self._keeper is None or self._keeper.holds(self._job.journal.fingerprint),
             commands=self._obeyed,
             figures={**self._figures, "outbox": mail.waiting, "bytes_sent": self._bytes},
         )
@@ -116,21 +147,30 @@ class Shard:
         """Whether the shard ends because the coordinator, or a newer owner, wants it."""
         return bool(self._reason)
 
-    def receive(self, sender: int, parcels: list[Waiting]) -> int:
-        """Add the links of parcels that are new; return the number of the last one received.
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the shard ends because it has a newer owner."""
+        return self._reason == STALE
 
-        Raise ValueError if parcels before them are missing. A damaged parcel is logged.
+    @property
+    def is_open(self) -> bool:
+        """Whether the shard takes parcels: it has begun, and is not told to end."""
+        return self._loop is not None and not self._reason
+
+    def receive(self, sender: int, after: int, parcels: list[Waiting]) -> Receipt:
+        """Add the links of parcels that are new, unless one up to the number `after` is missing.
+
+        A damaged parcel is logged.
         """
         last = self._mail.received[sender]
-        new = [parcel for parcel in parcels if parcel.number > last]
+        new = [parcel for parcel in parcels if parcel.number > last >= after]
         if new:
-            if new[0].number != last + 1:
-                raise ValueError(f"parcels of shard {sender} are missing after {last}")
             self._crawl.receive(_unpacked(sender, new))
             if not self._job.receive(self._crawl, sender, new[-1].number):
                 raise OSError("the links of another shard could not be saved")
             self._wake()
-        return self._mail.received[sender]
+        received = self._mail.received[sender]
+        return Receipt(received, self._keeper.durable(sender) if self._keeper else received)
 
     def end(self, reason: str) -> None:
         """End the crawl of this shard."""
@@ -138,7 +178,7 @@ class Shard:
             self._reason = reason
             self._learner.stop(reason)
 
-    @property
+    @cached_property
     def _learner(self) -> Learner:
         learner = self._crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs it
@@ -176,11 +216,14 @@ class Shard:
             self._guarded(self._report)
 
     def _pulse(self) -> None:
-        self._guarded(self._report)
+        crawl, late = self._crawl, monotonic() - self._reported >= REPORT
+        if late or crawl.pages + crawl.leased >= crawl.granted:
+            self._guarded(self._report)
+        if self._keeper is not None:
+            self._guarded(self._keep)
         if not self._is_alone:
             self._guarded(self._teach)
-            for shard in self._mail.sent:
-                self._guarded(partial(self._deliver, shard))
+            self._guarded(self._deliver_all)
 
     def _guarded(self, act: Callable[[], None]) -> None:
         """Act, unless the job has failed; end the shard on an error that nothing else catches."""
@@ -193,14 +236,24 @@ class Shard:
             self._is_broken = True
             self._learner.stop(BROKEN)
 
+    def _keep(self) -> None:
+        """Take a snapshot if it is time; stop if another process takes those of this shard."""
+        assert self._keeper is not None
+        self._keeper.look(self._job.journal)
+        if self._keeper.is_overtaken:
+            logger.error("This process stops: its shard has another owner")
+            self.end(STALE)
+
     def _report(self) -> None:
         if "report" not in self._under_way:
+            self._reported = monotonic()
             self._call("report", partial(self._wire.report, self.status), self._obey)
 
     def _teach(self) -> None:
         policy, now = self._crawl.policy, monotonic()
-        wants = now - self._asked >= WEIGHTS
-        if "teach" in self._under_way or not (wants or policy.noted > self._lesson):
+        wants, new = now - self._asked >= WEIGHTS, policy.noted - self._lesson
+        many = new >= SOON or new > NEWS * self._lesson  # the learner has
+        if "teach" in self._under_way or not (wants or many):
             return
         lessons = policy.lessons(self._lesson, LESSONS)
         self._bytes += sum(map(len, lessons))
@@ -215,21 +268,52 @@ class Shard:
             self._crawl.policy.take(Taught.unpacked(answer.taught))
             self._seen, self._taught = answer.seen, True
 
+    def _deliver_all(self) -> None:
+        for shard in self._mail.sent:
+            self._deliver(shard)
+
     def _deliver(self, shard: int) -> None:
         if shard in self._under_way:
             return
-        after = self._sent.get(shard, 0)
-        if self._mail.sent[shard] > after and (waiting := self._mail.next(shard, after, PARCELS)):
+        mail, last = self._mail, self._sent.get(shard, 0)
+        new, known = mail.sent[shard] - last, count_of(last)
+        is_due = self._rhythm.is_due(shard, new, known, monotonic())
+        waiting = mail.next(shard, last, MOST) if is_due else []
+        after = mail.before(shard, waiting[0].number) if waiting else 0
+        if after > last and shard in self._sent:
+            raise ValueError(f"shard {shard} has lost links: it needs parcel {last + 1} again")
+        if waiting or self._inquires(shard):
             self._bytes += sum(len(parcel.data) for parcel in waiting)
-            deliver = partial(self._wire.deliver, shard, waiting)
+            deliver = partial(self._wire.deliver, shard, after, waiting)
             self._call(shard, deliver, partial(self._arrived, shard))
 
-    def _arrived(self, shard: int, number: int) -> None:
-        self._sent[shard] = number
-        self._mail.arrived(shard, number)
-        if self._mail.waiting > FULL:
+    def _inquires(self, shard: int) -> bool:
+        """Return whether to ask now which of the parcels that a shard has it cannot lose."""
+        now = monotonic()
+        is_open = self._durable.get(shard, 0) < self._sent.get(shard, 0)
+        is_due = (
+            self._keeper is not None
+            and is_open
+            and now - self._inquired.get(shard, -inf) >= INQUIRY
+        )
+        if is_due:
+            self._inquired[shard] = now
+        return is_due
+
+    def _arrived(self, shard: int, receipt: Receipt) -> None:
+        self._sent[shard], self._durable[shard] = receipt
+        self._mail.arrived(shard, receipt.durable)
+        if self._mail.size > FULL:
             self._job.save(self._crawl)  # no booking may follow: the crawl is held
         self._deliver(shard)  # the next ones
+
+    def _is_full(self) -> bool:
+        """Return whether so many parcels are kept that no more pages should be fetched."""
+        mail = self._mail
+        if mail.size <= FULL:
+            return False
+        unknown = sum(mail.size_after(shard, self._sent.get(shard, 0)) for shard in mail.sent)
+        return mail.size > KEPT or unknown > FULL
 
     def _obey(self, orders: Orders) -> None:
         crawl = self._crawl
@@ -237,13 +321,15 @@ class Shard:
             self._obeyed = command.number
             self._do(command)
         held = crawl.pages + crawl.leased
-        limit = held if self._mail.waiting > FULL else orders.limit
+        limit = held if self._is_full() else orders.limit
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
             crawl.granted = limit
             self._wake()
         crawl.granted = max(held, min(crawl.granted, limit))
+        if orders.settle and self._keeper is not None:
+            self._keeper.look(self._job.journal, at_once=True)
         if orders.finish:
             self.end(orders.finish)
 
@@ -286,7 +372,7 @@ class Shard:
             self._guarded(partial(answered, future.result()))
         elif "StaleEpochError" in type(error).__name__:
             logger.error("This process stops: %s", error)
-            self.end("stale_epoch")
+            self.end(STALE)
         elif "ValueError" in type(error).__name__ and name not in self._warned:
             self._warned.add(name)
             logger.error("The call %s fails again and again: %s", name, error)

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +14,17 @@ from typing import Any, Final
 from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.cluster_view import ClusterView
 from tres_scrapy.cluster.driver import Driver, has_failed
+from tres_scrapy.cluster.line import gather
 from tres_scrapy.cluster.part import join_parts
-from tres_scrapy.cluster.plan import OUTPUT, Plan
+from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.policies.assembly import learning_setup, require_packs
+from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.topic.several import load_packs
 from tres_scrapy.webs.web_process import WebProcess
 
@@ -33,23 +36,39 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Order:
-    """What the user asks for: a job folder, shards, and the arguments and settings of a crawl."""
+    """What the user asks for: a job folder, shards, and the arguments and settings of a crawl.
+
+    The folder may have environment variables in its path, which each node replaces by its own.
+    """
 
     job: Path
     shards: int
     address: str | None = None
+    snapshots: str = ""  # a URL, if each node has a folder of its own
+    interval: float = 60.0  # seconds between two snapshots
     arguments: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def crawl(order: Order) -> int:
-    """Crawl; return the exit status. Raise ConfigError, PackError or JobError at the start."""
+    """Crawl; return the exit status.
+
+    Raise ConfigError, PackError, JobError or SnapshotError at the start.
+    """
+    template = _template(order)
+    order = replace(order, job=local_folder(template) if order.snapshots else order.job.resolve())
     config = _config_of(order)
     setup = learning_setup(config, load_packs(require_packs(config), lazily=True))
-    place = order.job.resolve(), order.shards, _identity(config)
-    when_free(partial(Register, *place)).close()  # so that its fault is said at once
+    identity = {**_identity(config), "shards": str(order.shards)}
+    store = SnapshotStore(order.snapshots) if order.snapshots else None
+    if store is not None:  # first the faults that can be said at once
+        store.check(identity)
+    place = order.job, order.shards, _identity(config)
+    when_free(partial(Register, *place, snapshots=order.snapshots)).close()
     with _web(config) as web:
-        plan = _plan(order, config, web)
+        plan = replace(_plan(order, config, web), template=template)
+        if store is not None:
+            store.begin(identity, plan.run)
         output = config.output.file or order.job / f"{config.topic}.jsonl"
         view = ClusterView(config, plan, output)
         driver = Driver(plan, setup, order.address, view.show)
@@ -62,9 +81,31 @@ def crawl(order: Order) -> int:
                 logger.info("Sent between the processes: %.1f kB a page", sent)
             if web is not None:
                 facts["web"] = json.dumps(_truth(web.end(), last.pages))
+            view.is_whole = store is not None and _gather(plan, store)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
             logger.info("Wrote %d relevant pages to %s", count, output)
-    return int(has_failed(last))
+    return int(has_failed(last) or (store is not None and not view.is_whole))
+
+
+def _template(order: Order) -> str:
+    """Return the folder of a crawl on any node, with its environment variables."""
+    path = str(order.job)
+    return path if path.startswith("$") else str(Path.cwd() / path)
+
+
+def _gather(plan: Plan, store: SnapshotStore) -> bool:
+    """Bring the files of all shards to this node; return whether none is missing."""
+    is_whole = True
+    for number in range(plan.shards):
+        try:
+            found = gather(plan.folder(number), store.folder(f"{SHARD}{number}"), plan.run)
+        except (OSError, SnapshotError) as error:
+            found = False
+            logger.error("%s", error)
+        if not found:
+            logger.error("The last pages of shard %d are missing: run the same line again", number)
+        is_whole &= found
+    return is_whole
 
 
 def _config_of(order: Order) -> Config:
@@ -105,11 +146,13 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
         arguments.pop(name, None)
     arguments = {name: _absolute(name, value) for name, value in arguments.items()}
     return Plan(
-        *(order.job.resolve(), order.shards, config.pages),
+        *(order.job, order.shards, config.pages),
         arguments=arguments,
         settings=order.settings,
         identity=_identity(config),
         run=now(),
+        snapshots=order.snapshots,
+        interval=order.interval,
     )
 
 

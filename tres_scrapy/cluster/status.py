@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+SNAPSHOT_ERROR: Final = "snapshot_error"  # a figure: why the last snapshot failed
 UNLIMITED: Final = 2**62  # pages of a crawl without a page budget
 
 
@@ -16,8 +17,9 @@ class Status:
     `limit` is the number of pages that it may fetch in all. A shard is `ready` once it knows what
     the learner knows, `idle` while it has nothing to fetch, and `hopeless` while all its hosts rest
     and none has ever answered. `value` is Q of its best links.
-    `sent` and `received` count parcels by the other shard. `commands` is the number of the last
-    command that it has obeyed, `figures` are shown to people.
+    `sent` and `received` are, by other shard, the number of the last parcel. A shard is `settled`
+    if it cannot lose anything of this state. `commands` is the number of the last command that it
+    has obeyed, `figures` are shown to people.
     """
 
     shard: int
@@ -30,6 +32,7 @@ class Status:
     hopeless: bool = False
     sent: Mapping[int, int] = field(default_factory=dict)
     received: Mapping[int, int] = field(default_factory=dict)
+    settled: bool = True
     commands: int = 0
     figures: Mapping[str, float | str] = field(default_factory=dict)
 
@@ -52,10 +55,12 @@ class Command:
 class Orders:
     """What a shard is told: its limit of pages, new commands, and why to end, "" to go on.
 
-    With `spare`, it gives back what it may fetch beyond so many free pages.
+    With `spare`, it gives back what it may fetch beyond so many free pages. With `settle`, it takes
+    a snapshot now.
     """
 
     limit: int
     spare: int | None = None
     commands: tuple[Command, ...] = ()
     finish: str = ""
+    settle: bool = False

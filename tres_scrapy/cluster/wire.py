@@ -28,14 +28,21 @@ class Reply(NamedTuple):
     taught: bytes = b""
 
 
+class Receipt(NamedTuple):
+    """The numbers of the last parcels of a sender that a shard has, and that it cannot lose."""
+
+    received: int
+    durable: int
+
+
 class Wire(Protocol):
     """The calls of one shard; a future fails if the other process is away, and is tried again."""
 
     def report(self, status: Status) -> Future[Orders]:
         """Report to the coordinator."""
 
-    def deliver(self, shard: int, parcels: list[Waiting]) -> Future[int]:
-        """Send parcels to another shard; the result is the number up to which it has all."""
+    def deliver(self, shard: int, after: int, parcels: list[Waiting]) -> Future[Receipt]:
+        """Send parcels to another shard, which must have those up to the number `after`."""
 
     def teach(
         self, first: int, lessons: list[bytes], seen: Version, *, asks: bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ Examples:
   tres cluster crawl food --web synthetic --pages 5000 --shards 4 --job jobs/try
   tres cluster crawl food https://example.org/ --pages 1000000 --shards 16 --job jobs/food
   tres cluster crawl food @seeds.txt --shards 64 --address auto --job /shared/food
+  tres cluster crawl food @seeds.txt --shards 64 --address auto --job /disk/food \
+      --snapshots s3://bucket/food
 All other options are those of `tres crawl`: see tres crawl --help
 """
 FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
@@ -40,13 +43,16 @@ def run_cluster(given: Sequence[str]) -> int:
         require("cluster", "tres cluster")
         arguments, settings = _parted(SPIDERS["crawl"].arguments("cluster crawl", rest))
         from tres_scrapy.cluster.driver import LostError  # noqa: PLC0415 - it loads Ray
+        from tres_scrapy.cluster.snapshot_store import SnapshotError  # noqa: PLC0415
         from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415
 
         level = settings.get("LOG_LEVEL", "INFO")
         logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
         try:
-            return crawl(Order(options.job, options.shards, options.address, arguments, settings))
-        except LostError as error:
+            place = options.job, options.shards, options.address
+            snapshots = options.snapshots, options.snapshot_interval
+            return crawl(Order(*place, *snapshots, arguments, settings))
+        except (LostError, SnapshotError) as error:
             sys.exit(f"tres cluster: {error}")
         except KeyboardInterrupt:
             sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
@@ -76,7 +82,31 @@ def _parser() -> LineParser:
         metavar="ADDRESS",
         help="of a Ray cluster: auto, or HOST:PORT; without it, Ray is started on this machine",
     )
+    parser.add_argument(
+        "--snapshots",
+        metavar="URL",
+        default="",
+        help="where shards are copied to, such as s3://bucket/food: --job is then a folder on each "
+        "node's own disk, and may have environment variables ('$SCRATCH/food')",
+    )
+    parser.add_argument(
+        "--snapshot-interval",
+        type=_seconds,
+        metavar="SECONDS",
+        default=60.0,
+        help="time between two snapshots of a shard (default: 60)",
+    )
     return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 1 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds, at least 1")
+    return seconds
 
 
 def _parted(words: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlsplit
 from zlib import crc32
 
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.frontier.feature import Path
+from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.domain import registrable_domain
 
 
 def owner_of(domain: str, shards: int) -> int:
@@ -35,7 +37,7 @@ class Router:
 
     def owner(self, url: str) -> int:
         """Return the shard that owns the domain of a URL."""
-        return owner_of(domain_of(url, private=self._psl_private), self.shards)
+        return self._owner_of(urlsplit(url).hostname or "")
 
     def owns(self, url: str) -> bool:
         """Return whether this shard owns the domain of a URL."""
@@ -44,11 +46,13 @@ class Router:
     def divide(self, url: str, path: Path, links: Outlinks) -> tuple[Outlinks, Outlinks]:
         """Return the links of a page to own domains, and the others, which are packed.
 
-        `path` ends at the page of `url`. The order of the links stays.
+        `path` ends at the page of `url`. The URLs are canonical; the order of the links stays.
         """
         places: dict[int, list[int]] = {}
-        for place, link in enumerate(links.urls):
-            places.setdefault(self.owner(link), []).append(place)
+        hosts = [host_of(link) for link in links.urls]
+        owners = {host: self._owner_of(host) for host in set(hosts)}
+        for place, host in enumerate(hosts):
+            places.setdefault(owners[host], []).append(place)
         for shard, some in places.items():
             if shard != self.shard:
                 self._pack(shard, Parcel(url, path, links.take(some)))
@@ -63,6 +67,9 @@ class Router:
         """Return the parcels packed since the last call, oldest first."""
         packed, self._packed = self._packed, []
         return packed
+
+    def _owner_of(self, host: str) -> int:
+        return owner_of(registrable_domain(host, private=self._psl_private), self.shards)
 
     def _pack(self, shard: int, parcel: Parcel) -> None:
         self._packed.append(Packed(shard, parcel.packed()))

@@ -149,6 +149,11 @@ class Job:
         return self._write(partial(self._journal.save, crawl))
 
     @property
+    def journal(self) -> Journal:
+        """The journal, to take copies of it."""
+        return self._journal
+
+    @property
     def mail(self) -> Mail:
         """The links that travel between this shard and others."""
         return self._journal.mail

@@ -33,6 +33,11 @@ class RowChecksum:
                     f"BEGIN {' '.join(calls)} END"
                 )
 
+    @property
+    def saved(self) -> int:
+        """The sum after the last transaction."""
+        return self._saved
+
     def check(self) -> None:
         """Raise ValueError if the rows are not those that were saved."""
         found = self._connection.execute("SELECT value FROM checksum").fetchone()

@@ -41,6 +41,7 @@ GIVEN_UP = "hosts given up"  # their numbers, in the same way
 DESCRIBED = "links described again"  # records, in the same way
 MODELS = "models of the topic"  # that described links again, and that judged the last page
 SCOUTED = "scouted"  # pages when the last random link of a seed was taken
+LENGTH = "length of "  # before the name of an output file
 _STARTED = "started"
 _TIME = re.compile(r"(\d{8}T\d{6}\.\d{6})?", re.ASCII)
 _LONGEST = 100  # characters quoted of a value from a file
@@ -69,6 +70,7 @@ class Journal:
         self._exported: list[tuple[int, int]] = []
         self._kept: dict[int, str] = {}
         self._forgotten: list[int] = []
+        self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
         self.mail = Mail(connection)
 
     @classmethod
@@ -165,6 +167,19 @@ class Journal:
             self.mail.receive(cursor, sender, number)
         self._written = written
 
+    @property
+    def fingerprint(self) -> int:
+        """A number that another state of the journal does not have, or once in 4 billion."""
+        return self._checksum.saved
+
+    def note_lengths(self, files: Iterable[Path]) -> None:
+        """Note from now on in each transaction how long these files are.
+
+        They only grow. So a copy of the journal says which part of them belongs to it: a restored
+        output has the items of each page that the copy knows, once.
+        """
+        self._lengths = dict.fromkeys(files, -1)
+
     def note(self, name: str, value: str) -> None:
         """Save a value under a name."""
         with self._transaction() as cursor:
@@ -219,6 +234,7 @@ class Journal:
             forgotten = [(row,) for row in self._forgotten]
             cursor.executemany("DELETE FROM request WHERE row = ?", forgotten)
             self.mail.remove_arrived(cursor)
+            lengths = self._note_lengths(cursor)
             self._checksum.save()
             cursor.execute("COMMIT")
         except BaseException:
@@ -229,9 +245,20 @@ class Journal:
             raise
         self._checksum.keep()
         self.mail.keep()
+        self._lengths = lengths
         self._exported.clear()
         self._kept.clear()
         self._forgotten.clear()
+
+    def _note_lengths(self, cursor: sqlite3.Cursor) -> dict[Path, int]:
+        lengths = {file: file.stat().st_size if file.exists() else 0 for file in self._lengths}
+        changed = [
+            (f"{LENGTH}{file.name}", str(size))
+            for file, size in lengths.items()
+            if size != self._lengths[file]
+        ]
+        cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changed)
+        return lengths
 
     def _write_new(self, cursor: sqlite3.Cursor, crawl: Crawl) -> Written:
         """Save what is new or has changed; return what is saved then."""

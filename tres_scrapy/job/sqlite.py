@@ -68,7 +68,9 @@ class Schema:
             self._check_names(path, access)
             mode, timeout = access.value
             uri = f"{path.absolute().as_uri()}?mode={mode}"
-            connection = sqlite3.connect(uri, timeout=timeout, isolation_level=None, uri=True)
+            connection = sqlite3.connect(  # another thread may copy the file: see backup.py
+                *(uri, timeout), isolation_level=None, uri=True, check_same_thread=False
+            )
             try:
                 self._prepare(connection, path, access)
             except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Choice, Decision
@@ -44,12 +45,12 @@ def rivals_of(decision: Decision) -> list[RivalSample]:
     choice = decision.choice
     if choice is None or choice.q_values is None:
         return []
-    best: dict[int, RivalSample] = {}
-    for place in _highest(choice):
-        leaf, row = int(choice.leaves[place]), int(choice.rows[place])
-        if row != decision.row and leaf not in best:
-            best[leaf] = RivalSample(leaf, float(choice.q_values[place]), row)
-    return list(best.values())[:RIVALS]
+    places = _highest(choice)
+    places = places[choice.rows[places] != decision.row]
+    _, firsts = np.unique(choice.leaves[places], return_index=True)
+    best = places[np.sort(firsts)[:RIVALS]]
+    columns = choice.leaves[best], choice.q_values[best], choice.rows[best]
+    return [RivalSample(*each) for each in zip(*map(np.ndarray.tolist, columns), strict=True)]
 
 
 def size_of(choice: Choice) -> tuple[int, int]:
@@ -57,14 +58,14 @@ def size_of(choice: Choice) -> tuple[int, int]:
     return len(choice.rows), int(np.count_nonzero(np.bincount(choice.leaves)))
 
 
-def _highest(choice: Choice) -> list[int]:
+def _highest(choice: Choice) -> NDArray[np.int64]:
     """Return the indices of the highest Q, in descending order of Q."""
     assert choice.q_values is not None
     values = choice.q_values
     places = np.arange(len(values))
     if len(values) > _SEARCHED:
         places = np.argpartition(values, len(values) - _SEARCHED)[-_SEARCHED:]
-    ordered: list[int] = places[np.argsort(-values[places], kind="stable")].tolist()
+    ordered: NDArray[np.int64] = places[np.argsort(-values[places], kind="stable")]
     return ordered
 
 

@@ -1,0 +1,206 @@
+import json
+
+import pytest
+
+pytest.importorskip("fsspec", reason="needs the extra cluster")
+from tres_scrapy.cluster.snapshot_store import (
+    BLOCK,
+    Manifest,
+    OvertakenError,
+    SnapshotError,
+    SnapshotStore,
+)
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"file://{tmp_path}/store"
+
+
+@pytest.fixture
+def owner(url):
+    """Return what makes a new owner of the snapshots of a shard."""
+    SnapshotStore(url).check({})
+
+    def become(epoch):
+        folder = SnapshotStore(url).folder("shard-0")
+        folder.claim(epoch)
+        return folder
+
+    return become
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return what takes a snapshot of one file with some contents."""
+
+    def snapshot(folder, data, size=None):
+        (tmp_path / "file").write_bytes(data)
+        return folder.write({"file": (tmp_path / "file", size)}, {"length": len(data)})
+
+    return snapshot
+
+
+def fetched(folder, tmp_path, manifest=None):
+    folder.fetch(manifest or folder.latest(), tmp_path)
+    return (tmp_path / "file").read_bytes()
+
+
+def blocks(tmp_path):
+    return {path.name: path for path in (tmp_path / "store/shard-0/blocks").iterdir()}
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
+def test_snapshot_comes_back(owner, write, tmp_path, size):
+    data = bytes(number % 251 for number in range(size))
+    write(owner(1), data)
+    assert fetched(owner(2), tmp_path) == data
+    assert owner(2).latest().facts == {"length": size}
+
+
+def test_only_the_first_bytes_are_kept(owner, write, tmp_path):
+    write(owner(1), b"a\nb\n", size=2)
+    assert fetched(owner(2), tmp_path) == b"a\n"
+
+
+def test_file_that_became_shorter_is_refused(owner, write):
+    with pytest.raises(SnapshotError, match="is shorter than it was"):
+        write(owner(1), b"a", size=2)
+
+
+def test_unchanged_blocks_are_not_sent_again(owner, write, tmp_path):
+    folder = owner(1)
+    write(folder, b"a" * BLOCK + b"b")
+    before = {name: path.stat().st_mtime_ns for name, path in blocks(tmp_path).items()}
+    write(folder, b"a" * BLOCK + b"bc")
+    after = {name: path.stat().st_mtime_ns for name, path in blocks(tmp_path).items()}
+    assert len(before) == len(after) == 2  # the old end is removed
+    assert len(before.items() & after.items()) == 1
+
+
+def test_next_owner_sends_only_what_is_new(owner, write, tmp_path):
+    write(owner(1), b"a" * BLOCK)
+    folder = owner(2)
+    folder.latest()
+    write(folder, b"a" * BLOCK + b"b")
+    assert {name.partition("-")[0] for name in blocks(tmp_path)} == {"0000000001", "0000000002"}
+    assert fetched(folder, tmp_path) == b"a" * BLOCK + b"b"
+
+
+def test_torn_manifest_is_not_read(owner, write, tmp_path):
+    folder = owner(1)
+    write(folder, b"old")
+    data = Manifest(1, 2, {}, {}).packed()
+    for cut in range(len(data)):
+        (tmp_path / "store/shard-0/manifest-0000000001-0000000002").write_bytes(data[:cut])
+        assert fetched(folder, tmp_path) == b"old"
+
+
+def test_damaged_block_is_noticed(owner, write, tmp_path):
+    write(owner(1), b"data")
+    for path in blocks(tmp_path).values():
+        path.write_bytes(b"dada")
+    with pytest.raises(SnapshotError, match=r"shard-0 is damaged: block 0000000001-\w+$"):
+        fetched(owner(2), tmp_path)
+
+
+def test_former_owner_replaces_nothing(owner, write, tmp_path):
+    former = owner(1)
+    write(former, b"first")
+    newer = owner(2)
+    first = newer.latest()
+    with pytest.raises(OvertakenError, match="shard-0 has another owner"):
+        write(former, b"too late")
+    assert fetched(newer, tmp_path, first) == b"first"  # nothing of it was removed
+    write(newer, b"second")
+    with pytest.raises(OvertakenError):
+        write(former, b"far too late")
+    assert fetched(owner(3), tmp_path) == b"second"
+
+
+def test_snapshot_before_the_next_claim_counts(owner, write, tmp_path):
+    """What a former owner could confirm, the next one has."""
+    write(owner(1), b"confirmed")
+    assert fetched(owner(2), tmp_path) == b"confirmed"
+
+
+def test_two_owners_of_one_epoch_both_stop(owner, write):
+    both = owner(1), owner(1)
+    for each in both:
+        with pytest.raises(OvertakenError):
+            write(each, b"data")
+
+
+def test_highest_epoch_is_known(owner, write, url):
+    assert SnapshotStore(url).folder("shard-0").highest() == 0
+    folder = owner(7)
+    assert folder.highest() == 7
+    write(folder, b"data")
+    owner(8)
+    assert folder.highest() == 8
+
+
+def test_interrupted_snapshot_is_not_read(owner, write, tmp_path):
+    folder = owner(1)
+    write(folder, b"old")
+
+    def check():
+        raise InterruptedError("the crawl ends")
+
+    (tmp_path / "file").write_bytes(b"new")
+    with pytest.raises(SnapshotError, match="the crawl ends"):
+        folder.write({"file": (tmp_path / "file", None)}, {}, check)
+    assert fetched(folder, tmp_path) == b"old"
+
+
+def test_crawl_begins_again_in_its_place(url):
+    for run in ("a", "b"):
+        store = SnapshotStore(url)
+        store.check({"topic": "food"})
+        assert not store.holds(run)
+        store.begin({"topic": "food"}, run)
+        assert SnapshotStore(url).holds(run)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("foo://x/y", "--snapshots foo://x/y: Protocol not known: foo"),
+        ("file:///proc/none", "--snapshots file:///proc/none: .*/proc/none"),
+        ("file:///dev/null", "--snapshots file:///dev/null: .*/dev/null"),
+    ],
+)
+def test_unusable_place_is_named(where, said):
+    with pytest.raises(SnapshotError, match=said) as caught:
+        SnapshotStore(where).check({})
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_library_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
+    with pytest.raises(SnapshotError, match=r"^--snapshots s3://bucket/food: Install s3fs"):
+        SnapshotStore("s3://bucket/food")
+
+
+def test_place_of_another_crawl_is_refused(url):
+    SnapshotStore(url).check({"topic": "food"})
+    SnapshotStore(url).begin({"topic": "food", "shards": "2"}, "a")
+    with pytest.raises(SnapshotError, match="holds a crawl with shards '2', not '3': give another"):
+        SnapshotStore(url).check({"topic": "food", "shards": "3"})
+
+
+@pytest.mark.parametrize("content", ["", "3", '{"identity": 1}', "{", "\xff"])
+def test_file_of_another_program_is_refused(url, tmp_path, content):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/crawl.json").write_text(content)
+    with pytest.raises(SnapshotError, match=r"crawl\.json there is not a file of TRES"):
+        SnapshotStore(url).check({"topic": "food"})
+
+
+def test_names_cannot_leave_their_folder(owner, write, tmp_path):
+    folder = owner(1)
+    manifest = write(folder, b"data")
+    files = {"../../file": manifest.files["file"]}
+    folder.fetch(Manifest(1, 1, files, {}), tmp_path)
+    assert (tmp_path / "file").read_bytes() == b"data"
+    assert json.loads(manifest.packed().partition(b"\n")[2])[0] == 1
