@@ -140,6 +140,8 @@ def usage(root: int) -> tuple[dict[int, tuple[str, int]], dict[str, float]]:
             words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:  # it has just ended
             continue
+        if not words:  # it has ended: what it used was seen before
+            continue
         pid = int(place.name)
         parents[pid] = int(stat[1])
         part = next((name for title, name in PARTS.items() if title in words), OTHER)

@@ -1,13 +1,18 @@
 """Kill the processes of a crawl in shards again and again, and count what was lost.
 
     python benchmarks/cluster_kill.py [--pages 20000] [--kills 50] [--shards 4] [--max 10]
-        [--seed 1] [--faults SCHEDULE] [--output FILE]
+        [--seed 1] [--faults SCHEDULE] [--snapshots SECONDS] [--output FILE]
 
 Another process serves a synthetic web and keeps the log. `tres cluster crawl` fetches it, while
 random processes get SIGKILL at random instants: a shard, the learner, the coordinator, the driver,
 or Ray's raylet, each kind equally often. A driver that has ended is started again by the same
 command. Then the log, the folders of all shards and the output are compared. The exit status is 1
 if anything was lost.
+
+With `--snapshots`, shards copy themselves to another folder so often, and there are two more kinds:
+a shard dies with its disk, or all processes die with all disks. What a shard did after its last
+snapshot counts for nothing then, so the log does not say which pages may be fetched twice: MAX is
+checked for what the shards have booked.
 """
 
 from __future__ import annotations
@@ -56,6 +61,7 @@ from tres_scrapy.job.job_file import NAME
 from tres_scrapy.webs.synthetic import SyntheticWeb
 
 KINDS = ("shard", "learner", "coordinator", "driver", "raylet")
+DISKS = ("disk", "all disks")  # with snapshots
 TITLES = {"shard": "ray::ShardActor", "learner": "ray::LearnerActor"}
 TITLES |= {"coordinator": "ray::CoordinatorActor", "raylet": "raylet/raylet"}
 START = 120.0  # seconds until all processes run
@@ -84,6 +90,7 @@ def main() -> int:
     parser.add_argument("--max", type=int, default=10, help="most pages per domain")
     parser.add_argument("--seed", type=int, default=1, help="random seed of the web and the kills")
     parser.add_argument("--faults", default="", help="a schedule, or `default`")
+    parser.add_argument("--snapshots", type=float, help="seconds between two; disks are lost, too")
     parser.add_argument("--output", type=Path, help="also write the findings to this file")
     options = parser.parse_args()
     with TemporaryDirectory() as directory:
@@ -95,7 +102,8 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
     """Crawl with kills; compare log, shards and output."""
     web, log, job = SyntheticWeb(TOPIC, seed=options.seed), directory / "log", directory / "job"
     draw = random.Random(options.seed)
-    kinds = [KINDS[number % len(KINDS)] for number in range(options.kills)]
+    known = KINDS + DISKS if options.snapshots else KINDS
+    kinds = [known[number % len(known)] for number in range(options.kills)]
     draw.shuffle(kinds)
     whens = sorted(draw.choices(range(options.pages), k=options.kills))
     under_way, done, starts, began = Counter[str](), Counter[str](), 0, time.monotonic()
@@ -105,7 +113,8 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
             if driver is None or driver.poll() is not None:
                 driver, starts = start(options, web, port, job), starts + 1
             wait_for(driver, log, when)
-            under_way.update(kill(kind, driver, when, job, web))
+            if kill(kind, driver, when, job) and not options.snapshots:
+                under_way.update(leased_in(job, web))
             done[kind] += 1
             print(f"kill {number} of {len(whens)}, {kind}: {fetches(log)} fetches", flush=True)
         while driver is None or driver.wait():  # it ends with 0 when the crawl is complete
@@ -121,19 +130,22 @@ def compare(
     shards = [job / f"shard-{number}" for number in range(options.shards)]
     urls = Counter(str(line["url"]) for line in pages_of(log))
     booked = [url for shard in shards for url in booked_pages(shard)]
-    links = set(urls) | links_of(web, urls.keys() & set(booked))
+    links = (set(booked) if options.snapshots else set(urls)) | links_of(
+        web, urls.keys() & set(booked)
+    )
     stores = [recovered_crawl(shard, options.max).store for shard in shards]
     relevant = set().union(*map(relevant_pages, shards))
     exported = urls_in(job / f"{TOPIC}.jsonl")
+    forgotten = bool(options.snapshots)  # pages that the log has, but no shard
     return {
         "pages": len(urls),
         "harvest": harvest(log),
         "pages_fetched_twice": urls.total() - len(urls),
         "links_discovered": len(links),
         "losses": {
-            "fetched twice without a kill": twice(log, under_way),
+            "fetched twice without a kill": 0 if forgotten else twice(log, under_way),
             "discovered and lost": lost(stores, links, booked, waiting_mail(shards), options.max),
-            "domains over MAX": over_max(log, urls, booked, options.max),
+            "domains over MAX": over_max(log, booked if forgotten else urls, booked, options.max),
             "pages more or less than T": abs(len(booked) - options.pages),
             "pages booked twice": len(booked) - len(set(booked)),
             "items missing": len(relevant - exported.keys()),
@@ -178,6 +190,9 @@ def start(
     command = [sys.executable, "-c", program, "cluster", "crawl", TOPIC]
     command += [*web.seeds, "--pages", str(options.pages), "--max-per-domain", str(options.max)]
     command += ["--shards", str(options.shards), "--job", str(job), "--private-addresses"]
+    if options.snapshots:
+        command += ["--snapshots", f"file://{job.with_name('snapshots')}"]
+        command += ["--snapshot-interval", str(options.snapshots)]
     command += ["-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=16"]
     command += [part for each in PATIENT for part in ("-s", f"TRES_{each}")]
     address = f"http://127.0.0.1:{port}"
@@ -194,23 +209,32 @@ def wait_for(driver: subprocess.Popen[bytes], log: Path, when: int) -> None:
     time.sleep(3 * random.Random(when).random() ** 3)
 
 
-def kill(
-    kind: str, driver: subprocess.Popen[bytes], when: int, job: Path, web: SyntheticWeb
-) -> Counter[str]:
-    """Kill a process of a kind; return what the shards that died were fetching."""
+def kill(kind: str, driver: subprocess.Popen[bytes], when: int, job: Path) -> bool:
+    """Kill a process of a kind; return whether shards died and left their folders."""
     found, until = list[int](), time.monotonic() + START
+    draw = random.Random(when)
     while not found and driver.poll() is None and time.monotonic() < until:
-        found = [driver.pid] if kind == "driver" else processes(driver.pid, TITLES[kind])
+        if kind in {"driver", "all disks"}:
+            found = [driver.pid]
+        else:
+            folder = draw.choice(sorted(job.glob("shard-[0-9]")) or [job / "shard-0"])
+            found = users_of(folder) if kind == "disk" else processes(driver.pid, TITLES[kind])
         time.sleep(0.1)
     if not found:
-        return Counter()
-    victim = random.Random(when).choice(found)
+        return False
+    victim = draw.choice(found)
     os.kill(victim, signal.SIGKILL)
-    if kind in {"driver", "raylet"}:
+    if kind == "disk":
+        while victim in users_of(folder):
+            time.sleep(0.01)
+        shutil.rmtree(folder)
+    if kind in {"driver", "raylet", "all disks"}:
         driver.wait()
         while users_of(job):  # the others notice within some seconds
             time.sleep(0.2)
-    return leased_in(job, web) if kind in {"shard", "driver", "raylet"} else Counter()
+    if kind == "all disks":
+        shutil.rmtree(job)
+    return kind in {"shard", "driver", "raylet"}
 
 
 def leased_in(job: Path, web: SyntheticWeb) -> Counter[str]:
