@@ -12,7 +12,8 @@ from scrapy.signalmanager import SignalManager
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
 from tres_scrapy.cluster.rhythm import EVERY
-from tres_scrapy.cluster.shard import FULL, KEPT, SOON, Shard
+from tres_scrapy.cluster.sender import FULL, KEPT
+from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.status import Command, Orders
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
@@ -175,7 +176,7 @@ def test_full_outbox_holds_the_crawl(parts):
     mail.parcels[1] = [Waiting(1, large), Waiting(2, large)]
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 7
-    parts.shard._sent[1] = 1  # the other shard has it, but may lose it
+    parts.shard._sender.arrived(1, Receipt(1, 0))
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 20
     mail.size = KEPT + 1
@@ -256,7 +257,7 @@ def test_parcels_stay_until_they_are_durable(parts):
 def test_restored_receiver_gets_parcels_again(parts):
     mail = parts.job.mail
     mail.sent[1], mail.parcels[1] = 5, [Waiting(number, b"x") for number in (3, 4, 5)]
-    parts.shard._sent[1] = 5
+    parts.shard._sender.arrived(1, Receipt(5, 2))
     parts.shard._arrived(1, Receipt(2, 2))
     assert delivered(parts) == (2, [3, 4, 5])
 
@@ -279,7 +280,8 @@ def test_parcels_wait_for_others(parts, clock):
         parts.shard._pulse()
         calls = [more for name, more in parts.wire.calls[before:] if name == "deliver"]
         parts.shard._under_way.clear()
-        parts.shard._sent[1] = count if calls else parts.shard._sent.get(1, 0)
+        if calls:
+            parts.shard._sender.arrived(1, Receipt(count, count))
         return [len(parcels) for *_, parcels in calls]
 
     assert delivered(100) == [100]
@@ -293,9 +295,10 @@ def test_parcels_of_a_later_owner_are_counted_from_its_first(parts, clock):
     """Their numbers begin above those of the owner before: the crawl has just begun again."""
     first = 7 << OWNER
     mail = parts.job.mail
-    parts.shard._sent[1], mail.sent[1] = first + 1, first + 6
+    parts.shard._sender.arrived(1, Receipt(first + 1, first + 1))
+    mail.sent[1] = first + 6
     mail.parcels[1] = [Waiting(first + number, b"x") for number in range(2, 7)]
-    parts.shard._rhythm.is_due(1, 1, 0, clock.now)  # the last delivery was just now
+    parts.shard._sender._rhythm.is_due(1, 1, 0, clock.now)  # the last delivery was just now
     parts.shard._deliver(1)
     assert delivered(parts) == (first + 1, [first + number for number in range(2, 7)])
 

@@ -105,7 +105,7 @@ class Member:
         self.write(act)
 
     def send(self, other):
-        self.shard._inquired.clear()
+        self.shard._sender._inquired.clear()
         self.shard._guarded(lambda: self.shard._deliver(other))
 
     def answered(self, other, receipt):
@@ -116,7 +116,7 @@ class Member:
             answer.set_exception(ConnectionError())
         else:
             answer.set_result(receipt)
-        self.shard._inquired[other] = float("inf")  # no question follows at once
+        self.shard._sender._inquired[other] = float("inf")  # no question follows at once
         self.shard._answered(other, partial(self.shard._arrived, other), answer)
 
     def copy(self):

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cached_property, partial
-from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy.agent.lesson import Taught
 from tres_scrapy.agent.teacher import NEWS
-from tres_scrapy.cluster.rhythm import MOST, Rhythm
+from tres_scrapy.cluster.sender import Sender
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
 from tres_scrapy.cluster.wire import Receipt, Reply, Version, Wire
@@ -31,7 +30,7 @@ from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.job.mail import Mail, Waiting, count_of
+from tres_scrapy.job.mail import Mail, Waiting
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.policies.pupil_policy import PupilPolicy
 
@@ -43,9 +42,6 @@ SOON: Final = 16  # lessons that are sent at once
 SETTLING: Final = 30.0  # seconds after which a seed that the store does not know was refused
 BROKEN: Final = "shard_failed"
 STALE: Final = "stale_epoch"
-FULL: Final = 100 * 2**20  # bytes that others do not have, above which no more pages are fetched
-KEPT: Final = 4 * FULL  # the same for all that is kept until snapshots of others hold it
-INQUIRY: Final = 5.0  # seconds between two questions about it
 
 logger = logging.getLogger(__name__)
 
@@ -73,10 +69,6 @@ class Shard:
         self._asked = 0.0  # when weights were asked for last
         self._taught = self._is_broken = False
         self._keeper = keeper
-        self._sent: dict[int, int] = {}  # the last parcel that another shard has
-        self._durable: dict[int, int] = {}  # and that it cannot lose
-        self._inquired: dict[int, float] = {}  # when it was asked
-        self._rhythm = Rhythm()
         self._reported = 0.0  # when it reported last
         self._reason = ""
         self._opened = self._measured_at = 0.0
@@ -193,6 +185,10 @@ class Shard:
     def _mail(self) -> Mail:
         return self._job.mail
 
+    @cached_property
+    def _sender(self) -> Sender:
+        return Sender(self._mail, inquires=self._keeper is not None)
+
     @property
     def _crawl(self) -> Any:
         return self._learner.crawl
@@ -275,45 +271,17 @@ class Shard:
     def _deliver(self, shard: int) -> None:
         if shard in self._under_way:
             return
-        mail, last = self._mail, self._sent.get(shard, 0)
-        new, known = mail.sent[shard] - last, count_of(last)
-        is_due = self._rhythm.is_due(shard, new, known, monotonic())
-        waiting = mail.next(shard, last, MOST) if is_due else []
-        after = mail.before(shard, waiting[0].number) if waiting else 0
-        if after > last and shard in self._sent:
-            raise ValueError(f"shard {shard} has lost links: it needs parcel {last + 1} again")
-        if waiting or self._inquires(shard):
-            self._bytes += sum(len(parcel.data) for parcel in waiting)
-            deliver = partial(self._wire.deliver, shard, after, waiting)
+        delivery = self._sender.next(shard, monotonic())
+        if delivery is not None:
+            self._bytes += sum(len(parcel.data) for parcel in delivery.parcels)
+            deliver = partial(self._wire.deliver, shard, *delivery)
             self._call(shard, deliver, partial(self._arrived, shard))
 
-    def _inquires(self, shard: int) -> bool:
-        """Return whether to ask now which of the parcels that a shard has it cannot lose."""
-        now = monotonic()
-        is_open = self._durable.get(shard, 0) < self._sent.get(shard, 0)
-        is_due = (
-            self._keeper is not None
-            and is_open
-            and now - self._inquired.get(shard, -inf) >= INQUIRY
-        )
-        if is_due:
-            self._inquired[shard] = now
-        return is_due
-
     def _arrived(self, shard: int, receipt: Receipt) -> None:
-        self._sent[shard], self._durable[shard] = receipt
-        self._mail.arrived(shard, receipt.durable)
-        if self._mail.size > FULL:
+        self._sender.arrived(shard, receipt)
+        if self._sender.is_large:
             self._job.save(self._crawl)  # no booking may follow: the crawl is held
         self._deliver(shard)  # the next ones
-
-    def _is_full(self) -> bool:
-        """Return whether so many parcels are kept that no more pages should be fetched."""
-        mail = self._mail
-        if mail.size <= FULL:
-            return False
-        unknown = sum(mail.size_after(shard, self._sent.get(shard, 0)) for shard in mail.sent)
-        return mail.size > KEPT or unknown > FULL
 
     def _obey(self, orders: Orders) -> None:
         crawl = self._crawl
@@ -321,7 +289,7 @@ class Shard:
             self._obeyed = command.number
             self._do(command)
         held = crawl.pages + crawl.leased
-        limit = held if self._is_full() else orders.limit
+        limit = held if self._sender.is_full else orders.limit
         if orders.spare is not None:
             limit = min(limit, held + orders.spare)
         if limit > crawl.granted:
