@@ -279,9 +279,9 @@ def _absolute(root: str, origin: str, href: str) -> str:
 
 
 def _untracked(url: str) -> str:
-    place, mark, query = url.partition("?")
-    kept = [part for part in query.split("&") if not TRACKING.match(part)]
-    return place + mark + "&".join(kept) if kept else place
+    place, _, query = url.partition("?")
+    kept = "&".join(part for part in query.split("&") if not TRACKING.match(part))
+    return f"{place}?{kept}" if kept else place
 
 
 def _canonical(tree: LexborHTMLParser, url: str) -> str:
