@@ -354,7 +354,7 @@ def test_canonical_url_stays_on_host(named: str, canonical: str) -> None:
         ("?utm_source=a&utm_medium=b&fbclid=c", ""),
         ("?&utm_source=a", ""),
         ("?id=1&utm_campaign=a&page=2", "?id=1&page=2"),
-        ("?gclid=a&", "?"),
+        ("?gclid=a&", ""),
         ("?source=utm_source&my_fbclid=2", "?source=utm_source&my_fbclid=2"),
         ("?b=2&a=1&", "?b=2&a=1&"),
     ],
