@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page import text
-from tres_scrapy.page.text import MAX_ATTRIBUTES, MAX_TAGS, Link, read_page, tokenise
+from tres_scrapy.page.parse import MAX_ATTRIBUTES, MAX_TAGS
+from tres_scrapy.page.text import Link, read_page, tokenise
 from tres_scrapy.url import canonical
 from tres_scrapy.url.canonical import canonicalise
 
@@ -391,6 +392,11 @@ def test_nested_menu_is_still_menu() -> None:
         "<a href=x><marquee></a>" * 9_900,
         "<table><tr><td><a href=x>" * 4_900,
         "<h1><a href=x>" * 9_900,
+        "<a" * 19_900 + "x" * 100_000,
+        "<a b" * 19_900 + "x" * 100_000,
+        "<a b=" * 19_900 + "x" * 100_000,
+        "<a b='" * 19_901 + "x" * 100_000,
+        "<p b='<a'" * 19_900 + "x" * 100_000,
     ],
 )
 def test_nested_links_take_no_longer_than_others(nested):

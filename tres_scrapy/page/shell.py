@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.page.text import UNSEEN, parse, tokenise
+from tres_scrapy.page.parse import parse
+from tres_scrapy.page.text import UNSEEN, tokenise
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

@@ -12,6 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
+from tres_scrapy.page.parse import parse
 from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
@@ -21,28 +22,17 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
-MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
-MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
-MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
-MAX_BLOCKS: Final = 1_000  # and in nested blocks, whose text is read again
+MAX_BLOCKS: Final = 1_000  # nested blocks are quadratic: their text is read again
 MIN_TEXT_WORDS: Final = 30
 UNSEEN: Final = "script, style, noscript, template, svg, iframe, object"
 BOILERPLATE: Final = (
     "nav, header, footer, aside, dialog, button, select, textarea, [hidden], [role=navigation],"
     "[role=banner], [role=contentinfo], [role=search], [role=dialog]"
 )
-START_TAG: Final = re.compile("<[a-zA-Z]")
-TAG: Final = re.compile("</?[a-zA-Z]")
 LINKS: Final = "a[href], area[href]"
 FOLLOWED: Final = "a[href]:not([rel~=nofollow i]), area[href]:not([rel~=nofollow i])"
 # A browser nests links only by way of other elements, such as a table or an object.
 NESTED: Final = "a[href] a[href]"
-CROWDED_TAG: Final = re.compile(
-    r"""<[a-zA-Z][^\s/>]*+
-    (?:[\s/]*+ [^\s/>][^\s/>=]*+ (?:\s*+=\s*+ (?:"[^"]*+" | '[^']*+' | [^\s>"']*+))?+)"""
-    f"{{{MAX_ATTRIBUTES}}}",
-    re.VERBOSE,
-)
 # Parameters that only scripts in the browser read: they do not change the page.
 TRACKING: Final = re.compile(r"(?:utm_[a-z]+|fbclid|gclid|dclid|msclkid)(?:=|$)")
 PLAIN_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?")
@@ -158,17 +148,6 @@ def read_page(
     code = detect_language(text, own or declared) if language else ""
     rest = (code, around, standing, canonical, paths, permission.keep)
     return Page(url, title, text, links, *rest, feeds=feeds)
-
-
-def parse(html: str) -> LexborHTMLParser:
-    """Parse HTML, cut off where it has too many tags or attributes for the parser."""
-    for tag, most in ((START_TAG, MAX_TAGS), (TAG, MAX_ALL_TAGS)):
-        surplus = next(islice(tag.finditer(html), most, None), None)
-        html = html if surplus is None else html[: surplus.start()]
-    surplus = CROWDED_TAG.search(html)
-    html = html if surplus is None else html[: surplus.start()]
-    # a lone surrogate has no UTF-8 form
-    return LexborHTMLParser(html.encode("utf-8", "replace"))
 
 
 def _permission(tree: LexborHTMLParser, robots: Sequence[str], crawler: str) -> Permission:
