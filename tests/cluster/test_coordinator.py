@@ -77,6 +77,16 @@ def test_former_owner_is_refused(job, clock):
         coordinator.report(Status(0), epochs[0])
 
 
+def test_last_pages_of_a_shard_count(job, clock):
+    coordinator, (epoch, _) = coordinator_of(job, clock)
+    coordinator.report(Status(0, 5, 2, 10), epoch)
+    coordinator.end("shutdown")
+    coordinator.closed(Status(0, 7, 0, 10), epoch)
+    assert coordinator.overview().pages == 7
+    with pytest.raises(StaleEpochError):
+        coordinator.closed(Status(0, 9), epoch - 1)
+
+
 def test_crawl_ends_when_nothing_is_left_or_under_way(job, clock):
     coordinator, epochs = coordinator_of(job, clock)
 

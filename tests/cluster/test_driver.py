@@ -1,4 +1,6 @@
 import os
+import socket
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +46,15 @@ def test_users_token_is_kept(tokens, monkeypatch):
 
 def test_cluster_has_its_own_token(tokens):
     assert tokens("auto") == [None]
+
+
+def test_cluster_that_is_not_there_is_one_line(tmp_path):
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))  # it does not listen
+        address = f"ray://127.0.0.1:{free.getsockname()[1]}"
+        driver = Driver(Plan(tmp_path, 2, 10, {}, {}, {}), None, address)
+        with pytest.raises(LostError, match=f"no Ray cluster answers at {address}: "):
+            driver.run()
 
 
 @pytest.mark.parametrize(

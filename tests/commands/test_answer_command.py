@@ -91,6 +91,43 @@ def test_rejudged_pages_have_the_final_probability(run, capsys):
     assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
 
 
+def test_answered_pages_follow_their_answers(run, capsys):
+    """Wrong ones too: the user knows."""
+    call(capsys, "tres-answer", run, "--yes", "http://h0.test/", "--no", "http://h1.test/")
+    call(capsys, "tres-rejudge", run)
+    urls = {item["url"] for item in lines_of(run.with_name("soup.rejudged.jsonl"))}
+    assert "http://h0.test/" in urls
+    assert "http://h1.test/" not in urls
+    assert "You answered no" in str(
+        topic_reason(WordFolder(run.with_suffix(".topic")), "http://h1.test/")
+    )
+
+
+def test_output_is_not_judged_in_place(run, capsys):
+    before = run.read_bytes()
+    code, _ = call(capsys, "tres-rejudge", run, "-o", run.parent / "." / run.name)
+    assert "is OUTPUT itself: give another file" in str(code)
+    assert run.read_bytes() == before
+    code, _ = call(capsys, "tres-rejudge", run.parent / "no.jsonl", "--run", run)
+    assert "no.jsonl' is not a file: give the output of the crawl" in str(code)
+
+
+def test_topic_without_a_relevant_page_is_saved_with_a_warning(run, capsys, tmp_path):
+    call(capsys, "tres-answer", run, "--no", "http://h1.test/")
+    code, said = call(capsys, "tres-pack", "save", "food", run, "--models", tmp_path / "models")
+    assert code == 0
+    assert "All answers were no" in said
+    code, _ = call(capsys, "tres-pack", "save", "a/b", run)
+    assert "the name 'a/b' must be letters, digits, - and _ only" in str(code)
+
+
+def test_topic_that_hides_a_shipped_one_is_named(run, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    said = "use it instead of the topic food that TRES brings"
+    assert said in call(capsys, "tres-pack", "save", "food", run)[1]
+    assert said not in call(capsys, "tres-pack", "save", "broth", run)[1]
+
+
 def test_topic_says_which_words_and_answers_count(run, capsys):
     folder = WordFolder(run.with_suffix(".topic"))
     pages = [f"--{'yes' if i % 2 else 'no'}=http://h{i}.test/" for i in range(8)]
@@ -106,9 +143,13 @@ def test_topic_says_which_words_and_answers_count(run, capsys):
 
 
 def test_run_without_topic_is_one_line(capsys, tmp_path):
+    empty = tmp_path / "a.jsonl"
+    empty.touch()
     for arguments in (
         ("tres-answer", tmp_path),
         ("tres-pack", "save", "a", tmp_path),
-        ("tres-rejudge", tmp_path / "a.jsonl"),
+        ("tres-rejudge", empty),
     ):
         assert "has no topic that learns" in str(call(capsys, *arguments)[0])
+    code, _ = call(capsys, "tres-answer", tmp_path / "no")
+    assert "no' does not exist" in str(code)

@@ -152,6 +152,8 @@ def test_most_questions_are_about_unsure_pages(sure, least):
     assert sum(0.1 <= p <= 0.9 for p in asked) >= least
     assert min(asked) < 0.4
     assert max(asked) > 0.6
+    distances = [abs(p - 0.5) for p in asked]
+    assert distances == sorted(distances)
 
 
 def test_answers_that_the_model_expects_change_little(topic):

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -74,6 +75,10 @@ class CoordinatorActor:
     def report(self, status: Status, epoch: int) -> Orders:
         """Take the report of a shard and tell it what to do."""
         return self._coordinator.report(status, epoch)
+
+    def closed(self, status: Status, epoch: int) -> None:
+        """Take the last report of a shard that has ended."""
+        self._coordinator.closed(status, epoch)
 
     def overtaken(self, shard: int, epoch: int) -> None:
         """Hear that the snapshots of a shard have another owner."""
@@ -280,6 +285,8 @@ class ShardActor:
         if crawling.done() and (error := crawling.exception()) is not None:
             raise error
         assert crawler.stats is not None
+        if shard.last is not None and not shard.is_replaced:
+            wire.close(shard.last)
         return None if shard.is_ordered else str(crawler.stats.get_value("finish_reason"))
 
 
@@ -338,6 +345,11 @@ class RayWire:
     def report(self, status: Status) -> Future[Orders]:
         """Report to the coordinator."""
         return self._call(COORDINATOR, "report", status, self._epoch)
+
+    def close(self, status: Status) -> None:
+        """Send the coordinator the last report; it may be away."""
+        with suppress(Exception):  # Ray raises many kinds
+            self._call(COORDINATOR, "closed", status, self._epoch).result(timeout=ANSWER)
 
     def deliver(self, shard: int, after: int, parcels: list[Waiting]) -> Future[Receipt]:
         """Send parcels to another shard, which must have those up to the number `after`."""

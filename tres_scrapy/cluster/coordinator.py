@@ -108,6 +108,11 @@ class Coordinator:
         new = tuple(each for each in self._commands if each.number > status.commands)
         return Orders(limit, spare, new, self._finish, settle=bool(reason))
 
+    def closed(self, status: Status, epoch: int) -> None:
+        """Take the last report of a shard that has ended; raise StaleEpochError."""
+        self.check(status.shard, epoch)
+        self._statuses[status.shard] = status
+
     def check(self, shard: int, epoch: int) -> None:
         """Raise StaleEpochError unless the caller owns a shard."""
         if epoch != self._epochs[shard]:

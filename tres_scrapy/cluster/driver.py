@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ PARTS: Final = 5.0  # seconds for what the records of the shards have
 CLOSING: Final = 60.0  # seconds that shards have to end, once the crawl ends,
 SENDING: Final = 600.0  # or if they send a last snapshot
 LOST: Final = 30.0  # seconds without an answer after which Ray is gone
+REACHED: Final = 10.0  # seconds in which a cluster must take a connection
+ADDRESS: Final = re.compile(r"(?:ray://)?\[?([^\[\]]+)\]?:(\d+)")
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
 logger = logging.getLogger(__name__)
@@ -87,7 +90,9 @@ class Driver:
         place = self._plan.snapshots or str(self._plan.job)
         name = hashlib.sha256(place.encode()).hexdigest()[:12]
         local: dict[str, Any] = {}
-        if not self._address:
+        if self._address:
+            _require_cluster(self._address)
+        else:
             # Ray listens on all networks and runs code for everyone who has its token. It keeps
             # one in a file that all users of this machine may be able to read.
             os.environ.setdefault(TOKEN, secrets.token_hex(32))
@@ -166,8 +171,10 @@ class Driver:
     def _close(self) -> None:
         if LEARNER in self._actors:
             self._ask(LEARNER, "end", seconds=closing_time(self._plan))
-        if not self._has_ended():
+        assert self._overview is not None
+        if self._overview.statuses and not self._has_ended():
             logger.warning("Some shards did not end in time")
+        self._overview = self._ask(COORDINATOR, "overview") or self._overview  # the last pages
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards; it returns at once and may be called in any thread."""
@@ -194,6 +201,17 @@ class Driver:
         except RayError as error:
             logger.debug("%s is away: %s", name, error)
             return None
+
+
+def _require_cluster(address: str) -> None:
+    """Raise LostError if no cluster listens at an address: Ray itself would try for minutes."""
+    place = ADDRESS.fullmatch(address)
+    if place is None:
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), REACHED).close()
+    except (OSError, OverflowError) as error:
+        raise LostError(f"no Ray cluster answers at {address}: {error}") from None
 
 
 def closing_time(plan: Plan) -> float:

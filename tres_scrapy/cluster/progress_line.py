@@ -57,7 +57,7 @@ class ClusterProgress:
         """Return the shards that do not report, but should."""
         if overview.finish:
             return set()
-        late = now - self._begun > START_UP
+        late = bool(overview.statuses) and now - self._begun > START_UP
         silent = set(range(overview.shards)) - overview.statuses.keys() if late else set()
         return silent.union(overview.gone())
 

@@ -71,6 +71,7 @@ class Shard:
         self._keeper = keeper
         self._reported = 0.0  # when it reported last
         self._reason = ""
+        self.last: Status | None = None  # when the crawl ended
         self._opened = self._measured_at = 0.0
         self._value = 1.0  # of the best links
         self._figures: dict[str, float | str] = {}
@@ -104,9 +105,11 @@ class Shard:
             raise DontCloseSpider
 
     def spider_closed(self, spider: Spider) -> None:
-        """Report no more."""
+        """Keep the last state, and report no more."""
         if self._loop is not None:
             self._loop.stop()
+            self._measured_at = 0.0  # measure all again
+            self.last = self.status
         if self._keeper is not None:
             self._keeper.stop()
 

@@ -21,6 +21,7 @@ from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.policies.assembly import learning_setup, require_packs
@@ -76,6 +77,8 @@ def crawl(order: Order) -> int:
         with view.of(driver, facts):
             last = driver.run()
             view.progress.close(last)
+            if last.finish == SHUTDOWN:
+                logger.info("Stopped after %d pages: the same command resumes it", last.pages)
             if last.pages and order.shards > 1:
                 sent = last.sum("bytes_sent") / last.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)

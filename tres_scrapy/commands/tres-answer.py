@@ -61,9 +61,7 @@ class Command(ScrapyCommand):
             if opts.yes or opts.no:
                 yes, no = folder.known(opts.yes), folder.known(opts.no)
                 if both := set(yes) & set(no):
-                    raise UsageError(
-                        f"tres-answer: yes and no for {printable(min(both))}: give one answer"
-                    )
+                    raise UsageError(f"yes and no for {printable(min(both))}: give one answer")
                 told = dict.fromkeys(yes, True) | dict.fromkeys(no, False)
                 add_answers(folder.answers, told)
                 given = len(told)
@@ -101,6 +99,7 @@ def _reply() -> str:
         try:
             answer = input(PROMPT).strip().lower()[:1]
         except (EOFError, KeyboardInterrupt):
+            print()  # the cursor stands behind the prompt
             return "q"
         if answer in {"y", "n", "s", "q"}:
             return answer

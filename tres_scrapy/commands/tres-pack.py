@@ -16,7 +16,7 @@ from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.shipped import HERE, TOPIC_FILE
+from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.word_folder import find_folder, unlearned
 from tres_scrapy.training.word_learner import RUNS, learn_answers
@@ -49,7 +49,7 @@ class Command(ScrapyCommand):
         if len(args) != 3 or args[0] != "save":
             raise UsageError(f"give `save NAME RUN`, not {named(args)}")
         try:
-            name = identifier(args[1])
+            name = _name(args[1])
             folder, place = find_folder(Path(args[2])), opts.models / name
             if (place / TOPIC_FILE).exists():
                 raise ValueError(f"{place} exists: choose another name or remove it")
@@ -58,6 +58,18 @@ class Command(ScrapyCommand):
                 print(*([RUNS] if notes is None else notes), sep="\n")
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
+            answers = folder.read_state().get("answers", {})
         except (AnswerError, OSError, PackError, ValueError) as error:
             sys.exit(f"scrapy tres-pack: {error}")
         print(place)
+        if answers and not any(answers.values()):
+            print("All answers were no: this topic may find nothing relevant.")
+        if name in topics(shipped_models()) and opts.models == HERE:
+            print(f"Crawls in this folder use it instead of the topic {name} that TRES brings.")
+
+
+def _name(text: str) -> str:
+    try:
+        return identifier(text)
+    except ValueError as error:
+        raise ValueError(f"the name {text!r} {error}") from None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import Final
@@ -39,7 +40,8 @@ class Command(ScrapyCommand):
         return fill(
             "Judge the pages in OUTPUT, the JSON lines file of a crawl from keywords, by the topic "
             "as the crawl learned it in the end. Each line gains the field final_probability; "
-            "probability stays what it was at the time. Pages below the threshold are left out. "
+            "probability stays what it was at the time. Pages below the threshold are left out. A "
+            "page that you have answered follows your answer. "
             "The crawl keeps no text of pages that it judged irrelevant: it cannot add them."
         )
 
@@ -56,13 +58,17 @@ class Command(ScrapyCommand):
             raise UsageError(f"give one OUTPUT, the JSON lines file of a crawl, not {named(args)}")
         source = Path(args[0])
         target = opts.output or source.with_suffix(SUFFIX)
+        if target.exists() and source.exists() and target.samefile(source):
+            sys.exit(f"scrapy tres-rejudge: -o {target} is OUTPUT itself: give another file")
         try:
             folder = find_folder(opts.run or source)
+            if not source.is_file():
+                raise AnswerError(f"{str(source)!r} is not a file: give the output of the crawl")
             if unlearned(folder):
                 notes = learn_answers(folder)
                 print(*([RUNS] if notes is None else notes), sep="\n")
-            pack = Pack.load(folder.pack)
-            kept, count = rejudge(pack, source, target)
+            answers = folder.read_state().get("answers", {})
+            kept, count = rejudge(Pack.load(folder.pack), answers, source, target)
         except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-rejudge: {error}")
         except (ValueError, KeyError, TypeError) as error:
@@ -70,10 +76,11 @@ class Command(ScrapyCommand):
         print(f"{kept} of {count} pages are relevant: {target}")
 
 
-def rejudge(pack: Pack, source: Path, target: Path) -> tuple[int, int]:
+def rejudge(pack: Pack, answers: Mapping[str, bool], source: Path, target: Path) -> tuple[int, int]:
     """Write the lines that are still relevant; return their number and that of all lines.
 
-    Raise ValueError if a line is not an item of a crawl.
+    `answers` are the user's, by URL: they count more than the pack. Raise ValueError if a line is
+    not an item of a crawl.
     """
     kept = count = 0
     with source.open(encoding="utf-8") as lines, whole_file(target) as file:
@@ -81,7 +88,8 @@ def rejudge(pack: Pack, source: Path, target: Path) -> tuple[int, int]:
             item = json.loads(line)
             text = Text.of(f"{item['title']} {item['text']}", item["url"])
             probability = float(pack.probabilities([text])[0])
-            if probability >= pack.threshold:
+            told = answers.get(item.get("final_url"), answers.get(item["url"]))
+            if probability >= pack.threshold if told is None else told:
                 kept += 1
                 final = {**item, "final_probability": round(probability, 6)}
                 file.write(json.dumps(final, ensure_ascii=False).encode() + b"\n")

@@ -73,7 +73,8 @@ def _described(path: Path) -> str:
     pages = sum(count.get(kind, 0) for kind in ("relevant", "irrelevant", "copy"))
     of_limit = f" of {int(asked):,}" if asked else ""
     found = f"{pages:,}{of_limit} pages, {count.get('relevant', 0):,} relevant"
-    age = time() - float(meta.get("written", 0))
+    written = float(meta.get("written", 0)) or path.stat().st_mtime  # 0: no page is written yet
+    age = time() - written
     reason = meta.get("reason")
     if reason == "shutdown":
         state = f"stopped   {path}: {found}; the same command resumes it"

@@ -188,6 +188,8 @@ def find_folder(run: Path) -> WordFolder:
     for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
         if (folder := WordFolder(path)).pack.is_dir():
             return folder
+    if not run.exists():
+        raise AnswerError(f"{str(run)!r} does not exist")
     raise AnswerError(
         f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
         "with keywords; of a crawl with --jobdir, the JOBDIR"

@@ -37,6 +37,7 @@ class TopicReason(NamedTuple):
     against: list[tuple[str, float]]
     answers: list[AnswerEffect]
     told: bool  # whether the topic has any answer
+    answer: bool | None = None  # about this page
 
     def __str__(self) -> str:
         """Return the reason as text."""
@@ -45,6 +46,8 @@ class TopicReason(NamedTuple):
         for name, words in named.items():
             said = ", ".join(f"{word} {value:+.2f}" for word, value in words)
             lines.append(f"  {name:18} {said or 'none'}")
+        if self.answer is not None:
+            lines.append(f"  You answered {'yes' if self.answer else 'no'} about this page.")
         if self.answers:
             lines.append("  Answers about pages with the same words:")
             lines += [
@@ -85,4 +88,5 @@ def topic_reason(folder: WordFolder, url: str) -> TopicReason | None:
         [each for each in words if each[1] < 0][:SHOWN],
         sorted(effects, key=lambda each: -abs(each.adds))[:ANSWERS],
         bool(answers),
+        answers.get(url),
     )

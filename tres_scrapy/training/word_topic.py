@@ -112,7 +112,8 @@ class WordTopic:
         self._given = given
         self._shares = dict(zip(background.words, background.shares.tolist(), strict=True))
         if not any(word in self._shares or word in vectors for word in given):
-            names = ", ".join(sorted([*keywords.words, *keywords.phrases])[:3])
+            words = sorted([*keywords.words, *keywords.phrases])
+            names = ", ".join([*words[:3], *(["..."] if len(words) > 3 else [])])
             raise ValueError(
                 f"no keyword is a known English word ({names}): TRES has word vectors for English"
             )
@@ -206,7 +207,7 @@ def questions(
     """Return the pages whose answers help most, with P(relevant) of each, which `judge` returns.
 
     They are drawn by the variance of an answer, so most are pages of which the model is unsure,
-    below and above the threshold; no two are alike.
+    below and above the threshold; no two are alike. The least sure come first.
     """
     untold = [sheet for sheet in sheets if sheet.url not in answers]
     p = judge(untold)
@@ -223,6 +224,7 @@ def questions(
         alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
         if max(alike, default=0.0) < ALIKE:
             chosen.append(row)
+    chosen.sort(key=lambda row: abs(p[row] - THRESHOLD))
     return [(untold[row], float(p[row])) for row in chosen]
 
 
