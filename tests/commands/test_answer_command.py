@@ -72,7 +72,7 @@ def test_running_crawl_learns_answers_itself(run, capsys):
         code, said = call(capsys, "tres-answer", run, "--yes", "http://h1.test")
         assert (code, pack.read_bytes()) == (0, before)
         assert "The crawl runs: it learns" in said
-    assert "12 pages and 1 answers" in call(capsys, "tres-rejudge", run)[1]
+    assert "12 pages and 1 answer;" in call(capsys, "tres-rejudge", run)[1]
     assert pack.read_bytes() != before
 
 

@@ -52,7 +52,7 @@ def test_topic_in_use_is_refused(tmp_path, monkeypatch):
 
 
 def test_run_without_a_topic_is_refused(tmp_path):
-    with pytest.raises(AnswerError, match="food.jsonl' does not exist"):
+    with pytest.raises(AnswerError, match=r"food\.jsonl' does not exist"):
         find_folder(tmp_path / "food.jsonl")
     (tmp_path / "food.jsonl").touch()
     with pytest.raises(AnswerError, match="has no topic that learns"):

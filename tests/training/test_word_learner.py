@@ -117,7 +117,7 @@ def test_yes_and_no_for_a_page_is_said(tmp_path):
     learn(mine, *range(12))
     mine.answer({"http://h0.test/": True})
     mine.answer({"http://h0.test/": False})
-    said = "yes and no for 1 URLs, the first is http://h0.test/; the last line about each counts"
+    said = "yes and no for 1 URL, the first is http://h0.test/; the last line about each counts"
     assert any(said in note for note in mine.take_notes())
 
 

@@ -244,8 +244,8 @@ class WordLearner:
                 return self._used
             if doubtful:
                 self._said.append(
-                    f"answers {path.name!r}: yes and no for {len(doubtful)} URLs, the first is "
-                    f"{printable(doubtful[0])}; the last line about each counts"
+                    f"answers {path.name!r}: yes and no for {len(doubtful)} URL{_s(len(doubtful))},"
+                    f" the first is {printable(doubtful[0])}; the last line about each counts"
                 )
             answers |= found
         try:
@@ -265,8 +265,12 @@ def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str,
         )
 
 
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
 def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
-    said = f"learned from {fit.pages} pages and {fit.answers} answers"
+    said = f"learned from {fit.pages} pages and {fit.answers} answer{_s(fit.answers)}"
     if fit.answers:
         low, high = fit.interval
         said += f"; by the answers the threshold lies between P {low:.2f} and {high:.2f}"
