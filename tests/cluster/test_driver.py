@@ -8,8 +8,11 @@ import pytest
 ray = pytest.importorskip("ray", reason="needs the extra cluster")
 from ray.exceptions import RayError  # noqa: E402 - it needs ray
 
-from tres_scrapy.cluster.driver import TOKEN, Driver, LostError  # noqa: E402 - it needs ray
+from tres_scrapy.cluster import driver as module  # noqa: E402 - it needs ray
+from tres_scrapy.cluster.coordinator import Overview  # noqa: E402 - as above
+from tres_scrapy.cluster.driver import TOKEN, Driver, LostError  # noqa: E402 - as above
 from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
+from tres_scrapy.cluster.status import Status  # noqa: E402 - as above
 
 
 @pytest.fixture
@@ -46,6 +49,30 @@ def test_users_token_is_kept(tokens, monkeypatch):
 
 def test_cluster_has_its_own_token(tokens):
     assert tokens("auto") == [None]
+
+
+def test_coordinator_that_starts_again_hides_nothing(monkeypatch, tmp_path):
+    """It knows that the crawl ends, but no status: shards still send their last snapshots."""
+    known = Overview({0: Status(0, 7)}, {0: 0.1}, 10, "page_limit", "", 1)
+    empty = Overview({}, {}, 10, "page_limit", "", 1)
+    ended = iter([False, False, True, True])
+
+    def ask(name, method, *arguments, **options):
+        return next(ended) if method == "has_ended" else next(overviews)
+
+    monkeypatch.setattr(module, "LOOK", 0)
+    driver = Driver(Plan(tmp_path, 1, 10, {}, {}, {}), None)
+    driver._actors, driver._ask = {"shard-0": None}, ask
+    overviews = iter([known, empty, empty, empty])
+    driver._watch()
+    driver._close()
+    assert next(ended, None) is None  # it waited
+    assert driver._overview is known
+    driver = Driver(Plan(tmp_path, 1, 10, {}, {}, {}), None)
+    driver._actors, driver._ask = {"shard-0": None}, ask
+    ended, overviews = iter([False]), iter([empty])
+    driver._watch()  # a crawl that never began
+    assert driver._overview is empty
 
 
 def test_cluster_that_is_not_there_is_one_line(tmp_path):

@@ -5,9 +5,9 @@ from shutil import copytree, rmtree
 import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
-from tres_scrapy.cluster.line import FILE, Line, gather, take_over
+from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
-from tres_scrapy.cluster.snapshot_store import SnapshotStore
+from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 
@@ -29,9 +29,9 @@ class Nodes:
         """Let a new owner begin on a node."""
         self.epoch += 1
         snapshots = self.store.folder("shard-0")
-        before = snapshots.highest()
+        note_owner(self.disk(node), self.epoch, snapshots.highest())
         snapshots.claim(self.epoch)
-        self.node, self.line = node, take_over(self.disk(node), snapshots, self.epoch, before)
+        self.node, self.line = node, take_over(self.disk(node), snapshots, self.epoch)
         self.keeper = ShardKeeper(self.disk(node), snapshots, self.line, self.epoch, 60)
         return self.line
 
@@ -157,6 +157,36 @@ def test_journal_without_snapshots_gets_them(nodes):
     nodes.crawl(1)
     nodes.snapshot()
     assert nodes.begin("b") == Line(2, ((2, 1),))
+
+
+@pytest.mark.parametrize("call", ["claim", "latest"])
+@pytest.mark.parametrize("with_line", [False, True])
+def test_owner_that_fails_leaves_its_disk_to_the_next(nodes, monkeypatch, call, with_line):
+    """The storage fails when it begins."""
+    if with_line:
+        nodes.begin("a")
+        nodes.crawl(1)
+        nodes.snapshot()
+        nodes.crawl(2)
+    else:
+        Journal.open(nodes.disk("a"), {}, "").close()
+        nodes.node = "a"
+        nodes.crawl(1, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(SnapshotFolder, call, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            nodes.begin("a")
+    nodes.begin("a")
+    assert nodes.pages("a") == [1, 2]
+
+
+def test_journal_without_a_line_is_never_removed(nodes):
+    """The shard began on another node, which could not see this journal."""
+    Journal.open(nodes.disk("a"), {}, "").close()
+    nodes.begin("b")
+    with pytest.raises(JobError, match="holds another crawl than the snapshots"):
+        nodes.begin("a")
+    assert (nodes.disk("a") / NAME).exists()
 
 
 def test_journal_of_another_crawl_is_kept(nodes):

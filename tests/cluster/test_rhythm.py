@@ -10,7 +10,7 @@ def calls(rhythm, arrivals, step=0.25):
     found, known, new = [], 0, 0
     for number, some in enumerate(arrivals):
         new += some
-        if rhythm.is_due(1, new, known, number * step):
+        if rhythm.take_turn(1, new, known, number * step):
             found.append((number * step, new))
             known, new = known + new, 0
     return found
@@ -28,14 +28,14 @@ def test_later_parcels_wait_for_others():
 
 def test_shards_do_not_wait_for_each_other():
     rhythm = Rhythm()
-    assert rhythm.is_due(1, 1, 100, 0.0)
-    assert rhythm.is_due(2, 1, 100, 0.1)
-    assert not rhythm.is_due(1, 1, 101, 0.1)
+    assert rhythm.take_turn(1, 1, 100, 0.0)
+    assert rhythm.take_turn(2, 1, 100, 0.1)
+    assert not rhythm.take_turn(1, 1, 101, 0.1)
 
 
 @pytest.mark.parametrize("now", [0.0, 5.0])
 def test_nothing_new_is_never_due(now):
-    assert not Rhythm().is_due(1, 0, 0, now)
+    assert not Rhythm().take_turn(1, 0, 0, now)
 
 
 @given(st.lists(st.integers(0, 300), max_size=60))
@@ -45,6 +45,6 @@ def test_no_parcel_waits_long(arrivals):
     known, new, last = 0, 0, 0.0
     for number, some in enumerate(arrivals):
         new, now = new + some, number * 0.25
-        if rhythm.is_due(1, new, known, now):
+        if rhythm.take_turn(1, new, known, now):
             known, new, last = known + new, 0, now
         assert not new or (now - last < 1 and new < MOST and new <= NEWS * known)

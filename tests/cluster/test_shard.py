@@ -291,6 +291,21 @@ def test_parcels_wait_for_others(parts, clock):
     assert delivered(103) == [3]
 
 
+def test_empty_outbox_is_read_once(parts, clock, monkeypatch):
+    """A shard that was started again does not know yet what others have."""
+    mail = parts.job.mail
+    reads, find = [], mail.next
+    monkeypatch.setattr(mail, "next", lambda *given: reads.append(given) or find(*given))
+    mail.sent[1] = 5
+    for _ in range(3):
+        parts.shard._pulse()
+        clock.now += EVERY
+    assert len(reads) == 1
+    mail.sent[1], mail.parcels[1] = 6, [Waiting(6, b"x")]
+    parts.shard._deliver(1)
+    assert delivered(parts) == (5, [6])
+
+
 def test_parcels_of_a_later_owner_are_counted_from_its_first(parts, clock):
     """Their numbers begin above those of the owner before: the crawl has just begun again."""
     first = 7 << OWNER
@@ -298,7 +313,7 @@ def test_parcels_of_a_later_owner_are_counted_from_its_first(parts, clock):
     parts.shard._sender.arrived(1, Receipt(first + 1, first + 1))
     mail.sent[1] = first + 6
     mail.parcels[1] = [Waiting(first + number, b"x") for number in range(2, 7)]
-    parts.shard._sender._rhythm.is_due(1, 1, 0, clock.now)  # the last delivery was just now
+    parts.shard._sender._rhythm.take_turn(1, 1, 0, clock.now)  # the last delivery was just now
     parts.shard._deliver(1)
     assert delivered(parts) == (first + 1, [first + number for number in range(2, 7)])
 

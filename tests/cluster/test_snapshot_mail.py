@@ -106,6 +106,7 @@ class Member:
 
     def send(self, other):
         self.shard._sender._inquired.clear()
+        self.shard._sender._rhythm._times.clear()  # time passes
         self.shard._guarded(lambda: self.shard._deliver(other))
 
     def answered(self, other, receipt):
@@ -192,6 +193,8 @@ def missing(members):
 # a receiver has lost the parcel before the next one, which has the same owner, or an older one
 @example([*SENT, ("lose", 1, 0), *SENT])
 @example([("book", 0, 1), ("restart", 0, 1), *SENT[1:], ("lose", 1, 0), *SENT])
+# one parcel more than ten, which would wait for others
+@example([*[("book", 0, 1)] * 10, *SENT[1:], ("book", 0, 1)])
 @settings(max_examples=3 * settings.default.max_examples)
 @given(
     st.lists(

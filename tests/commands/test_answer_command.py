@@ -103,6 +103,15 @@ def test_answered_pages_follow_their_answers(run, capsys):
     )
 
 
+def test_answers_of_a_running_crawl_are_followed(run, capsys):
+    with WordFolder(run.with_suffix(".topic")).reserved():
+        call(capsys, "tres-answer", run, "--no", "http://h1.test/")
+        assert "The crawl runs" in call(capsys, "tres-rejudge", run)[1]
+    urls = {item["url"] for item in lines_of(run.with_name("soup.rejudged.jsonl"))}
+    assert urls
+    assert "http://h1.test/" not in urls
+
+
 def test_output_is_not_judged_in_place(run, capsys):
     before = run.read_bytes()
     code, _ = call(capsys, "tres-rejudge", run, "-o", run.parent / "." / run.name)

@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import replace
 from itertools import pairwise
+from shutil import copytree
 
 import pytest
 from sharded_run import SEED, ShardedRun
@@ -187,6 +188,8 @@ def test_record_is_found_by_folder_and_output(tmp_path, monkeypatch):
     assert find_record(job) == job / "tres.run"
     (job / "food.jsonl").touch()
     assert find_record(job / "food.jsonl") == job / "tres.run"
+    snapshot = job / "shard-0" / "snapshot.part"  # while one is taken
+    copytree(job / "shard-1", snapshot)
     for folder in (job, job.parent, tmp_path):
         monkeypatch.chdir(folder)
         assert [path.resolve() for path in records_below()] == [job / "tres.run"]

@@ -9,7 +9,7 @@ from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.training.word_learner import word_topic
-from tres_scrapy.training.word_topic import Sheet, questions
+from tres_scrapy.training.word_topic import Sheet, _deviation, questions
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
@@ -163,3 +163,8 @@ def test_answers_that_the_model_expects_change_little(topic):
     food, other = judged(after, FOOD.format("leek"), OTHER.format("tax"))
     assert food > before[0] - 0.2
     assert food > 0.5 > other
+
+
+def test_scores_that_differ_by_rounding_are_equal():
+    assert _deviation(0.3 + np.array([0.0, 1e-16, -1e-16])) == 1.0
+    assert _deviation(np.array([0.1, 0.3])) == pytest.approx(0.1)

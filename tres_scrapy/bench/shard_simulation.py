@@ -269,7 +269,7 @@ class SimulatedShard:
         """Send the parcels for each shard in one message, if it is time."""
         simulation, agenda = self._simulation, self._simulation.agenda
         for shard, parcels in [*self._outbox.items()]:
-            if self._rhythm.is_due(shard, len(parcels), self._sent[shard], agenda.now):
+            if self._rhythm.take_turn(shard, len(parcels), self._sent[shard], agenda.now):
                 del self._outbox[shard]
                 self._sent[shard] += len(parcels)
                 receive = partial(simulation.shards[shard].receive, parcels)

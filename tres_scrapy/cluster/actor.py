@@ -24,7 +24,7 @@ from ray.exceptions import RayError
 from tres_scrapy.agent.teacher import Teacher
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
 from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
-from tres_scrapy.cluster.line import take_over
+from tres_scrapy.cluster.line import note_owner, take_over
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
@@ -252,8 +252,9 @@ class ShardActor:
             when_free(partial(check_job, folder, {}), OWNER)
         before = snapshots.highest()
         epoch = _insist("begin", number, before)
+        note_owner(folder, epoch, before)
         snapshots.claim(epoch)
-        line = take_over(folder, snapshots, epoch, before)
+        line = take_over(folder, snapshots, epoch)
         return ShardKeeper(folder, snapshots, line, epoch, plan.interval)
 
     def _crawl(self, epoch: int, keeper: ShardKeeper | None) -> str | None:

@@ -154,15 +154,21 @@ class Driver:
             if overview is None and monotonic() - answered > LOST:
                 raise LostError("Ray does not answer any more: the same command resumes the crawl")
             if overview is not None:
-                self._overview, answered = overview, monotonic()
+                answered = monotonic()
+                self._note(overview)
                 self._show(overview)
                 if overview.finish and closing is None:
                     closing = monotonic()
             if closing is not None and (self._has_ended() or monotonic() - closing > most):
                 return
-            if overview is not None and overview.finish and not overview.statuses:
+            if self._overview is not None and closing and not self._overview.statuses:
                 return  # nothing has begun
             sleep(LOOK)
+
+    def _note(self, overview: Overview) -> None:
+        """Keep the last state. A coordinator that was started again may know less than before."""
+        if self._overview is None or len(overview.statuses) >= len(self._overview.statuses):
+            self._overview = overview
 
     def _has_ended(self) -> bool:
         names = [name for name in self._actors if name.startswith("shard-")]
@@ -174,7 +180,8 @@ class Driver:
         assert self._overview is not None
         if self._overview.statuses and not self._has_ended():
             logger.warning("Some shards did not end in time")
-        self._overview = self._ask(COORDINATOR, "overview") or self._overview  # the last pages
+        if (overview := self._ask(COORDINATOR, "overview")) is not None:
+            self._note(overview)  # with the last pages
 
     def command(self, name: str, value: str = "") -> None:
         """Pass a command on to all shards; it returns at once and may be called in any thread."""
@@ -210,7 +217,7 @@ def _require_cluster(address: str) -> None:
         return
     try:
         socket.create_connection((place[1], int(place[2])), REACHED).close()
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:
         raise LostError(f"no Ray cluster answers at {address}: {error}") from None
 
 
@@ -227,7 +234,7 @@ def _cause(error: RayError) -> str:
     """Return the last line of what Ray says about an actor, without the class of its error."""
     line = f"{error}".strip().rpartition("\n")[2]
     name, _, said = line.partition("Error: ")
-    return said if re.fullmatch(r"[\w.]+", name) else line
+    return said if said and re.fullmatch(r"[\w.]+", name) else line
 
 
 def _found(call: Any) -> Part | None:

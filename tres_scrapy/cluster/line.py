@@ -15,9 +15,9 @@ from tres_scrapy.cluster.snapshot_store import Manifest, SnapshotFolder
 from tres_scrapy.job.backup import held_in
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.page.file import whole_file
+from tres_scrapy.report.record_path import PART
 
 FILE: Final = "line.json"
-PART: Final = ".part"  # ends the name of a folder that is not complete yet
 STEPS: Final = "steps"  # facts of a snapshot: its bookings, its line,
 LINE: Final = "line"
 RUN: Final = "run"  # and the run of the crawl that ended with it, "" if the crawl went on
@@ -74,29 +74,39 @@ def is_current(folder: Path, manifest: Manifest) -> bool:
         return False
 
 
-def take_over(folder: Path, snapshots: SnapshotFolder, epoch: int, before: int) -> Line:
+def note_owner(folder: Path, epoch: int, before: int) -> None:
+    """Note a new owner in the folder of a shard if the owner `before`, 0 if none, left it.
+
+    This comes before the new owner leaves its claim: whatever fails then, the next one knows that
+    this disk was in use until then. A journal without a line begins one if it never had snapshots.
+    """
+    line = Line.read(folder)
+    if line is not None and line.owner >= before:
+        replace(line, owner=epoch).write(folder)
+    elif line is None and not before and (folder / NAME).exists():
+        Line(epoch, owner=epoch).write(folder)
+
+
+def take_over(folder: Path, snapshots: SnapshotFolder, epoch: int) -> Line:
     """Bring the folder of a shard to the last state that counts, for a new owner; return its line.
 
-    That is the state on this disk if the owner `before` this one, 0 if there was none, left it, and
-    the last snapshot was taken of it. Else it is the last snapshot: an owner on another node may
-    have sent links since, under the numbers that this disk would use. Raise JobError if a journal
-    is there that has nothing to do with the snapshots.
+    That is the state on this disk if it notes this owner and the last snapshot was taken of it.
+    Else it is the last snapshot: an owner on another node may have sent links since, under the
+    numbers that this disk would use. Raise JobError if a journal is there that has nothing to do
+    with the snapshots.
     """
     line, manifest = Line.read(folder), snapshots.latest()
-    is_own = not before if line is None else line.owner >= before
-    if manifest is None:
-        if is_own and (folder / NAME).exists():
-            return replace(line or Line(epoch), owner=epoch).write(folder)
-        with _replaced(folder) as part:
-            return Line(epoch, ((epoch, 0),), epoch).write(part)
-    if line is not None and is_own and is_current(folder, manifest):
-        return replace(line, owner=epoch).write(folder)
+    is_last = manifest is None or is_current(folder, manifest)
+    if line is not None and line.owner == epoch and is_last:
+        return line
     if line is None and (folder / NAME).exists():
         raise JobError(
             f"{folder} holds another crawl than the snapshots in {snapshots.url}: give another "
             "directory"
         )
     with _replaced(folder) as part:
+        if manifest is None:
+            return Line(epoch, ((epoch, 0),), epoch).write(part)
         snapshots.fetch(manifest, part)
         forks = Line.of(manifest.facts[LINE]).forks
         return Line(epoch, (*forks, (epoch, manifest.facts[STEPS])), epoch).write(part)

@@ -20,8 +20,8 @@ class Rhythm:
         self._every = every
         self._times: dict[int, float] = {}  # of the last delivery to a shard
 
-    def is_due(self, shard: int, new: int, known: int, now: float) -> bool:
-        """Return whether a shard that has the first `known` parcels gets `new` ones; note it."""
+    def take_turn(self, shard: int, new: int, known: int, now: float) -> bool:
+        """Return whether a shard that has the first `known` parcels gets `new` ones; note when."""
         late = now - self._times.get(shard, -inf) >= self._every
         due = new > 0 and (late or new >= MOST or new > NEWS * known)
         if due:

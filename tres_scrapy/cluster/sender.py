@@ -41,7 +41,7 @@ class Sender:
 
     @property
     def is_large(self) -> bool:
-        """Whether the outbox holds so much that parcels which have arrived leave it at once."""
+        """Whether the outbox holds so much that parcels which are safe leave it at once."""
         return self._mail.size > FULL
 
     @property
@@ -60,17 +60,24 @@ class Sender:
         """
         mail, last = self._mail, self._sent.get(shard, 0)
         new, known = mail.sent[shard] - last, count_of(last)
-        is_due = self._rhythm.is_due(shard, new, known, now)
-        parcels = mail.next(shard, last, MOST) if is_due else []
+        has_turn = self._rhythm.take_turn(shard, new, known, now)
+        parcels = mail.next(shard, last, MOST) if has_turn else []
+        if has_turn and not parcels:  # all had arrived before this process began
+            self._sent.setdefault(shard, mail.sent[shard])
         after = mail.before(shard, parcels[0].number) if parcels else 0
         if after > last and shard in self._sent:
             raise ValueError(f"shard {shard} has lost links: it needs parcel {last + 1} again")
         return Delivery(after, parcels) if parcels or self._asks(shard, now) else None
 
-    def arrived(self, shard: int, receipt: Receipt) -> None:
-        """Note what a shard has, and remove from the outbox what it cannot lose."""
+    def arrived(self, shard: int, receipt: Receipt) -> bool:
+        """Note what a shard has; return whether it cannot lose some that it could lose before.
+
+        Those leave the outbox with the next transaction.
+        """
+        before = self._durable.get(shard, 0)
         self._sent[shard], self._durable[shard] = receipt
         self._mail.arrived(shard, receipt.durable)
+        return receipt.durable > before
 
     def _asks(self, shard: int, now: float) -> bool:
         if not self._inquires or self._durable.get(shard, 0) >= self._sent.get(shard, 0):

@@ -106,12 +106,12 @@ class Shard:
 
     def spider_closed(self, spider: Spider) -> None:
         """Keep the last state, and report no more."""
+        if self._keeper is not None:
+            self._keeper.stop()
         if self._loop is not None:
             self._loop.stop()
             self._measured_at = 0.0  # measure all again
             self.last = self.status
-        if self._keeper is not None:
-            self._keeper.stop()
 
     @property
     def status(self) -> Status:
@@ -251,7 +251,7 @@ class Shard:
     def _teach(self) -> None:
         policy, now = self._crawl.policy, monotonic()
         wants, new = now - self._asked >= WEIGHTS, policy.noted - self._lesson
-        many = new >= SOON or new > NEWS * self._lesson  # the learner has
+        many = new >= SOON or new > NEWS * self._lesson  # those it has
         if "teach" in self._under_way or not (wants or many):
             return
         lessons = policy.lessons(self._lesson, LESSONS)
@@ -281,9 +281,9 @@ class Shard:
             self._call(shard, deliver, partial(self._arrived, shard))
 
     def _arrived(self, shard: int, receipt: Receipt) -> None:
-        self._sender.arrived(shard, receipt)
-        if self._sender.is_large:
-            self._job.save(self._crawl)  # no booking may follow: the crawl is held
+        has_gone = self._sender.arrived(shard, receipt)
+        if has_gone and self._sender.is_large:
+            self._job.save(self._crawl)  # removes them: a crawl that waits books nothing
         self._deliver(shard)  # the next ones
 
     def _obey(self, orders: Orders) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from tres_scrapy.cluster.line import FILE, LINE, PART, RUN, STEPS, Line
+from tres_scrapy.cluster.line import FILE, LINE, RUN, STEPS, Line
 from tres_scrapy.cluster.plan import OUTPUT
 from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, SnapshotFolder
 from tres_scrapy.export.archive import ENDING
@@ -22,6 +22,7 @@ from tres_scrapy.job.backup import Held, back_up, held_in
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
+from tres_scrapy.report.record_path import PART
 
 COST: Final = 4  # the next snapshot begins after this many times what the last one took
 AGAIN: Final = 5.0  # seconds after which a snapshot that failed is tried again

@@ -165,10 +165,10 @@ class SnapshotFolder:
         Raise OvertakenError if there is a newer owner: then the snapshot counts for nothing.
         `check` is called before each block and may raise.
         """
+        sent = {name: list(self._send(*file, check)) for name, file in files.items()}
+        self._number += 1
+        manifest = Manifest(self._epoch, self._number, sent, facts)
         with _named(self.url):
-            sent = {name: list(self._send(*file, check)) for name, file in files.items()}
-            self._number += 1
-            manifest = Manifest(self._epoch, self._number, sent, facts)
             self._files.pipe_file(f"{self._path}/{manifest.name}", manifest.packed())
         claims = set(self._names(CLAIM)) - {self._claim}
         if any(_epoch_of(claim) >= self._epoch for claim in claims):
@@ -199,7 +199,8 @@ class SnapshotFolder:
                 digest = _hash(data)
                 if digest not in self._known:
                     name = f"{self._epoch:010d}-{digest}"
-                    self._files.pipe_file(f"{self._path}/blocks/{name}", data)
+                    with _named(self.url):
+                        self._files.pipe_file(f"{self._path}/blocks/{name}", data)
                     self._known[digest] = name
                 yield self._known[digest]
 

@@ -17,7 +17,7 @@ from tres_scrapy.page.file import printable
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.training.word_folder import find_folder
-from tres_scrapy.training.word_learner import RUNS, learn_answers
+from tres_scrapy.training.word_learner import learn_answers, learned
 
 WIDTH: Final = 100
 NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."
@@ -71,8 +71,7 @@ class Command(ScrapyCommand):
                 given = ask(folder.answers, asked)
             print(f"{given} answer{'' if given == 1 else 's'} added to {folder.answers}")
             if given:
-                notes = learn_answers(folder)
-                print(*([RUNS] if notes is None else [*notes, NEXT]), sep="\n")
+                print("\n".join(learned(folder, [NEXT])))
         except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-answer: {error}")
 

@@ -19,7 +19,7 @@ from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
 from tres_scrapy.training.pack_file import write_pack
 from tres_scrapy.training.word_folder import find_folder, unlearned
-from tres_scrapy.training.word_learner import RUNS, learn_answers
+from tres_scrapy.training.word_learner import learned
 
 
 class Command(ScrapyCommand):
@@ -54,11 +54,10 @@ class Command(ScrapyCommand):
             if (place / TOPIC_FILE).exists():
                 raise ValueError(f"{place} exists: choose another name or remove it")
             if unlearned(folder):
-                notes = learn_answers(folder)
-                print(*([RUNS] if notes is None else notes), sep="\n")
+                print("\n".join(learned(folder)))
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
-            write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
             answers = folder.read_state().get("answers", {})
+            write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
         except (AnswerError, OSError, PackError, ValueError) as error:
             sys.exit(f"scrapy tres-pack: {error}")
         print(place)

@@ -16,11 +16,11 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import reason, whole_file
-from tres_scrapy.topic.answer import AnswerError
+from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.training.word_folder import find_folder, unlearned
-from tres_scrapy.training.word_learner import RUNS, learn_answers
+from tres_scrapy.training.word_learner import learned
 
 SUFFIX: Final = ".rejudged.jsonl"
 
@@ -65,9 +65,8 @@ class Command(ScrapyCommand):
             if not source.is_file():
                 raise AnswerError(f"{str(source)!r} is not a file: give the output of the crawl")
             if unlearned(folder):
-                notes = learn_answers(folder)
-                print(*([RUNS] if notes is None else notes), sep="\n")
-            answers = folder.read_state().get("answers", {})
+                print("\n".join(learned(folder)))
+            answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
             kept, count = rejudge(Pack.load(folder.pack), answers, source, target)
         except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-rejudge: {error}")

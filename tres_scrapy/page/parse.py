@@ -10,15 +10,17 @@ from selectolax.lexbor import LexborHTMLParser
 
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
 MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
-MAX_ATTRIBUTES: Final = 500  # of one tag: it is quadratic in these too
+MAX_ATTRIBUTES: Final = 500  # a tag with so many ends the page: it is quadratic in these too
 MAX_READ: Final = 20_000_000  # characters of tags, some 0.2 s; each "<a" may begin a tag
 START_TAG: Final = re.compile("<[a-zA-Z]")
 TAG: Final = re.compile("</?[a-zA-Z]")
-ATTRIBUTE: Final = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"']*+))?+"""
+# All that is looked at becomes a part of the match, so that its length is the work.
+VALUE: Final = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+)"""
+ATTRIBUTE: Final = rf"[^\s/>][^\s/>=]*+\s*+(?:=\s*+{VALUE})?+[\s/]*+"
 # Looks ahead, so that a tag in the text of another is found too: browsers differ from this pattern
 # where quotes or comments are not closed.
 START: Final = re.compile(
-    rf"(?=(<[a-zA-Z][^\s/>]*+(?:{ATTRIBUTE}){{0,{MAX_ATTRIBUTES - 1}}}+({ATTRIBUTE})?+))"
+    rf"(?=(<[a-zA-Z][^\s/>]*+[\s/]*+(?:{ATTRIBUTE}){{0,{MAX_ATTRIBUTES - 1}}}+({ATTRIBUTE})?+))"
 )
 
 

@@ -12,6 +12,7 @@ from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
 from tres_scrapy.report.record_join import JoinedRecord, join_records
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
+PART: Final = ".part"  # ends the name of a folder that is not complete yet
 SHARDS: Final = "TRES_SHARDS"  # the setting that says how many there are
 FRESH: Final = 30.0  # seconds since the crawl itself joined the records of its shards
 
@@ -63,7 +64,11 @@ def records_below(folder: Path = Path()) -> list[Path]:
     """
     patterns = f"output/*{SUFFIX}", f"*{SUFFIX}", f"*/{IN_JOB}", f"*/*/{IN_JOB}"
     found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
-    found = {path for path in found if not path.parent.name.startswith(SHARD)}
+    found = {
+        path
+        for path in found
+        if not path.parent.name.startswith(SHARD) and path.parent.suffix != PART
+    }
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 

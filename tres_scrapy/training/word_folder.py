@@ -116,10 +116,13 @@ class WordFolder:
             file.writelines(_line(*page) for page in pages)
 
     def read_state(self) -> dict[str, Any]:
-        """Return what `write_state` wrote last, {} at first."""
+        """Return what `write_state` wrote last, {} at first; raise AnswerError if it is damaged."""
         if not self._state.exists():
             return {}
-        state: dict[str, Any] = json.loads(self._state.read_bytes())
+        try:
+            state: dict[str, Any] = json.loads(self._state.read_bytes())
+        except ValueError as error:
+            raise AnswerError(f"{self._state} is damaged: {error}") from None
         return state
 
     def write_state(self, state: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ continues with the same model and the same pages.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -88,6 +88,12 @@ def learn_answers(folder: WordFolder) -> tuple[str, ...] | None:
         learner.learn()
         folder.write_questions(learner.questions(ASKED))
         return learner.take_notes()
+
+
+def learned(folder: WordFolder, then: Sequence[str] = ()) -> Sequence[str]:
+    """Learn the answers of a topic; return what to say, and `then` unless the crawl runs."""
+    notes = learn_answers(folder)
+    return [RUNS] if notes is None else [*notes, *then]
 
 
 class WordLearner:
