@@ -10,7 +10,7 @@ from ray.exceptions import RayError  # noqa: E402 - it needs ray
 
 from tres_scrapy.cluster import driver as module  # noqa: E402 - it needs ray
 from tres_scrapy.cluster.coordinator import Overview  # noqa: E402 - as above
-from tres_scrapy.cluster.driver import TOKEN, Driver, LostError  # noqa: E402 - as above
+from tres_scrapy.cluster.driver import TOKEN, Driver, LostError, require_cluster  # noqa: E402 - as above
 from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
 from tres_scrapy.cluster.status import Status  # noqa: E402 - as above
 
@@ -75,13 +75,14 @@ def test_coordinator_that_starts_again_hides_nothing(monkeypatch, tmp_path):
     assert driver._overview is empty
 
 
-def test_cluster_that_is_not_there_is_one_line(tmp_path):
+def test_cluster_that_is_not_there_is_one_line():
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))  # it does not listen
         address = f"ray://127.0.0.1:{free.getsockname()[1]}"
-        driver = Driver(Plan(tmp_path, 2, 10, {}, {}, {}), None, address)
         with pytest.raises(LostError, match=f"no Ray cluster answers at {address}: "):
-            driver.run()
+            require_cluster(address)
+    with pytest.raises(LostError, match=r"answers at a\.\.b:80: "):
+        require_cluster("a..b:80")
 
 
 @pytest.mark.parametrize(

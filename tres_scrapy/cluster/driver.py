@@ -90,9 +90,7 @@ class Driver:
         place = self._plan.snapshots or str(self._plan.job)
         name = hashlib.sha256(place.encode()).hexdigest()[:12]
         local: dict[str, Any] = {}
-        if self._address:
-            _require_cluster(self._address)
-        else:
+        if not self._address:
             # Ray listens on all networks and runs code for everyone who has its token. It keeps
             # one in a file that all users of this machine may be able to read.
             os.environ.setdefault(TOKEN, secrets.token_hex(32))
@@ -210,7 +208,7 @@ class Driver:
             return None
 
 
-def _require_cluster(address: str) -> None:
+def require_cluster(address: str) -> None:
     """Raise LostError if no cluster listens at an address: Ray itself would try for minutes."""
     place = ADDRESS.fullmatch(address)
     if place is None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tres_scrapy.cluster.actor import when_free
 from tres_scrapy.cluster.cluster_view import ClusterView
-from tres_scrapy.cluster.driver import Driver, has_failed
+from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.line import gather
 from tres_scrapy.cluster.part import join_parts
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
@@ -54,8 +54,10 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, PackError, JobError or SnapshotError at the start.
+    Raise ConfigError, PackError, JobError, LostError or SnapshotError at the start.
     """
+    if order.address:
+        require_cluster(order.address)
     template = _template(order)
     order = replace(order, job=local_folder(template) if order.snapshots else order.job.resolve())
     config = _config_of(order)

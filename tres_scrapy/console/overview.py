@@ -90,5 +90,5 @@ def _described(path: Path) -> str:
 def _ago(seconds: float) -> str:
     minutes = int(seconds / 60)
     if minutes < 120:
-        return f"{minutes} minutes"
+        return "a minute" if minutes == 1 else f"{minutes} minutes"
     return f"{minutes // 60} hours" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
