@@ -27,8 +27,8 @@ from tres_scrapy.config.config import Config
 
 RESULTS = Path(__file__).parent / "results"
 HEADER = (
-    "| topic, MAX | T | shards | harvest rate, % | to 1 shard | domains | pages/s | parcels a page "
-    "| bytes a page | lessons hurried |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| topic, MAX | T | shards | webs | harvest rate, % | to 1 shard | domains | pages/s "
+    "| parcels a page | bytes a page | lessons hurried |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -106,7 +106,8 @@ def table(found: list[Sharded]) -> Iterator[str]:
         fetched = sum(each.fetched for each in some)
         hurried = sum(each.hurried for each in some) / max(1, sum(each.lessons for each in some))
         yield (
-            f"| {topic}, {cap} | {pages:,} | {shards} | {mean(each.harvest for each in some):.1f} "
+            f"| {topic}, {cap} | {pages:,} | {shards} | {len(some)} "
+            f"| {mean(each.harvest for each in some):.1f} "
             f"| {less} | {mean(each.domains for each in some):.0f} "
             f"| {fetched / sum(each.seconds for each in some):.0f} "
             f"| {sum(each.parcels for each in some) / fetched:.1f} "
@@ -138,10 +139,8 @@ def main() -> None:
             output.flush()
     lines = list(table(known))
     print(*lines, sep="\n")
-    command = (
-        f"Means over {len({each.seed for each in known})} seeds (`python benchmarks/shards.py`)."
-    )
-    text = "\n".join(["# One crawl in shards", "", command, "", *lines, ""])
+    about = "Means over webs, `to 1 shard` in points (`python benchmarks/shards.py`)."
+    text = "\n".join(["# One crawl in shards", "", about, "", *lines, ""])
     file.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
