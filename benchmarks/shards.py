@@ -28,7 +28,8 @@ from tres_scrapy.config.config import Config
 RESULTS = Path(__file__).parent / "results"
 HEADER = (
     "| topic, MAX | T | shards | webs | harvest rate, % | to 1 shard | domains | pages/s "
-    "| parcels a page | bytes a page | lessons hurried |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    "| parcels a page | bytes a page | lessons hurried |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
