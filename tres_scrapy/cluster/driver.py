@@ -159,7 +159,7 @@ class Driver:
                     closing = monotonic()
             if closing is not None and (self._has_ended() or monotonic() - closing > most):
                 return
-            if self._overview is not None and closing and not self._overview.statuses:
+            if closing is not None and self._overview and not self._overview.statuses:
                 return  # nothing has begun
             sleep(LOOK)
 

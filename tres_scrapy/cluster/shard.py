@@ -251,7 +251,7 @@ class Shard:
     def _teach(self) -> None:
         policy, now = self._crawl.policy, monotonic()
         wants, new = now - self._asked >= WEIGHTS, policy.noted - self._lesson
-        many = new >= SOON or new > NEWS * self._lesson  # those it has
+        many = new >= SOON or new > NEWS * self._lesson  # of those the learner has
         if "teach" in self._under_way or not (wants or many):
             return
         lessons = policy.lessons(self._lesson, LESSONS)

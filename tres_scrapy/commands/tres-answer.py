@@ -71,7 +71,8 @@ class Command(ScrapyCommand):
                 given = ask(folder.answers, asked)
             print(f"{given} answer{'' if given == 1 else 's'} added to {folder.answers}")
             if given:
-                print("\n".join(learned(folder, [NEXT])))
+                for line in learned(folder, [NEXT]):
+                    print(line)
         except (AnswerError, OSError, PackError) as error:
             sys.exit(f"scrapy tres-answer: {error}")
 

@@ -54,7 +54,8 @@ class Command(ScrapyCommand):
             if (place / TOPIC_FILE).exists():
                 raise ValueError(f"{place} exists: choose another name or remove it")
             if unlearned(folder):
-                print("\n".join(learned(folder)))
+                for line in learned(folder):
+                    print(line)
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
             answers = folder.read_state().get("answers", {})
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)

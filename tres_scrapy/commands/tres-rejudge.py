@@ -65,7 +65,8 @@ class Command(ScrapyCommand):
             if not source.is_file():
                 raise AnswerError(f"{str(source)!r} is not a file: give the output of the crawl")
             if unlearned(folder):
-                print("\n".join(learned(folder)))
+                for line in learned(folder):
+                    print(line)
             answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
             kept, count = rejudge(Pack.load(folder.pack), answers, source, target)
         except (AnswerError, OSError, PackError) as error:

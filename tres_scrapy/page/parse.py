@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser
 MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
 MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
 MAX_ATTRIBUTES: Final = 500  # a tag with so many ends the page: it is quadratic in these too
-MAX_READ: Final = 20_000_000  # characters of tags, some 0.2 s; each "<a" may begin a tag
+MAX_READ: Final = 20_000_000  # characters of all tags; each "<a" may begin one
 START_TAG: Final = re.compile("<[a-zA-Z]")
 TAG: Final = re.compile("</?[a-zA-Z]")
 # All that is looked at becomes a part of the match, so that its length is the work.
