@@ -53,6 +53,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._shared = shared or SharedAddresses()
         self._learner = learner
         self._crawl = learner.crawl
+        learner.busy_hosts = self._busy_hosts
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")

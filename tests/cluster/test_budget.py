@@ -111,7 +111,7 @@ def test_limits_never_exceed_budget_and_all_is_granted(total, count, events, sur
 
 def test_crawl_without_budget_is_always_granted_more():
     crawl = Crawl(None, 3)
-    crawl.run(50)
+    crawl.run(200)
     assert all(shard.pages > 100 for shard in crawl.shards)
 
 
@@ -125,10 +125,27 @@ def test_better_links_get_more_pages(count):
     assert 4 < pages[::2].mean() / pages[1::2].mean() < 10, pages
 
 
+@pytest.mark.parametrize("count", [4, 16])
+def test_pages_under_way_grow_with_the_crawl(count):
+    """Each of them keeps a host busy: many at once would leave only poor links to fetch."""
+    crawl = Crawl(5_000, count)
+    most = 0
+    while crawl.pages < 4_500:
+        for shard in crawl.shards:
+            crawl.report(shard)
+            while shard.pages + shard.leased < shard.limit:
+                shard.lease()
+        under_way = sum(shard.leased for shard in crawl.shards)
+        assert 0 < under_way <= max(16, crawl.pages / 64)
+        most = max(most, under_way)
+        max(crawl.shards, key=lambda shard: shard.leased).book()
+    assert most > 60
+
+
 def test_shard_without_links_holds_up_no_other():
     crawl = Crawl(5_000, 4)
     crawl.shards[0].value, crawl.shards[0].has_links = 1.5, False
-    crawl.run(400)
+    crawl.run(1_000)
     assert crawl.pages == 5_000
     assert crawl.shards[0].pages == crawl.shards[0].limit == 0
 
@@ -165,7 +182,7 @@ def test_shards_join_when_they_find_links():
     for shard in crawl.shards:
         shard.has_links = True
         crawl.run(1)
-    crawl.run(400)
+    crawl.run(1_000)
     assert crawl.pages == 3_000
     assert all(shard.pages for shard in crawl.shards if shard.value > 1.2)
 
@@ -175,6 +192,6 @@ def test_poor_shards_block_no_better_one():
     crawl = Crawl(500, 4)
     for shard in crawl.shards[1:]:
         shard.value = -1.0
-    crawl.run(200)
+    crawl.run(300)
     assert crawl.pages == 500
     assert crawl.shards[0].pages > 490

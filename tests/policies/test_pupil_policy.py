@@ -125,6 +125,17 @@ def test_worth_is_q_of_best_links():
     assert policy.worth() < values[-1]
 
 
+def test_worth_is_of_links_that_can_be_fetched_now():
+    """Links on a host that answers a request are not what the next page of a shard is worth."""
+    crawl = begun()
+    policy, store = crawl.policy, crawl.store
+    rows = store.pending_rows()
+    values, hosts = policy.value(store.features(rows)), store.host_numbers(rows)
+    best = hosts[values.argmax()]
+    assert policy.worth([best]) < policy.worth()
+    assert policy.worth(np.unique(hosts).tolist()) == 0, "not the 1 of a shard with seeds alone"
+
+
 def test_links_to_other_shards_are_candidates():
     crawl = begun()
     crawl.policy.take(taught_by(crawl))

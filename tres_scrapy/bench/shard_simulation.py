@@ -292,7 +292,7 @@ class SimulatedShard:
         crawl, simulation = self.crawl, self._simulation
         status = Status(
             *(self.number, crawl.pages, crawl.leased, crawl.granted or 0),
-            value=self._policy.worth(),
+            value=self._policy.worth([*self._busy.values()]),
             ready=True,
             idle=self.is_idle,
         )

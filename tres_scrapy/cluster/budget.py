@@ -14,8 +14,9 @@ from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
+SMALL: Final = 2  # pages of a block while few may be under way: a shard's best are on few hosts
 FIRST: Final = 16  # pages that all shards together may soon be fetching: as many as one crawler
-GROWTH: Final = 1 / 16  # of the pages fetched: so many may be granted and not fetched
+GROWTH: Final = 1 / 64  # of the pages fetched: so many may be granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
 LEAD: Final = 2 * BLOCK  # most weighted pages by which a shard may be ahead of others
 
@@ -26,7 +27,8 @@ class Budget:
     A single crawler fetches the best links wherever they are. So shards whose best links are worth
     less get fewer pages while better ones have links; a shard that has none, or is slow to use what
     it has, or does not report, holds up no other. The first choices are made when little is
-    learned and few links are known: so few pages are granted at first.
+    learned and few links are known, and the best links of a shard are on few hosts, each of which
+    answers one request at a time. So pages under way are few at first, and blocks small.
     """
 
     def __init__(self, total: int | None, limits: Sequence[int]) -> None:
@@ -58,9 +60,11 @@ class Budget:
         fetched = sum(self._pages.values())
         most = max(min(FIRST, 1 + fetched), int(GROWTH * fetched))  # pages under way
         room = most - sum(self.limits[each.shard] - each.pages for each in active)
-        lead, cost = min(LEAD, most / len(active)), _cost(status, best)
+        share = most / len(active)  # pages under way of an average shard
+        lead, cost = min(LEAD, share), _cost(status, best)
+        largest = min(BLOCK, max(SMALL, share / 4))
         turn = self._turn_of(shard)
-        block = int(min(self.left, BLOCK, room, (soonest + lead - turn) / cost))
+        block = int(min(self.left, largest, room, (soonest + lead - turn) / cost))
         if slow:  # the last pages are for those that can fetch them
             block = int(self.left > sum(each.free <= 0 for each in rivals))
         if status.ready and not status.idle and status.free < (1 if slow else LOW) and block > 0:

@@ -119,7 +119,8 @@ class Shard:
         crawl, mail, now = self._crawl, self._mail, monotonic()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
-            self._value = policy.worth() if isinstance(policy, PupilPolicy) else 1.0
+            busy = self._learner.busy_hosts()
+            self._value = policy.worth(busy) if isinstance(policy, PupilPolicy) else 1.0
             self._figures = crawl.figures()
             if self._keeper is not None:
                 self._figures["snapshot_age"] = self._keeper.age

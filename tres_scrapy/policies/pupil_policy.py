@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tres_scrapy.agent.lesson import Taught
@@ -48,11 +50,11 @@ class PupilPolicy(TresPolicy):
         """Note the links of a page to domains of other shards."""
         self._links.note_away(page, links)
 
-    def worth(self) -> float:
-        """Return the mean Q of the best waiting links, 1 if only seeds may wait."""
-        rows = self._best.ready()
+    def worth(self, busy_hosts: Sequence[int] = ()) -> float:
+        """Return the mean Q of the best links that can be fetched now, 1 if only seeds may wait."""
+        rows = self._best.ready(busy_hosts)
         if not len(rows):
-            return _UNKNOWN
+            return 0.0 if len(self._best.ready()) else _UNKNOWN
         rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
