@@ -1,10 +1,11 @@
 """Processor time, memory and bytes of a crawl in 1, 2, 4 and 8 shards on this machine.
 
     python benchmarks/cluster.py [--shards 1 2 4 8] [--pages 3000] [--runs 1] [--slow SECONDS]
-        [--requests 16] [--output FILE]
+        [--requests 16] [--topic food] [--max 10] [--first 200] [--output FILE]
 
 Another process serves the synthetic web. `tres cluster crawl` fetches it; the processor time of all
-its processes is read from /proc twice a second. Start-up and the first 200 pages are left out.
+its processes is read from /proc twice a second. Start-up and the `--first` pages are left out: few
+pages are under way at once then. Harvest rate and domains are the web's own count.
 With `--slow`, each answer takes so many seconds: then pages/s should grow with the shards until
 the processors are busy.
 """
@@ -25,11 +26,10 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from cluster_kill import ancestors
-from kill import PROJECT, TOPIC, fetches, harvest, served
+from kill import PROJECT, TOPIC, domains, fetches, harvest, served
 
 from tres_scrapy.webs.synthetic import SyntheticWeb
 
-FIRST = 200  # pages that are left out
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 PARTS = {  # by what a command line contains
@@ -51,6 +51,7 @@ class Run:
     seconds: float = 0.0
     pages: int = 0
     harvest: float = 0.0
+    domains: int = 0  # with relevant pages
     kilobytes: float = 0.0  # sent between processes, a page
     milliseconds: dict[str, float] = field(default_factory=dict)  # of processor time a page
     megabytes: dict[str, float] = field(default_factory=dict)  # of a process, at the end
@@ -69,7 +70,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="of each number of shards, in turns")
     parser.add_argument("--slow", type=float, default=0.0, help="seconds that an answer takes")
     parser.add_argument("--requests", type=int, default=16, help="at a time, of a shard")
-    parser.add_argument("--max", type=int, default=10, help="most pages per domain")
+    parser.add_argument("--topic", default=TOPIC)
+    parser.add_argument("--max", default="10", help="most pages per domain, or none")
+    parser.add_argument("--first", type=int, default=200, help="pages that are left out")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, help="also write the table to this file")
     options = parser.parse_args()
@@ -92,10 +95,10 @@ def measure(options: argparse.Namespace, shards: int) -> Run:
         log, said = Path(directory, "log"), Path(directory, "said")
         with served(options, log) as port, said.open("w", encoding="utf-8") as output:
             crawl = start(options, shards, port, Path(directory, "job"), output)
-            first, last = follow(crawl, log, run, began)
+            first, last = follow(crawl, log, run, began, options.first)
         if crawl.returncode:
             sys.exit(f"the crawl failed:\n{said.read_text()[-2000:]}")
-        run.harvest = harvest(log)
+        run.harvest, run.domains = harvest(log), domains(log)
         found = re.search(r"([\d.]+) kB a page", said.read_text())
         run.kilobytes = float(found[1]) if found else 0.0
     used: Counter[str] = Counter()
@@ -109,8 +112,10 @@ def measure(options: argparse.Namespace, shards: int) -> Run:
 Mark = tuple[float, dict[int, tuple[str, int]], int]  # time, ticks by process, fetches
 
 
-def follow(crawl: subprocess.Popen[bytes], log: Path, run: Run, began: float) -> tuple[Mark, Mark]:
-    """Watch a crawl until it ends; return marks after the first pages and at the end."""
+def follow(
+    crawl: subprocess.Popen[bytes], log: Path, run: Run, began: float, left_out: int
+) -> tuple[Mark, Mark]:
+    """Watch a crawl until it ends; return marks after the pages left out and at the end."""
     first: Mark | None = None
     last: Mark = (0.0, {}, 0)
     seen: dict[int, tuple[str, int]] = {}
@@ -123,7 +128,7 @@ def follow(crawl: subprocess.Popen[bytes], log: Path, run: Run, began: float) ->
         if count > last[2]:  # not what comes after the last page
             last = mark
             run.megabytes = memory
-        if first is None and count >= FIRST:
+        if first is None and count >= left_out:
             first = mark
         time.sleep(0.5)
     assert first is not None
@@ -158,11 +163,11 @@ def start(
     options: argparse.Namespace, shards: int, port: int, job: Path, output: IO[str]
 ) -> subprocess.Popen[bytes]:
     """Start a crawl of the served web."""
-    seeds = SyntheticWeb(TOPIC, seed=options.seed).seeds
+    seeds = SyntheticWeb(options.topic, seed=options.seed).seeds
     program = "from tres_scrapy.console.main import main; main()  # console.main"
-    command = [sys.executable, "-c", program, "cluster", "crawl", TOPIC, *seeds]
+    command = [sys.executable, "-c", program, "cluster", "crawl", options.topic, *seeds]
     command += ["--web", "synthetic", "--web-proxy", f"http://127.0.0.1:{port}"]
-    command += ["--pages", str(options.pages), "--max-per-domain", str(options.max)]
+    command += ["--pages", str(options.pages), "--max-per-domain", options.max]
     command += ["--shards", str(shards), "--job", str(job)]
     command += ["-s", f"CONCURRENT_REQUESTS={options.requests}"]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
@@ -175,14 +180,14 @@ def table_of(options: argparse.Namespace, runs: list[Run]) -> str:
     """Return the table of all runs, the medians of each number of shards."""
     parts = [*PARTS.values(), OTHER]
     head = ["shards", "pages/s", "ms a page", *parts, "kB a page", "MB a shard", "MB a judge"]
-    head += ["start-up, s", "harvest"]
+    head += ["start-up, s", "harvest", "domains"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [
         row_of([run for run in runs if run.shards == n])
         for n in dict.fromkeys(run.shards for run in runs)
     ]
     slow = f", each answer after {options.slow} s" if options.slow else ""
-    what = f"{options.pages:,} pages, MAX={options.max}, web {options.seed}{slow}"
+    what = f"{options.topic}, {options.pages:,} pages, MAX={options.max}, web {options.seed}{slow}"
     requests = f"{options.requests} requests a shard, {os.cpu_count()} processors"
     return "\n".join([f"{what}, {requests}, medians of {options.runs}.", "", *lines])
 
@@ -207,6 +212,7 @@ def row_of(runs: list[Run]) -> str:
         f"{middle([run.megabytes.get('judges', 0) for run in runs]):.0f}",
         f"{middle([run.start_up for run in runs]):.0f}",
         f"{middle([run.harvest for run in runs]):.3f}",
+        f"{middle([run.domains for run in runs]):.0f}",
     ]
     return f"| {' | '.join(cells)} |"
 

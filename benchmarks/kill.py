@@ -248,7 +248,8 @@ def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
 @contextmanager
 def served(options: argparse.Namespace, log: Path) -> Iterator[int]:
     """Serve a synthetic web on a port."""
-    command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", TOPIC]
+    topic = getattr(options, "topic", TOPIC)
+    command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", topic]
     command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603
@@ -345,6 +346,12 @@ def harvest(log: Path) -> float:
     """Return the share of relevant pages among the pages a web has served, each counted once."""
     relevant = {line["url"]: line["relevant"] and line["kind"] == "page" for line in pages_of(log)}
     return round(sum(map(bool, relevant.values())) / len(relevant), 4)
+
+
+def domains(log: Path) -> int:
+    """Return the number of domains of which a web has served relevant pages."""
+    lines = pages_of(log)
+    return len({domain(each["url"]) for each in lines if each["relevant"]})
 
 
 def links_of(web: SyntheticWeb, urls: Iterable[str]) -> set[str]:
