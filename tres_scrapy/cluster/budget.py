@@ -14,9 +14,8 @@ from tres_scrapy.cluster.status import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
-SMALL: Final = 2  # pages of a block while few may be under way: a shard's best are on few hosts
-FIRST: Final = 16  # pages that all shards together may soon be fetching: as many as one crawler
-GROWTH: Final = 1 / 64  # of the pages fetched: so many may be granted and not fetched
+SMALL: Final = 2  # most pages of the first blocks: the best links of a shard are on few hosts
+GROWTH: Final = 1 / 64  # of the pages fetched: so many may be under way, granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
 LEAD: Final = 2 * BLOCK  # most weighted pages by which a shard may be ahead of others
 
@@ -28,7 +27,8 @@ class Budget:
     less get fewer pages while better ones have links; a shard that has none, or is slow to use what
     it has, or does not report, holds up no other. The first choices are made when little is
     learned and few links are known, and the best links of a shard are on few hosts, each of which
-    answers one request at a time. So pages under way are few at first, and blocks small.
+    answers one request at a time. So pages under way are few at first, as many as one crawler has,
+    and blocks small.
     """
 
     def __init__(self, total: int | None, limits: Sequence[int]) -> None:
@@ -46,23 +46,25 @@ class Budget:
     def ask(self, status: Status, others: Iterable[Status], *, slow: bool = False) -> int:
         """Return the limit of a shard, raised by a block if it needs one and it is its turn.
 
-        `others` are the shards that report and have links that they can fetch now. One that is
-        `slow`, because its hosts rest, gets a page at a time.
+        `others` are the shards that report and have links. One that is `slow`, because its hosts
+        rest, gets a page at a time; one that is busy gets none while others are not.
         """
         shard = status.shard
         self.limits[shard] = max(status.pages, min(self.limits[shard], status.limit))
         self._pages[shard] = status.pages
         active = [status, *(each for each in others if each.shard != shard)]
-        rivals = [each for each in active[1:] if each.free < LOW]
+        rivals = [each for each in active[1:] if each.free < LOW and not each.busy]
         best = max(each.value for each in (status, *rivals))
         ends = (self._turn_of(each.shard) + _cost(each, best) for each in rivals)
         soonest = min(ends, default=math.inf)  # the turn after a rival's next page
         fetched = sum(self._pages.values())
-        most = max(min(FIRST, 1 + fetched), int(GROWTH * fetched))  # pages under way
-        room = most - sum(self.limits[each.shard] - each.pages for each in active)
+        most = max(min(status.requests, 1 + fetched), GROWTH * fetched)  # pages under way
+        room = most - sum(self._under_way(each) for each in active)
         share = most / len(active)  # pages under way of an average shard
         lead, cost = min(LEAD, share), _cost(status, best)
         largest = min(BLOCK, max(SMALL, share / 4))
+        if status.busy:
+            largest = status.free <= 0 and not rivals
         turn = self._turn_of(shard)
         block = int(min(self.left, largest, room, (soonest + lead - turn) / cost))
         if slow:  # the last pages are for those that can fetch them
@@ -89,6 +91,10 @@ class Budget:
             return 1 if slow else None
         free = sum(max(0, each.free) for each in (status, *rivals))
         return 0 if slow else max(1, free // (2 * (1 + len(rivals))))
+
+    def _under_way(self, status: Status) -> int:
+        """Return the pages that a shard is fetching, or is about to fetch."""
+        return status.leased if status.busy else self.limits[status.shard] - status.pages
 
     def _turn_of(self, shard: int) -> float:
         """Return the turn of a shard: after a rest it has no claims of the time before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import cached_property, partial
@@ -61,6 +62,7 @@ class Shard:
         self._wire = wire
         self._number = number
         self._is_alone = count == 1
+        self._requests = crawler.settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self._under_way: set[object] = set()  # calls without an answer
         self._obeyed = 0  # commands
@@ -117,9 +119,9 @@ class Shard:
     def status(self) -> Status:
         """The state of the shard."""
         crawl, mail, now = self._crawl, self._mail, monotonic()
+        busy = self._learner.busy_hosts()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
-            busy = self._learner.busy_hosts()
             self._value = policy.worth(busy) if isinstance(policy, PupilPolicy) else 1.0
             self._figures = crawl.figures()
             if self._keeper is not None:
@@ -130,6 +132,8 @@ class Shard:
             value=self._value,
             ready=self._is_ready(),
             idle=not crawl.leased and not crawl.store.pending,
+            busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(busy),
+            requests=self._requests,
             hopeless=not crawl.leased and self._learner.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),

@@ -15,8 +15,10 @@ class Status:
     """The state of a shard when it reports.
 
     `limit` is the number of pages that it may fetch in all. A shard is `ready` once it knows what
-    the learner knows, `idle` while it has nothing to fetch, and `hopeless` while all its hosts rest
-    and none has ever answered. `value` is Q of its best links.
+    the learner knows, `idle` while it has nothing to fetch, `busy` while it could send no request
+    now, and `hopeless` while all its hosts rest and none has ever answered. `value` is Q of the
+    best links that it could fetch now; while it is busy, of those that it may fetch soon. It has
+    at most so many `requests` under way.
     `sent` and `received` are, by other shard, the number of the last parcel. A shard is `settled`
     if it cannot lose anything of this state. `commands` is the number of the last command that it
     has obeyed, `figures` are shown to people.
@@ -29,7 +31,9 @@ class Status:
     value: float = 1.0
     ready: bool = False
     idle: bool = False
+    busy: bool = False
     hopeless: bool = False
+    requests: float = 16
     sent: Mapping[int, int] = field(default_factory=dict)
     received: Mapping[int, int] = field(default_factory=dict)
     settled: bool = True

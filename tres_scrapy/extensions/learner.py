@@ -80,7 +80,8 @@ class Learner:
         self.output = output
         self.stop = stop
         self.listeners: list[Listener] = []
-        self.busy_hosts: Callable[[], Sequence[int]] = list  # set by the scheduler, which knows
+        # which hosts must not get another request now: the scheduler knows, and replaces this
+        self.busy_hosts: Callable[[], Sequence[int]] = lambda: ()
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judging = Judging(crawl, judge, verdicts, stop)
         self.requests = OwnRequests(crawl.store, job, dupefilter)

@@ -51,10 +51,13 @@ class PupilPolicy(TresPolicy):
         self._links.note_away(page, links)
 
     def worth(self, busy_hosts: Sequence[int] = ()) -> float:
-        """Return the mean Q of the best links that can be fetched now, 1 if only seeds may wait."""
+        """Return the mean Q of the best links that can be fetched now, 1 if only seeds may wait.
+
+        If all their hosts are busy, return that of the best links once they are free.
+        """
         rows = self._best.ready(busy_hosts)
-        if not len(rows):
-            return 0.0 if len(self._best.ready()) else _UNKNOWN
+        if not len(rows) and not len(rows := self._best.ready()):
+            return _UNKNOWN
         rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
