@@ -4,8 +4,9 @@
         [--requests 16] [--topic food] [--max 10] [--first 200] [--output FILE]
 
 Another process serves the synthetic web. `tres cluster crawl` fetches it; the processor time of all
-its processes is read from /proc twice a second. Start-up and the `--first` pages are left out: few
-pages are under way at once then. Harvest rate and domains are the web's own count.
+its processes is read from /proc twice a second. Start-up and the `--first` pages are left out. Few
+pages are under way at first (docs/cluster.md), so pages/s grow until many thousands are fetched.
+Harvest rate and domains are the web's own count.
 With `--slow`, each answer takes so many seconds: then pages/s should grow with the shards until
 the processors are busy.
 """
@@ -76,6 +77,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, help="also write the table to this file")
     options = parser.parse_args()
+    if options.first >= options.pages:
+        parser.error("--first must be less than --pages")
     runs = []
     for _ in range(options.runs):
         for shards in options.shards:
@@ -93,7 +96,7 @@ def measure(options: argparse.Namespace, shards: int) -> Run:
     run, began = Run(shards), time.monotonic()
     with TemporaryDirectory() as directory:
         log, said = Path(directory, "log"), Path(directory, "said")
-        with served(options, log) as port, said.open("w", encoding="utf-8") as output:
+        with served(options, log, options.topic) as port, said.open("w", encoding="utf-8") as output:
             crawl = start(options, shards, port, Path(directory, "job"), output)
             first, last = follow(crawl, log, run, began, options.first)
         if crawl.returncode:

@@ -246,9 +246,8 @@ def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
 
 
 @contextmanager
-def served(options: argparse.Namespace, log: Path) -> Iterator[int]:
+def served(options: argparse.Namespace, log: Path, topic: str = TOPIC) -> Iterator[int]:
     """Serve a synthetic web on a port."""
-    topic = getattr(options, "topic", TOPIC)
     command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", topic]
     command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE

@@ -80,6 +80,17 @@ def urls_of(scheduler):
     return [request.url for request in iter(scheduler.next_request, None)]
 
 
+def test_learner_is_told_which_hosts_are_busy(clock):
+    """A shard says with it what it could fetch now."""
+    scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
+    learner = scheduler._learner
+    assert not learner.busy_hosts()
+    request = scheduler.next_request()
+    assert list(learner.busy_hosts()) == [crawl.store.host(request.meta[LEASE])]
+    scheduler.request_left_downloader(request, None)
+    assert not learner.busy_hosts()
+
+
 def test_slot_bounds_requests_of_host(clock):
     urls = [f"http://a.test/{i}" for i in range(3)]
     for concurrency in (1, 2):
