@@ -96,7 +96,10 @@ def measure(options: argparse.Namespace, shards: int) -> Run:
     run, began = Run(shards), time.monotonic()
     with TemporaryDirectory() as directory:
         log, said = Path(directory, "log"), Path(directory, "said")
-        with served(options, log, options.topic) as port, said.open("w", encoding="utf-8") as output:
+        with (
+            served(options, log, options.topic) as port,
+            said.open("w", encoding="utf-8") as output,
+        ):
             crawl = start(options, shards, port, Path(directory, "job"), output)
             first, last = follow(crawl, log, run, began, options.first)
         if crawl.returncode:
