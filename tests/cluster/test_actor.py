@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 pytest.importorskip("ray", reason="needs the extra cluster")
@@ -52,7 +53,9 @@ def crawl():
 def shard(crawl, monkeypatch):
     """Return a shard of the crawl; `learner` is what it calls."""
     learner = SimpleNamespace(crawl=crawl, job=SimpleNamespace(failed=False))
-    crawler = SimpleNamespace(signals=SignalManager(), get_extension=lambda kind: learner)
+    settings = Settings({"CONCURRENT_REQUESTS": 16})
+    crawler = SimpleNamespace(settings=settings, signals=SignalManager())
+    crawler.get_extension = lambda kind: learner
     shard = Shard(crawler, SimpleNamespace(), 0, 2)
 
     def teach(*arguments, asks):
