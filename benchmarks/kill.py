@@ -343,14 +343,18 @@ def pages_of(log: Path) -> list[dict[str, Any]]:
 
 def harvest(log: Path) -> float:
     """Return the share of relevant pages among the pages a web has served, each counted once."""
-    relevant = {line["url"]: line["relevant"] and line["kind"] == "page" for line in pages_of(log)}
+    relevant = {line["url"]: is_relevant(line) for line in pages_of(log)}
     return round(sum(map(bool, relevant.values())) / len(relevant), 4)
 
 
 def domains(log: Path) -> int:
     """Return the number of domains of which a web has served relevant pages."""
-    lines = pages_of(log)
-    return len({domain(each["url"]) for each in lines if each["relevant"]})
+    return len({domain(line["url"]) for line in pages_of(log) if is_relevant(line)})
+
+
+def is_relevant(line: dict[str, Any]) -> bool:
+    """Return whether a line of a web's log is about a relevant page."""
+    return bool(line["relevant"]) and line["kind"] == "page"
 
 
 def links_of(web: SyntheticWeb, urls: Iterable[str]) -> set[str]:

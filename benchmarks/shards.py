@@ -1,7 +1,7 @@
 """Show what it costs to divide a crawl into shards: harvest, domains, and bytes between them.
 
     python benchmarks/shards.py [--shards 1 2 4 8 16 64] [--pages 5000] [--max none 10]
-        [--topics food sports hardware] [--seeds 1] [--delay 0.05] [--results DIR]
+        [--topics food sports hardware] [--seeds 1] [--delay 0.05] [--requests 16] [--results DIR]
 
 Each crawl is simulated on a synthetic web, which counts: no HTTP, and messages that arrive after a
 delay. Crawls that results/shards.csv holds are not repeated. Prints the means over seeds, with what
@@ -25,11 +25,12 @@ from tres_scrapy.bench.shard_simulation import ShardSimulation, Timing
 from tres_scrapy.bench.simulation import World
 from tres_scrapy.config.config import Config
 
+REQUESTS = 16  # at a time, of a shard; all crawls are compared with one shard that has so many
 RESULTS = Path(__file__).parent / "results"
 HEADER = (
-    "| topic, MAX | T | shards | webs | harvest rate, % | to 1 shard | domains | pages/s "
-    "| parcels a page | bytes a page | lessons hurried |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+    "| topic, MAX | T | shards | requests a shard | webs | harvest rate, % | to 1 shard | domains "
+    "| pages/s | parcels a page | bytes a page | lessons hurried |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -42,6 +43,7 @@ class Sharded(NamedTuple):
     seed: int
     delay: float
     shards: int
+    requests: int
     harvest: float
     domains: int
     seconds: float
@@ -61,15 +63,15 @@ class Sharded(NamedTuple):
 
 def crawls(options: argparse.Namespace, known: list[Sharded]) -> Iterator[Sharded]:
     """Yield the crawls that are not known yet, as they end; a web is made once."""
-    done = {each[:6] for each in known}
-    timing = Timing(delay=options.delay)
+    done = {each[:7] for each in known}
+    timing = Timing(slots=options.requests, delay=options.delay)
     for topic in options.topics:
         for seed in options.seeds:
             world: World | None = None
             for cap in options.max:
                 config = _config(topic, cap, options.pages, seed)
                 for shards in options.shards:
-                    key = (topic, cap, options.pages, seed, options.delay, shards)
+                    key = (topic, cap, options.pages, seed, options.delay, shards, options.requests)
                     if key in done:
                         continue
                     world = world or World(config, user_agent="tres")
@@ -94,12 +96,12 @@ def crawls(options: argparse.Namespace, known: list[Sharded]) -> Iterator[Sharde
 def table(found: list[Sharded]) -> Iterator[str]:
     """Yield the lines of a table of means over seeds."""
     yield HEADER
-    one = {each[:5]: each for each in found if each.shards == 1}
-    groups: dict[tuple[str, str, int, float, int], list[Sharded]] = {}
-    for each in sorted(found, key=lambda each: each[:2] + each[2:3] + each[4:6]):
-        key = each.topic, each.cap, each.pages, each.delay, each.shards
+    one = {each[:5]: each for each in found if (each.shards, each.requests) == (1, REQUESTS)}
+    groups: dict[tuple[str, str, int, float, int, int], list[Sharded]] = {}
+    for each in sorted(found, key=lambda each: each[:3] + each[4:7]):
+        key = each.topic, each.cap, each.pages, each.delay, each.shards, each.requests
         groups.setdefault(key, []).append(each)
-    for (topic, cap, pages, _, shards), some in groups.items():
+    for (topic, cap, pages, _, shards, requests), some in groups.items():
         pairs = [(each, one[each[:5]]) for each in some if each[:5] in one]
         less = (
             f"{mean(each.harvest - other.harvest for each, other in pairs):+.1f}" if pairs else ""
@@ -107,7 +109,7 @@ def table(found: list[Sharded]) -> Iterator[str]:
         fetched = sum(each.fetched for each in some)
         hurried = sum(each.hurried for each in some) / max(1, sum(each.lessons for each in some))
         yield (
-            f"| {topic}, {cap} | {pages:,} | {shards} | {len(some)} "
+            f"| {topic}, {cap} | {pages:,} | {shards} | {requests} | {len(some)} "
             f"| {mean(each.harvest for each in some):.1f} "
             f"| {less} | {mean(each.domains for each in some):.0f} "
             f"| {fetched / sum(each.seconds for each in some):.0f} "
@@ -126,6 +128,7 @@ def main() -> None:
     parser.add_argument("--max", nargs="+", default=["none", "10"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--delay", type=float, default=0.05, help="seconds that a message takes")
+    parser.add_argument("--requests", type=int, default=REQUESTS, help="at a time, of a shard")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
     file = options.results / "shards.csv"

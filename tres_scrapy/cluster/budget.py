@@ -63,8 +63,8 @@ class Budget:
         share = most / len(active)  # pages under way of an average shard
         lead, cost = min(LEAD, share), _cost(status, best)
         largest = min(BLOCK, max(SMALL, share / 4))
-        if status.busy:
-            largest = status.free <= 0 and not rivals
+        if status.busy:  # if all are, each gets a page for when a host is free
+            largest = int(status.free <= 0 and not rivals)
         turn = self._turn_of(shard)
         block = int(min(self.left, largest, room, (soonest + lead - turn) / cost))
         if slow:  # the last pages are for those that can fetch them
