@@ -55,7 +55,7 @@ def html_of(row):
 def outlinks_of(crawl, words, row, html=html_of):
     """Return the links of a page as the judge's process tells them, with their names."""
     page = read_page(html(row), crawl.store.url(row), places=True, language=False)
-    cues = page_codes(page, 0.5, lambda text: "recipes" in text, words)
+    cues = page_codes(page, 0.5, lambda words: "recipes" in words, words)
     crawl.store.names.learn(words.new)
     urls, anchors = zip(*page.links, strict=True)
     return Outlinks(urls, anchors, np.full((len(urls), 3), 0.5, dtype=np.float32), cues)

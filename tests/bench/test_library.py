@@ -8,6 +8,7 @@ from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.links.code import CueGroup, coded
 from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.webs.web import HTML, TEXT, Answer
 
@@ -44,9 +45,7 @@ class Web:
 class Pack:
     """A reward model that finds every page relevant and no keyword in it."""
 
-    @staticmethod
-    def in_text(text):
-        return False
+    keywords = KeywordSet(["wine"])
 
     def __init__(self):
         self.titles = []

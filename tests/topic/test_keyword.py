@@ -126,6 +126,7 @@ def test_find_and_count_agree(words: list[str], entries: set[str]) -> None:
     assert keywords.found(words) == Counter(found)
     assert keywords.count(words) == len(found)
     assert keywords.has_phrase(words) == any(" " in name for name in found)
+    assert keywords.in_words(words) == bool(found)
 
 
 def test_signs_do_not_split_phrases() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -51,6 +52,7 @@ SIZE: Final = 1 << BITS  # codes of a group
 CODES: Final = SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
 MOST: Final = {
+    CueGroup.HOST: 2,
     CueGroup.ANCHOR: 10,
     CueGroup.AROUND: 20,
     CueGroup.HEADING: 6,
@@ -110,6 +112,7 @@ class Wordbook:
     def __init__(self) -> None:
         self.new: list[Name] = []
         self._codes = [dict[str, int]() for _ in CueGroup]
+        self._anchors: dict[str, list[int]] = {}
         self._paths: dict[tuple[str, ...], list[int]] = {}
 
     def coded(self, group: CueGroup, texts: Iterable[str]) -> list[int]:
@@ -117,6 +120,18 @@ class Wordbook:
         known = self._codes[group]
         first = list(dict.fromkeys(texts))[: MOST[group]]
         return [known.get(text) or self._meet(group, text) for text in first]
+
+    def anchor(self, anchor: str) -> list[int]:
+        """Return the codes of an anchor text."""
+        found = self._anchors.get(anchor)
+        if found is None:
+            if len(self._anchors) >= KEPT:
+                self._anchors.clear()
+            words = WORD.findall(anchor.lower())
+            found = self._anchors[anchor] = self.coded(CueGroup.ANCHOR, words)
+            if not anchor:
+                found.append(fact(Fact.NO_TEXT))
+        return found
 
     def path(self, path: tuple[str, ...]) -> list[int]:
         """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
@@ -143,7 +158,7 @@ class Wordbook:
 def page_codes(
     page: Page,
     probability: float,
-    has_keyword: Callable[[str], bool],
+    has_keyword: Callable[[Sequence[str]], bool],
     words: Wordbook | None = None,
 ) -> Ragged:
     """Return the codes of a page's links, except those of their URLs; the page has its places.
@@ -156,7 +171,7 @@ def page_codes(
     title = WORD.findall(page.title.lower())
     whole = words.coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
-    if has_keyword(page.title):
+    if has_keyword(title):
         whole.append(fact(Fact.KEYWORD_IN_TITLE))
     return Ragged.of(
         [
@@ -167,17 +182,15 @@ def page_codes(
 
 
 def _link_codes(
-    anchor: str, place: Place, has_keyword: Callable[[str], bool], words: Wordbook
+    anchor: str, place: Place, has_keyword: Callable[[Sequence[str]], bool], words: Wordbook
 ) -> list[int]:
     codes = [
-        *words.coded(CueGroup.ANCHOR, WORD.findall(anchor.lower())),
+        *words.anchor(anchor),
         *words.coded(CueGroup.AROUND, place.around),
         *_heading_codes(place.heading, has_keyword, words),
         *words.path(place.path),
     ]
-    if not anchor:
-        codes.append(fact(Fact.NO_TEXT))
-    if has_keyword(" ".join(place.around)):
+    if has_keyword(place.around):
         codes.append(fact(Fact.KEYWORD_AROUND))
     return codes
 
@@ -197,10 +210,10 @@ def fact(kind: Fact) -> int:
 
 
 def _heading_codes(
-    heading: tuple[str, ...], has_keyword: Callable[[str], bool], words: Wordbook
+    heading: tuple[str, ...], has_keyword: Callable[[Sequence[str]], bool], words: Wordbook
 ) -> list[int]:
     codes = words.coded(CueGroup.HEADING, heading)
-    if heading and has_keyword(" ".join(heading)):
+    if has_keyword(heading):
         codes.append(fact(Fact.KEYWORD_IN_HEADING))
     return codes
 
@@ -211,23 +224,21 @@ def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
     These are their runs of characters, their hosts and their folders. Digits are folded into one.
     The scheme is not read.
     """
-    codes, owners = _runs([_shortened(url) for url in urls])
-    places = np.array([_place_codes(url) for url in urls], dtype=np.uint32).reshape(-1)
+    codes, owners = _runs([read_url(url) for url in urls])
+    places = np.array([_place_codes(*_places(url)) for url in urls], dtype=np.uint32).reshape(-1)
     return np.concatenate([codes, places]), np.concatenate([owners, np.arange(len(places)) // 2])
 
 
 def url_texts(url: str) -> list[str]:
     """Return the texts of a URL's codes: its runs by length and place, then host and folder."""
-    text = _shortened(url).decode("latin-1")
+    text = read_url(url).translate(_DIGITS).decode("latin-1")
     runs = [text[i : i + length] for length in RUNS for i in range(len(text) - length + 1)]
     return [*runs, *_places(url)]
 
 
-def _place_codes(url: str) -> list[int]:
-    return [
-        (CueGroup.HOST << BITS) | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
-        for text in _places(url)
-    ]
+@lru_cache(KEPT)
+def _place_codes(host: str, folder: str) -> list[int]:
+    return coded(CueGroup.HOST, [host, folder])
 
 
 def _places(url: str) -> tuple[str, str]:
@@ -245,13 +256,9 @@ def read_url(url: str) -> bytes:
     return b"/" + text + b"$"
 
 
-def _shortened(url: str) -> bytes:
-    return read_url(url).translate(_DIGITS)
-
-
 def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
     """Return hashes of all runs of RUNS bytes within each text, and the text of each."""
-    flat = np.frombuffer(b"".join(texts), dtype=np.uint8).astype(np.uint32)
+    flat = np.frombuffer(b"".join(texts).translate(_DIGITS), dtype=np.uint8).astype(np.uint32)
     owner = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     found, owners, hashes = [], [], flat
     for length in range(2, RUNS[-1] + 1):

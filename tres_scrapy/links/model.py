@@ -8,6 +8,7 @@ under a Gaussian prior. The variance of each weight is the diagonal of Laplace's
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -85,6 +86,7 @@ class LinkModel:
         self.steps = 0  # changes of weights
         self._changed = np.zeros(size + len(means), dtype=np.int32)  # the last step of each, or 0
         self._known = size
+        self._facts = np.arange(size, size + len(means))  # the numbers of known facts
 
     def read(self, known: NDArray[np.float32], codes: Codes, owner: NDArray[np.int64]) -> Links:
         """Return links as the model reads them, from their codes [m] and the link of each [m]."""
@@ -117,17 +119,18 @@ class LinkModel:
     def fit(self, link: Links, reward: float) -> None:
         """Take one step of AdaGrad on the loss of one link."""
         where, values = self._inputs(link)
-        weights, prior = self.weights[where], self.prior[where]
-        error = float(sigmoid(np.array([values @ weights]))[0]) - reward
-        gradient = error * values + self.options.shrinkage * (weights - prior)
+        weights = self.weights.take(where)
+        error = _probability(float(values @ weights)) - reward
+        gradient = error * values + self.options.shrinkage * (weights - self.prior.take(where))
+        squares = self.squares.take(where) + gradient**2
         self._note_change(where)
-        self.squares[where] += gradient**2
-        self.weights[where] -= self.options.rate * gradient / np.sqrt(self.squares[where])
+        self.squares[where] = squares
+        self.weights[where] = weights - self.options.rate * gradient / np.sqrt(squares)
 
     def gain(self, link: Links) -> None:
         """Raise the precisions of the weights that a new experience tells about."""
         where, values = self._inputs(link)
-        p = float(sigmoid(np.array([values @ self.weights[where]]))[0])
+        p = _probability(float(values @ self.weights.take(where)))
         self._note_change(where)
         self.precisions[where] += p * (1 - p) * values**2
 
@@ -160,8 +163,7 @@ class LinkModel:
         self._changed[where] = self.steps
 
     def _inputs(self, link: Links) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        known = np.arange(self._known, len(self.weights))
-        where = np.concatenate([link.codes.astype(np.int64), known])
+        where = np.concatenate([link.codes, self._facts])
         return where, np.concatenate([link.values, link.known[0]])
 
 
@@ -171,6 +173,11 @@ def normed(codes: Codes, owner: NDArray[np.int64], count: int) -> NDArray[np.flo
     sizes = np.bincount(keys, minlength=count * GROUPS)
     values: NDArray[np.float32] = np.reciprocal(np.sqrt(sizes[keys], dtype=np.float32))
     return values
+
+
+def _probability(logit: float) -> float:
+    """Return what `sigmoid` does, for one logit in a tenth of the time."""
+    return 1 / (1 + math.exp(-max(-_LARGEST, min(_LARGEST, logit))))
 
 
 def sigmoid(logit: NDArray[np.floating]) -> NDArray[np.float32]:

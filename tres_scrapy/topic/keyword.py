@@ -73,6 +73,10 @@ class KeywordSet:
         spaced = _spaced(text)
         return any(map(spaced.__contains__, self._spaced))
 
+    def in_words(self, words: Sequence[str]) -> bool:
+        """Return whether a keyword or a phrase occurs in words from `tokenise`."""
+        return not self.words.isdisjoint(words) or self.has_phrase(words)
+
     def found(self, words: Sequence[str]) -> Counter[str]:
         """Return how often each keyword and phrase occurs in words from `tokenise`."""
         return Counter([*filter(self.words.__contains__, words), *self._phrases_in(words)])
