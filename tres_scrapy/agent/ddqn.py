@@ -74,7 +74,7 @@ class DoubleDQN:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             loss, gradient = self.online.loss(batch.x, self.targets(batch, features))
-            norm = float(np.linalg.norm(gradient))
+            norm = math.sqrt(gradient @ gradient)
         if not math.isfinite(norm):
             self.skipped += 1
             return loss
