@@ -179,7 +179,6 @@ def reward_expected(options: LearningOptions) -> Prior:
 
     The intrinsic reward is part of it.
     """
-
     factors = np.array([1, 1 + options.novelty], dtype=np.float32)  # a known and a new domain
 
     def expected(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -20,6 +20,7 @@ from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
+from tres_scrapy.policies.ranking import SHARE, Ranking
 
 SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
 TOP = 30  # of these, rated again at each choice
@@ -42,6 +43,7 @@ class TresPolicy:
         self._best = Shortlist(store, SHORTLIST)
         self._patience = setup.patience
         self._yield = RecentYield()
+        self._last: tuple[Ranking, int] | None = None  # with the row that was chosen of it
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -103,6 +105,8 @@ class TresPolicy:
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the best representative by upper confidence bound, or any while exploring."""
+        if (decision := self._select_again(busy_hosts)) is not None:
+            return decision
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
@@ -141,15 +145,35 @@ class TresPolicy:
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
         q_values, bounds = self._learner.rate(rows, x, bonus)
-        later = float(bounds[count:].max(initial=-np.inf))
-        rows, x, q_values, bounds = rows[:count], x[:count], q_values[:count], bounds[:count]
-        best = int(np.argmax(bounds))
+        leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) : count])]
+        ranking = Ranking(
+            self.tree.splits,
+            np.concatenate(leaves),
+            *(rows[:count], q_values[:count], bounds[:count]),
+            later=float(bounds[count:].max(initial=-np.inf)),
+            further=self._store.ledger.leases // SHARE,
+        )
+        return self._decide(links, ranking)
+
+    def _select_again(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Return the best that is left of the last choice, None if all are to be rated again."""
+        if self._last is None or self._links is None:
+            return None
+        ranking, row = self._last
+        self._last = None
+        rest = ranking.rest(self._store, row, busy_hosts, self._patience.hosts)
+        return None if rest is None else self._decide(self._links, rest)
+
+    def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
+        """Return the best of a ranking, None if it is better to wait."""
+        splits, leaves, rows, q_values, bounds, later, _ = ranking
+        best = ranking.best
         if self._patience.waits(float(bounds[best]), later):
             return None
         row = int(rows[best])
+        self._last = ranking, row
         self._learner.note_choice(row)
-        leaves = np.concatenate([drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])])
-        choice = Choice(self.tree.splits, leaves, rows, q_values, bounds, links.said(row))
+        choice = Choice(splits, leaves, rows, q_values, bounds, links.said(row))
         return Decision(row, int(leaves[best]), float(q_values[best]), choice=choice)
 
     def _make_learner(self, setup: Setup) -> QLearner:
