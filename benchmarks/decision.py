@@ -53,7 +53,7 @@ def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy,
     setups = [
         Setup(
             seed,
-            learning=LearningOptions(representatives=each, exploration_steps=0, warm_up_steps=0),
+            learning=LearningOptions(representatives=each, exploration_steps=0),
         )
         for each in (LearningOptions.representatives, 1)
     ]

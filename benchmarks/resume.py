@@ -31,7 +31,7 @@ from tres_scrapy.policies.registry import make_policy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.
-SETUP = Setup(learning=LearningOptions(warm_up_steps=0, update_period=1_000))
+SETUP = Setup(learning=LearningOptions(update_period=1_000))
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ def crawl_of(pages=120, **links):
     A site gives 38 pages at most, so that pages of engines are fetched at last.
     """
     store = SampleStore(DomainLedger(Cap(38, 38)))
-    learning = LearningOptions(exploration_steps=10, warm_up_steps=0)
+    learning = LearningOptions(exploration_steps=10)
     setup = Setup(0, learning=learning, links=LinkOptions(**links))
     crawl = Crawl(store, make_policy("tres", store, setup), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), np.float32)))

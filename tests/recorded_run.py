@@ -18,7 +18,7 @@ META = {"topic": "food", "policy": "tres"}
 
 def crawl_of(policy="tres", pages=150, *, link_model=True):
     store = SampleStore(DomainLedger())
-    learning = LearningOptions(exploration_steps=20, warm_up_steps=0)
+    learning = LearningOptions(exploration_steps=20)
     setup = Setup(0, learning=learning, links=LinkOptions(enabled=link_model))
     crawl = Crawl(store, make_policy(policy, store, setup), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))

@@ -36,7 +36,7 @@ class ShardedRun:
 
     def _crawl(self, shard, pages):
         store = SampleStore(DomainLedger())
-        learning = LearningOptions(exploration_steps=5, warm_up_steps=0)
+        learning = LearningOptions(exploration_steps=5)
         policy = make_policy("tres", store, Setup(0, learning=learning))
         return Crawl(store, policy, pages, router=Router(shard, self.shards))
 

@@ -221,9 +221,7 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
 
 
 def _new_crawl() -> Crawl:
-    learning = LearningOptions(
-        exploration_steps=4, replay_capacity=12, batch_size=4, warm_up_updates=1
-    )
+    learning = LearningOptions(exploration_steps=4, replay_capacity=12, batch_size=4)
     setup = Setup(learning=learning, agent=AgentOptions(hidden=(4, 3)))
     store = SampleStore(DomainLedger(Cap(5, 5)))
     return Crawl(store, make_policy("tres", store, setup))

@@ -17,7 +17,7 @@ from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN
 
 SETUP = Setup(
-    learning=LearningOptions(replay_capacity=6, batch_size=4, warm_up_steps=5, warm_up_updates=2),
+    learning=LearningOptions(replay_capacity=6, batch_size=4, update_period=2),
     links=LinkOptions(replays=2, replay_capacity=5),
 )
 
@@ -126,10 +126,9 @@ def test_many_lessons_at_once_are_hurried():
     lessons = [lesson_of(number) for number in range(FULL + 3)]
     teacher.learn(0, 0, lessons[:3])
     assert teacher.hurried == 0
-    assert teacher.taught().updates == 3 * SETUP.learning.warm_up_updates
     teacher.learn(0, 0, lessons)
     assert (teacher.steps, teacher.hurried) == (FULL + 3, FULL)
-    assert teacher.taught().updates < 3 * SETUP.learning.warm_up_updates + FULL + 3
+    assert teacher.taught().updates == (FULL + 3) // SETUP.learning.update_period
 
 
 def test_first_lessons_are_news():

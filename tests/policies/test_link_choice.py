@@ -21,7 +21,7 @@ from tres_scrapy.policies.registry import make_policy
 
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
 HOSTS = 12
-FEW_UPDATES = LearningOptions(warm_up_steps=0, update_period=10, batch_size=16)
+FEW_UPDATES = LearningOptions(update_period=10, batch_size=16)
 
 
 class CueWeb:

@@ -107,12 +107,11 @@ class QLearner:
         self._incomplete.clear()
 
     def learn(self) -> float | None:
-        """Take the gradient steps that are due; return the last loss, or None without a step."""
-        loss = None
-        for _ in range(self.options.updates_at(self.steps)):
-            batch = self._replay.batch(self.options.batch_size)
-            loss = self._agent.update(batch, self._features)
-        return loss
+        """Take the gradient step that is due and return its loss, or None without a step."""
+        if not self.options.learns_at(self.steps):
+            return None
+        batch = self._replay.batch(self.options.batch_size)
+        return self._agent.update(batch, self._features)
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the agent and its counts."""

@@ -82,7 +82,7 @@ class Teacher:
 
     def __init__(self, setup: Setup, shards: int) -> None:
         self.steps = 0  # lessons learned
-        self.hurried = 0  # of them with fewer gradient steps
+        self.hurried = 0  # of them from which the link model learned only once
         self.positions = [0] * shards
         self._lines = [0] * shards  # the last fork of each shard that is known
         self._options = setup.learning
@@ -194,8 +194,7 @@ class Teacher:
         self._trainer.keep(link, lesson.reward)
         self._trainer.learn(link, lesson.reward, replays=not hurried)
         self._replay.add(lesson)
-        due = self._options.updates_at(self.steps)
-        for _ in range(min(due, 1) if hurried else due):
+        if self._options.learns_at(self.steps):
             batch, candidates = self._replay.batch(self._options.batch_size, self._random)
             self._agent.update(batch, candidates.__getitem__)
 

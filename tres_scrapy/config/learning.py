@@ -65,9 +65,8 @@ class LearningOptions:
     """How TRES explores and learns; a step is one experience added.
 
     Departures from the authors' code: exploration lasts 30 steps, not 500, to suit short crawls.
-    During the warm-up, when experiences are few, every step makes `warm_up_updates` gradient
-    steps. Later there is one gradient step every `update_period` steps (theirs: every three), on
-    64 experiences (theirs: 60).
+    There is one gradient step every `update_period` steps (theirs: every three, after 500), on 64
+    experiences (theirs: 60).
 
     Departures from the paper: it draws one representative from each leaf. Here there are
     `representatives`, or the square root of the size of a big leaf, because Q differs within a
@@ -84,11 +83,8 @@ class LearningOptions:
     exploration_steps: int = setting(
         whole(0), 30, "first steps, in which the leaf is chosen at random"
     )
-    warm_up_steps: int = setting(
-        whole(0), 500, "steps of the warm-up, with several gradient steps each"
-    )
-    warm_up_updates: int = setting(whole(0, 1000), 4, "gradient steps per step of the warm-up")
-    update_period: int = setting(whole(1), 1, "steps per gradient step after the warm-up")
+    learning_starts: int = setting(whole(0), 0, "first steps, which have no gradient step")
+    update_period: int = setting(whole(1), 1, "steps per gradient step")
     batch_size: int = setting(whole(1, 10_000), 64, "experiences used in one gradient step")
     replay_capacity: int = setting(
         whole(1, 10**8), 20_000, "most experiences kept in the replay memory"
@@ -121,8 +117,6 @@ class LearningOptions:
         """
         return self.breadth / max(1 - self.breadth, LEAST_WEIGHT)
 
-    def updates_at(self, steps: int) -> int:
-        """Return how many gradient steps are due after so many steps."""
-        if steps < self.warm_up_steps:
-            return self.warm_up_updates
-        return int(steps % self.update_period == 0)
+    def learns_at(self, steps: int) -> bool:
+        """Return whether a gradient step is due after so many steps."""
+        return steps >= self.learning_starts and steps % self.update_period == 0
