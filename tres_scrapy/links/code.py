@@ -225,7 +225,7 @@ def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
     The scheme is not read.
     """
     codes, owners = _runs([read_url(url) for url in urls])
-    places = np.array([_place_codes(*_places(url)) for url in urls], dtype=np.uint32).reshape(-1)
+    places = np.array([_place_codes(*url_places(url)) for url in urls], dtype=np.uint32).reshape(-1)
     return np.concatenate([codes, places]), np.concatenate([owners, np.arange(len(places)) // 2])
 
 
@@ -233,7 +233,7 @@ def url_texts(url: str) -> list[str]:
     """Return the texts of a URL's codes: its runs by length and place, then host and folder."""
     text = read_url(url).translate(_DIGITS).decode("latin-1")
     runs = [text[i : i + length] for length in RUNS for i in range(len(text) - length + 1)]
-    return [*runs, *_places(url)]
+    return [*runs, *url_places(url)]
 
 
 @lru_cache(KEPT)
@@ -241,7 +241,7 @@ def _place_codes(host: str, folder: str) -> list[int]:
     return coded(CueGroup.HOST, [host, folder])
 
 
-def _places(url: str) -> tuple[str, str]:
+def url_places(url: str) -> tuple[str, str]:
     """Return the host and the folder of a URL."""
     address = url.partition("//")[2].partition("?")[0]
     folder = address.rpartition("/")[0]

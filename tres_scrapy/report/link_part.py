@@ -22,7 +22,7 @@ from tres_scrapy.links.code import (
     Fact,
     coded,
     read_url,
-    url_texts,
+    url_places,
 )
 from tres_scrapy.links.model import Said
 from tres_scrapy.links.name import Names
@@ -114,9 +114,10 @@ def _url_parts(said: Said) -> Iterator[tuple[float, str | int]]:
         if first < last:
             shares += np.convolve(said.adds[first:last], np.full(length, 1 / length))
         first = last
+    until = [0.0, *np.cumsum(shares).tolist()]
     found: defaultdict[str, float] = defaultdict(float)
     for word in _URL_WORD.finditer(text):
-        found[word[1].decode("latin-1")] += float(shares[word.start() : word.end()].sum())
+        found[word[1].decode("latin-1")] += until[word.end()] - until[word.start()]
     for part, adds in found.items():
         yield adds, part
 
@@ -142,8 +143,7 @@ def _named(said: Said, names: Names, part: str | int) -> tuple[str, str]:
     if group is CueGroup.FACT:
         text = fact_name(part & (SIZE - 1))
     elif group is CueGroup.HOST:
-        texts = url_texts(said.url)
-        text = dict(zip(said.where.tolist()[len(texts) - 2 :], texts[-2:], strict=False))[part]
+        text = next(each for each in url_places(said.url) if coded(group, [each])[0] == part)
     elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
         own = WORD.findall(said.anchor.lower())
         text = next((word for word in own if coded(group, [word])[0] == part), text)
