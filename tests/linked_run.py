@@ -14,6 +14,7 @@ from tres_scrapy.links.code import Wordbook, page_codes
 from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.topic.keyword import KeywordSet
 
 META = {"topic": "food", "policy": "tres"}
 BLOCK = """<h2>{heading}</h2><div class="{style}"><ul>{items}</ul></div>"""
@@ -55,7 +56,7 @@ def html_of(row):
 def outlinks_of(crawl, words, row, html=html_of):
     """Return the links of a page as the judge's process tells them, with their names."""
     page = read_page(html(row), crawl.store.url(row), places=True, language=False)
-    cues = page_codes(page, 0.5, lambda words: "recipes" in words, words)
+    cues = page_codes(page, 0.5, KeywordSet(["recipes"]), words)
     crawl.store.names.learn(words.new)
     urls, anchors = zip(*page.links, strict=True)
     return Outlinks(urls, anchors, np.full((len(urls), 3), 0.5, dtype=np.float32), cues)

@@ -25,6 +25,7 @@ from tres_scrapy.links.code import (
 )
 from tres_scrapy.page.place import Place
 from tres_scrapy.page.text import Link, Page
+from tres_scrapy.topic.keyword import KeywordSet
 
 LISTS = st.lists(st.lists(st.integers(0, CODES - 1), max_size=4), max_size=6)
 URLS = st.lists(
@@ -126,7 +127,7 @@ def page_of(place, anchor="Leek soup", title="Soups", url="http://a.test/food/so
 
 
 def codes_of(page, probability=0.3):
-    (codes,) = lists_of(page_codes(page, probability, lambda words: "leek" in words))
+    (codes,) = lists_of(page_codes(page, probability, KeywordSet(["leek"])))
     return codes
 
 
@@ -180,4 +181,4 @@ def test_any_page_is_bounded(words, probability):
 
 def test_silent_links_have_no_codes():
     assert lists_of(silent(3)) == [[], [], []]
-    assert lists_of(page_codes(Page("http://a.test/", "", "", ()), 0.5, bool)) == []
+    assert lists_of(page_codes(Page("http://a.test/", "", "", ()), 0.5, KeywordSet(["leek"]))) == []

@@ -18,6 +18,7 @@ from tres_scrapy.links.code import (
 )
 from tres_scrapy.links.name import Names
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic.keyword import KeywordSet
 
 HTML = """<title>Soup of the day</title><body><main id="menu card"><h2>First courses</h2>
 <p>Try our <a href="/onion">onion soup</a> with bread</p></main></body>"""
@@ -27,13 +28,12 @@ def page(html=HTML):
     return read_page(html, "http://inn.test/list", places=True, language=False)
 
 
-def no_keyword(text):
-    return False
+NO_KEYWORD = KeywordSet(["wine"])
 
 
 def test_every_word_is_told_once():
     words = Wordbook()
-    cues = page_codes(page(), 0.5, no_keyword, words)
+    cues = page_codes(page(), 0.5, NO_KEYWORD, words)
     told = dict(words.new)
     assert len(told) == len(words.new)
     assert set(cues.codes.tolist()) - told.keys() == {
@@ -49,15 +49,15 @@ def test_every_word_is_told_once():
         (CueGroup.PATH, "body main.#menu p a"),
         (CueGroup.PATH, "p a"),
     }
-    again = page_codes(page(), 0.5, no_keyword, words)
+    again = page_codes(page(), 0.5, NO_KEYWORD, words)
     assert words.new == []
     assert again.codes.tolist() == cues.codes.tolist()
 
 
 def test_wordbook_changes_no_code():
-    alone, book = page_codes(page(), 0.5, no_keyword), Wordbook()
-    page_codes(page(HTML.replace("onion", "leek")), 0.5, no_keyword, book)
-    assert page_codes(page(), 0.5, no_keyword, book).codes.tolist() == alone.codes.tolist()
+    alone, book = page_codes(page(), 0.5, NO_KEYWORD), Wordbook()
+    page_codes(page(HTML.replace("onion", "leek")), 0.5, NO_KEYWORD, book)
+    assert page_codes(page(), 0.5, NO_KEYWORD, book).codes.tolist() == alone.codes.tolist()
 
 
 @given(st.lists(st.text(max_size=8), max_size=30))

@@ -126,7 +126,14 @@ def test_find_and_count_agree(words: list[str], entries: set[str]) -> None:
     assert keywords.found(words) == Counter(found)
     assert keywords.count(words) == len(found)
     assert keywords.has_phrase(words) == any(" " in name for name in found)
-    assert keywords.in_words(words) == bool(found)
+    assert keywords.in_words(words) == keywords.in_text(" ".join(words)) == bool(found)
+
+
+@pytest.mark.parametrize("text", ["vitamin D tablets", "programming in Java", "ray tracing"])
+def test_single_letters_of_a_phrase_count(text: str) -> None:
+    keywords = KeywordSet(["wine"], ["vitamin c", "c++ programming", "x-ray"])
+    assert not keywords.in_text(text)
+    assert not keywords.in_words(tokenise(text))
 
 
 def test_signs_do_not_split_phrases() -> None:

@@ -31,7 +31,7 @@ class Valued(NamedTuple):
 class QLearner:
     """Learns Q from experiences, independent of how samples are chosen.
 
-    Gradient steps begin with the first experience. `features` returns the current x(s, a) of rows.
+    `features` returns the current x(s, a) of rows.
     With `prior`, Q starts from the reward that feature 9 promises (see QNetwork) and `ucb` is not
     read: what is not known of a link is for the caller to add.
     """

@@ -23,7 +23,7 @@ from tres_scrapy.links.model import LinkModel, Links
 from tres_scrapy.links.prior import prior_of
 
 NEWS: Final = 0.1  # of the lessons: if so many are new to a shard, it gets weights at once
-FULL: Final = 32  # lessons of one call from which on each gets a single gradient step
+FULL: Final = 32  # lessons of one call from which on the link model learns no earlier ones again
 
 
 class LessonReplay:
@@ -77,7 +77,7 @@ class LessonReplay:
 class Teacher:
     """Learns Q and the link model from lessons, each of them once.
 
-    If many come at once, it takes fewer gradient steps for each, so that no shard waits long.
+    If many come at once, the link model learns no earlier ones again, so that no shard waits long.
     """
 
     def __init__(self, setup: Setup, shards: int) -> None:

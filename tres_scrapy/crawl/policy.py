@@ -79,7 +79,7 @@ class Policy(Protocol):
         """Take back dropped samples that can be fetched after all."""
 
     def learn(self) -> float | None:
-        """Take the gradient steps that are due; return the last loss, or None without a step."""
+        """Take the gradient step that is due and return its loss, or None without a step."""
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Return the next sample, never one on a busy host; None if no sample is ready."""

@@ -54,7 +54,7 @@ class DomainLedger:
         self.progress = 0.0
         self.relevant_domains = 0  # domains with a relevant page: the second metric of both papers
         self.domains_given_up = 0  # after too many failures in a row
-        self.leases = 0  # fetches that run
+        self.leased = 0  # fetches that run
         self.names: list[str] = []
         self._ids: dict[str, int] = {}
         self._links = IntegerSet()  # links between domains as (from << 32) + to
@@ -90,7 +90,7 @@ class DomainLedger:
     def lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
-        self.leases += change
+        self.leased += change
         self._changed.add(domain)
 
     def hold(self, domain: int, change: int = 1) -> None:

@@ -7,10 +7,10 @@ of an anchor text and the same word of a heading are two things.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -102,6 +102,16 @@ def silent(count: int) -> Ragged:
     return Ragged(np.zeros(0, dtype=np.uint32), np.zeros(count, dtype=np.int64))
 
 
+class Keywords(Protocol):
+    """The keywords of a topic."""
+
+    def in_text(self, text: str) -> bool:
+        """Return whether a text contains one."""
+
+    def in_words(self, words: Sequence[str]) -> bool:
+        """Return whether the text of these words contains one."""
+
+
 class Wordbook:
     """The codes of texts, kept so that few are hashed twice.
 
@@ -158,7 +168,7 @@ class Wordbook:
 def page_codes(
     page: Page,
     probability: float,
-    has_keyword: Callable[[Sequence[str]], bool],
+    keywords: Keywords,
     words: Wordbook | None = None,
 ) -> Ragged:
     """Return the codes of a page's links, except those of their URLs; the page has its places.
@@ -171,26 +181,24 @@ def page_codes(
     title = WORD.findall(page.title.lower())
     whole = words.coded(CueGroup.PAGE, [*title, *(f"/{word}" for word in address)])
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
-    if has_keyword(title):
+    if keywords.in_text(page.title):
         whole.append(fact(Fact.KEYWORD_IN_TITLE))
     return Ragged.of(
         [
-            [*_link_codes(link.anchor, place, has_keyword, words), *whole]
+            [*_link_codes(link.anchor, place, keywords, words), *whole]
             for link, place in zip(page.links, page.places, strict=True)
         ]
     )
 
 
-def _link_codes(
-    anchor: str, place: Place, has_keyword: Callable[[Sequence[str]], bool], words: Wordbook
-) -> list[int]:
+def _link_codes(anchor: str, place: Place, keywords: Keywords, words: Wordbook) -> list[int]:
     codes = [
         *words.anchor(anchor),
         *words.coded(CueGroup.AROUND, place.around),
-        *_heading_codes(place.heading, has_keyword, words),
+        *_heading_codes(place.heading, keywords, words),
         *words.path(place.path),
     ]
-    if has_keyword(place.around):
+    if keywords.in_words(place.around):
         codes.append(fact(Fact.KEYWORD_AROUND))
     return codes
 
@@ -209,11 +217,9 @@ def fact(kind: Fact) -> int:
     return (CueGroup.FACT << BITS) | kind
 
 
-def _heading_codes(
-    heading: tuple[str, ...], has_keyword: Callable[[Sequence[str]], bool], words: Wordbook
-) -> list[int]:
+def _heading_codes(heading: tuple[str, ...], keywords: Keywords, words: Wordbook) -> list[int]:
     codes = words.coded(CueGroup.HEADING, heading)
-    if has_keyword(heading):
+    if keywords.in_words(heading):
         codes.append(fact(Fact.KEYWORD_IN_HEADING))
     return codes
 

@@ -8,21 +8,23 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tres_scrapy.crawl.patience import WORTH
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 
-SHARE: Final = 4  # a ranking serves one more choice for so many pages under way
+PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
 class Ranking(NamedTuple):
-    """Samples [n] that are ready, as they were rated for a choice among them.
+    """Samples [n] as they were rated for a choice; `ready` [n] marks those that can be chosen now.
 
     The more pages are under way, the less a choice knows of what they will bring, and the less it
     matters that the next choices do not know of the last page either. So a ranking serves
-    1 + `further` choices. With one request at a time it serves one, as in the paper.
+    1 + `further` choices, on different domains. With one request at a time it serves one, as in
+    the paper.
 
-    `splits` are those of the tree that `leaves` belong to. `later` is the highest bound of links
-    whose hosts are soon free.
+    `splits` are those of the tree that `leaves` belong to. `later` is the highest bound of samples
+    whose hosts are soon free. `domains` are those that it has served.
     """
 
     splits: int
@@ -30,37 +32,38 @@ class Ranking(NamedTuple):
     rows: Rows
     q_values: NDArray[np.float32]
     bounds: NDArray[np.float32]  # upper confidence bounds of Q
+    ready: NDArray[np.bool_]
     later: float
     further: int
+    domains: tuple[int, ...] = ()
 
     @property
     def best(self) -> int:
-        """The place of the sample with the highest bound."""
-        return int(np.argmax(self.bounds))
+        """The place of the sample with the highest bound of those that are ready."""
+        return int(np.argmax(np.where(self.ready, self.bounds, -np.inf)))
 
-    def rest(
+    def after(
         self,
         store: SampleStore,
         row: int,
         busy_hosts: Sequence[int] = (),
         soon: Sequence[int] = (),
     ) -> Self | None:
-        """Return what is left for the next choice after `row` was chosen, None if nothing is.
+        """Return the ranking for the choice after that of `row`, None if all is to be rated again.
 
-        Links to the domain of `row` are not: they are worth less than before. `soon` are the busy
-        hosts that are soon free.
+        Samples on the domain of `row` are worth less than they were. If one of them could be
+        fetched and might be clearly better than the others, or nothing is ready, there is none.
+        `soon` are the busy hosts that are soon free.
         """
-        other = store.domains(self.rows) != store.domain(row)
-        ready = other & store.waits(self.rows)
-        ready &= store.standing(self.rows, busy_hosts) == Standing.READY
-        if not self.further or not ready.any():
+        further = min(self.further, store.ledger.leased // PAGES_A_CHOICE)
+        if not further:
             return None
-        waits = other & np.isin(store.host_numbers(self.rows), soon)
-        return self._replace(
-            leaves=self.leaves[ready],
-            rows=self.rows[ready],
-            q_values=self.q_values[ready],
-            bounds=self.bounds[ready],
-            later=float(self.bounds[waits].max(initial=self.later)),
-            further=self.further - 1,
-        )
+        domains = (*self.domains, store.domain(row))
+        left = store.waits(self.rows)
+        free = left & (store.standing(self.rows, busy_hosts) == Standing.READY)
+        ready = free & ~np.isin(store.domains(self.rows), domains)
+        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + WORTH:
+            return None
+        soon_free = left & np.isin(store.host_numbers(self.rows), soon)
+        later = float(self.bounds[soon_free].max(initial=-np.inf))
+        return self._replace(ready=ready, later=later, further=further - 1, domains=domains)

@@ -20,10 +20,10 @@ from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.policies.ranking import SHARE, Ranking
+from tres_scrapy.policies.ranking import PAGES_A_CHOICE, Ranking
 
-SHORTLIST = 1_000  # links with the highest P(relevant) that a choice looks at
-TOP = 30  # of these, rated again at each choice
+SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
+TOP = 30  # of all these, whose codes are read again
 PERIOD = 10  # experiences between two turns in which other samples are rated again
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
@@ -92,15 +92,17 @@ class TresPolicy:
 
     def readmit(self, rows: Rows) -> None:
         """Insert samples into the leaves that match their current features."""
+        self._last = None
         self._rate(rows)
         self.tree.insert(rows)
 
     def revise(self, rows: Rows) -> None:
         """Rate samples again; each stays in its leaf, as after a change of live features."""
+        self._last = None
         self._rate(rows)
 
     def learn(self) -> float | None:
-        """Take the Double DQN steps that are due."""
+        """Take the gradient step of the Double DQN if one is due."""
         return self._learner.learn()
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
@@ -145,13 +147,13 @@ class TresPolicy:
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
         q_values, bounds = self._learner.rate(rows, x, bonus)
-        leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) : count])]
+        leaves = [drawn.leaves[alone], self.tree.leaf_of(x[len(alone) :])]
         ranking = Ranking(
             self.tree.splits,
             np.concatenate(leaves),
-            *(rows[:count], q_values[:count], bounds[:count]),
+            *(rows, q_values, bounds, np.arange(len(rows)) < count),
             later=float(bounds[count:].max(initial=-np.inf)),
-            further=self._store.ledger.leases // SHARE,
+            further=self._store.ledger.leased // PAGES_A_CHOICE,
         )
         return self._decide(links, ranking)
 
@@ -161,20 +163,27 @@ class TresPolicy:
             return None
         ranking, row = self._last
         self._last = None
-        rest = ranking.rest(self._store, row, busy_hosts, self._patience.hosts)
-        return None if rest is None else self._decide(self._links, rest)
+        after = ranking.after(self._store, row, busy_hosts, self._patience.hosts)
+        return None if after is None else self._decide(self._links, after)
 
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
-        splits, leaves, rows, q_values, bounds, later, _ = ranking
         best = ranking.best
-        if self._patience.waits(float(bounds[best]), later):
+        if self._patience.waits(float(ranking.bounds[best]), ranking.later):
             return None
-        row = int(rows[best])
+        row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
         self._last = ranking, row
         self._learner.note_choice(row)
-        choice = Choice(splits, leaves, rows, q_values, bounds, links.said(row))
-        return Decision(row, int(leaves[best]), float(q_values[best]), choice=choice)
+        ready = ranking.ready
+        choice = Choice(
+            ranking.splits,
+            ranking.leaves[ready],
+            ranking.rows[ready],
+            ranking.q_values[ready],
+            ranking.bounds[ready],
+            links.said(row),
+        )
+        return Decision(row, leaf, float(ranking.q_values[best]), choice=choice)
 
     def _make_learner(self, setup: Setup) -> QLearner:
         arguments = self._store, self.features, setup, self._random

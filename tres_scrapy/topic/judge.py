@@ -181,7 +181,7 @@ def cues_of(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None
     """
     if not page.places:
         return silent(len(page.links))
-    return page_codes(page, judgement.probability, pack.keywords.in_words, words)
+    return page_codes(page, judgement.probability, pack.keywords, words)
 
 
 class _Task(NamedTuple):

@@ -89,8 +89,7 @@ class Pack:
         self._classifier = classifier
         self.calibration = calibration
         self._anchors: dict[str, AnchorFacts] = {}
-        # links and their places repeat within a site
-        self.in_text = lru_cache(MOST_KEPT)(keywords.in_text)
+        # links repeat within a site
         self._in_url = lru_cache(MOST_KEPT)(keywords.in_url)
 
     @cached_property
@@ -187,7 +186,7 @@ class Pack:
         if not texts and not new:
             return np.zeros(0), known
         probabilities = self.probabilities([*texts, *(Text.of(anchor) for anchor in new)])
-        found = [self.in_text(anchor) for anchor in new]
+        found = [self.keywords.in_text(anchor) for anchor in new]
         rated = zip(found, probabilities[len(texts) :].tolist(), strict=True)
         fresh = dict(zip(new, rated, strict=True))
         if len(kept) + len(fresh) > MAX_ANCHORS_KEPT:
