@@ -176,7 +176,7 @@ def normed(codes: Codes, owner: NDArray[np.int64], count: int) -> NDArray[np.flo
 
 
 def _probability(logit: float) -> float:
-    """Return what `sigmoid` does, for one logit in a tenth of the time."""
+    """Return what `sigmoid` does, for one logit."""
     return 1 / (1 + math.exp(-max(-_LARGEST, min(_LARGEST, logit))))
 
 

@@ -52,8 +52,8 @@ class Ranking(NamedTuple):
         """Return the ranking for the choice after that of `row`, None if all is to be rated again.
 
         Samples on the domain of `row` are worth less than they were. If one of them could be
-        fetched and might be clearly better than the others, or nothing is ready, there is none.
-        `soon` are the busy hosts that are soon free.
+        fetched and might be clearly better than all that is ready, rating again decides. `soon`
+        are the busy hosts that are soon free.
         """
         further = min(self.further, store.ledger.leased // PAGES_A_CHOICE)
         if not further:
