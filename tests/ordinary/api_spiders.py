@@ -333,7 +333,7 @@ class Headers(Local, scrapy.Spider):
 
     def parse(self, response):
         yield response.json()
-        if response.meta["depth"] == 0:
+        if response.url.endswith("1"):
             yield response.follow("/echo?3", headers={"Accept": "text/html"})
 
 

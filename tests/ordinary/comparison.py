@@ -1,6 +1,8 @@
 """Crawl the ordinary spiders with and without the add-on, and list what differs.
 
-    python tests/ordinary/comparison.py [NAME ...]
+    python tests/ordinary/comparison.py [plain] [NAME ...]
+
+With `plain`, both crawls are without it: a spider that differs then is no measure.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ class Crawled:
 
 
 def crawl_both(
-    python: str | Path, names: Sequence[str] = ()
+    python: str | Path, names: Sequence[str] = (), modes: tuple[str, str] = ("plain", "addon")
 ) -> tuple[dict[str, Crawled], dict[str, Crawled]]:
-    """Run spiders without and with the add-on; return both by name."""
+    """Run spiders in two modes, without and with the add-on; return both by name."""
     chosen = list(names or SPIDERS)
     with small_webs() as (first, second), TemporaryDirectory() as folder:
-        parts = [("plain", first, chosen)]
-        parts += [("addon", second, part) for part in (chosen[::2], chosen[1::2]) if part]
+        parts = [(modes[0], first, chosen)]
+        parts += [(modes[1], second, part) for part in (chosen[::2], chosen[1::2]) if part]
         outputs = [Path(folder) / f"{i}.json" for i in range(len(parts))]
         processes = [
             _started(python, mode, web, output, part)
@@ -48,10 +50,10 @@ def crawl_both(
             _, said = process.communicate(timeout=900)
             assert process.returncode == 0, said
         found: tuple[dict[str, Crawled], dict[str, Crawled]] = ({}, {})
-        for (mode, web, _), output in zip(parts, outputs, strict=True):
+        for (_, web, _), output in zip(parts, outputs, strict=True):
             for name, told in json.loads(output.read_text(encoding="utf-8")).items():
                 requests = list(map(_shown, web.log[name]))
-                found[mode == "addon"][name] = Crawled(told["runs"], told["files"], requests)
+                found[web is second][name] = Crawled(told["runs"], told["files"], requests)
         return found
 
 
@@ -113,14 +115,16 @@ def _compared(before: Iterable[str], after: Iterable[str], ordered: bool, run: s
 
 
 def report(names: Sequence[str]) -> None:
-    """Print what differs."""
+    """Print what differs; after the word `plain`, between two runs without the add-on."""
+    second = "plain" if names[:1] == ["plain"] else "addon"
+    names = names[1:] if second == "plain" else names
     sys.path.insert(0, str(RUN.parents[1]))
     from preloaded import Interpreter  # noqa: PLC0415 - of the folder above
 
     with TemporaryDirectory() as folder:
         interpreter = Interpreter(Path(folder))
         try:
-            plain, ours = crawl_both(interpreter.path, names)
+            plain, ours = crawl_both(interpreter.path, names, ("plain", second))
         finally:
             interpreter.close()
     same = 0
@@ -132,7 +136,7 @@ def report(names: Sequence[str]) -> None:
         for kind, lines in found.items():
             for line in lines[:4]:
                 print(f"    {kind}: {line}")
-    print(f"{same} of {len(plain)} spiders work as without the add-on")
+    print(f"{same} of {len(plain)} spiders do the same")
 
 
 if __name__ == "__main__":

@@ -290,6 +290,7 @@ class Duplicates(Local, scrapy.Spider):
 
     name = "duplicates"
     paths = ("/catalog/1", "/catalog/2")
+    custom_settings = {"REFERER_ENABLED": False}  # which of the pages comes first may differ
 
     def parse(self, response):
         for target in ("/product/1-1", "/product/1-1", "/product/1-2", "/product/1-2"):
