@@ -425,15 +425,19 @@ class MixingMiddleware(Local, scrapy.Spider):
 
 
 class SyncMixing:
-    """Changes the output of callbacks by a plain generator."""
+    """Changes the output of callbacks by a plain generator, and by a coroutine."""
 
     def process_spider_output(self, response, result):
         for each in result:
             yield {**each, "sync": True} if isinstance(each, dict) else each
 
+    async def process_spider_output_async(self, response, result):
+        async for each in result:
+            yield {**each, "sync": False} if isinstance(each, dict) else each
+
 
 class SyncMiddleware(Catalog):
-    """Use a spider middleware of the old kind."""
+    """Use a spider middleware that also works without coroutines."""
 
     name = "sync-spider-middleware"
     paths = ("/catalog/4",)
