@@ -21,6 +21,7 @@ from typing import Any
 from ordinary_spiders import SPIDERS
 from small_web import Asked, SmallWeb, small_webs
 
+USUAL = {"Accept", "Accept-Encoding", "Accept-Language", "Content-Length", "Host", "User-Agent"}
 RUN = Path(__file__).with_name("ordinary_run.py")
 
 
@@ -68,8 +69,9 @@ def _started(
 
 
 def _shown(asked: Asked) -> str:
-    headers = sorted(asked.headers.items())
-    return json.dumps([asked.method, asked.host, asked.target, headers, repr(asked.body)])
+    rest = sorted(asked.headers.items(), key=lambda header: (header[0] in USUAL, header))
+    headers = " ".join(f"{name}={value}" for name, value in rest)
+    return f"{asked.method} {asked.host}{asked.target} {asked.body.decode('latin-1')!r} {headers}"
 
 
 def differences(plain: Crawled, ours: Crawled, *, ordered: bool = False) -> dict[str, list[str]]:
@@ -109,7 +111,9 @@ def _compared(before: Iterable[str], after: Iterable[str], ordered: bool, run: s
     lines = [f"{run}missing {times} x {text[:240]}" for text, times in missing.items()]
     lines += [f"{run}added {times} x {text[:240]}" for text, times in more.items()]
     if not lines and ordered and before != after:
-        place = next(i for i, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1)
+        place = next(
+            i for i, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1
+        )
         lines = [f"{run}another order from {place}: {before[place][:90]} -> {after[place][:90]}"]
     return lines
 
