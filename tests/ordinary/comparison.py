@@ -32,6 +32,7 @@ class Crawled:
     runs: list[dict[str, Any]]
     files: dict[str, str]
     requests: list[str]  # as the web received them
+    span: float  # seconds between the first and the last of them
 
 
 def crawl_both(
@@ -53,8 +54,10 @@ def crawl_both(
         found: tuple[dict[str, Crawled], dict[str, Crawled]] = ({}, {})
         for (_, web, _), output in zip(parts, outputs, strict=True):
             for name, told in json.loads(output.read_text(encoding="utf-8")).items():
-                requests = list(map(_shown, web.log[name]))
-                found[web is second][name] = Crawled(told["runs"], told["files"], requests)
+                asked = web.log[name]
+                requests = list(map(_shown, asked))
+                span = asked[-1].time - asked[0].time if asked else 0.0
+                found[web is second][name] = Crawled(told["runs"], told["files"], requests, span)
         return found
 
 

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any
 
 from itemadapter import ItemAdapter
-from ordinary_spiders import SPIDERS
+from ordinary_spiders import SLOW, SPIDERS
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerRunner
 from scrapy.resolver import CachingThreadedResolver
@@ -34,6 +34,7 @@ from twisted.internet.error import DNSLookupError
 
 MODELS = Path(__file__).parents[2] / "models"
 LONGEST = 20.0  # seconds of one crawl
+PATIENCE = 120.0  # of a slow spider
 COMMON = {
     "USER_AGENT": "ordinary",
     "LOG_LEVEL": "INFO",
@@ -102,7 +103,8 @@ async def crawl(
     started, raised, late = monotonic(), None, False
     crawling = asyncio.ensure_future(runner.crawl(crawler, **arguments))
     try:
-        await asyncio.wait_for(asyncio.shield(crawling), LONGEST)
+        longest = PATIENCE if spider.name in SLOW else LONGEST
+        await asyncio.wait_for(asyncio.shield(crawling), longest)
     except TimeoutError:
         late = True
         await crawler.stop_async()
@@ -131,7 +133,7 @@ async def crawl(
 async def crawl_all(names: list[str], settings: dict[str, Any], output: Path) -> None:
     results = {}
     for name in names:
-        spider = SPIDERS[name]
+        spider = (SPIDERS | SLOW)[name]
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             runs = []
             for arguments in spider.arguments:

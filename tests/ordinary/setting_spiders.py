@@ -492,9 +492,9 @@ class Slots(Local, scrapy.Spider):
     custom_settings = {"DOWNLOAD_SLOTS": {"calm": {"concurrency": 1, "delay": 0.02}}}
 
     async def start(self):
-        for i in range(6):
+        for i, node in enumerate(("aaa", "aab", "aba", "abb", "baa", "bab")):
             slot = {"download_slot": "calm"} if i % 2 else {}
-            yield scrapy.Request(self.at(f"/tree/a?{i}"), meta=slot)
+            yield scrapy.Request(self.at(f"/tree/{node}"), meta=slot)
 
     def parse(self, response):
         yield {"url": response.url, "slot": response.meta["download_slot"]}

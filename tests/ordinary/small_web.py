@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from time import sleep
+from time import monotonic, sleep
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from PIL import Image
@@ -43,6 +43,7 @@ class Asked:
     target: str
     headers: dict[str, str]
     body: bytes
+    time: float = field(default_factory=monotonic)
 
     @property
     def path(self) -> list[str]:
