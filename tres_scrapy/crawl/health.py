@@ -116,6 +116,14 @@ class Health:
         alone = row in self._doubtful and not asks and not self.in_doubt
         return not failure.passes or alone
 
+    def burdens(self, failure: Failure) -> bool:
+        """Return whether a failure that Scrapy has retried in vain makes its host rest.
+
+        A host that answers with an error is there for other requests, unless it asks for a pause.
+        """
+        asks = failure.retry_after is not None or failure.kind == TOO_MANY
+        return failure.passes and (asks or not failure.is_status)
+
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.
 
