@@ -333,7 +333,7 @@ class Headers(Local, scrapy.Spider):
 
     def parse(self, response):
         yield response.json()
-        if response.meta["depth"] == 0:
+        if response.url.endswith("1"):
             yield response.follow("/echo?3", headers={"Accept": "text/html"})
 
 
@@ -373,8 +373,8 @@ class Rendered(Local, scrapy.Spider):
 class RenderOutput:
     """Turns each request of a callback into a POST to one address."""
 
-    def process_spider_output(self, response, result):
-        for each in result:
+    async def process_spider_output(self, response, result):
+        async for each in result:
             yield self.rendered(each) if isinstance(each, scrapy.Request) else each
 
     def rendered(self, request):

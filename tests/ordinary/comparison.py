@@ -1,6 +1,8 @@
 """Crawl the ordinary spiders with and without the add-on, and list what differs.
 
-    python tests/ordinary/comparison.py [NAME ...]
+    python tests/ordinary/comparison.py [plain] [NAME ...]
+
+With `plain`, both crawls are without it: a spider that differs then is no measure.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 from ordinary_spiders import SPIDERS
 from small_web import Asked, SmallWeb, small_webs
 
+USUAL = {"Accept", "Accept-Encoding", "Accept-Language", "Content-Length", "Host", "User-Agent"}
 RUN = Path(__file__).with_name("ordinary_run.py")
 
 
@@ -32,13 +35,13 @@ class Crawled:
 
 
 def crawl_both(
-    python: str | Path, names: Sequence[str] = ()
+    python: str | Path, names: Sequence[str] = (), modes: tuple[str, str] = ("plain", "addon")
 ) -> tuple[dict[str, Crawled], dict[str, Crawled]]:
-    """Run spiders without and with the add-on; return both by name."""
+    """Run spiders in two modes, without and with the add-on; return both by name."""
     chosen = list(names or SPIDERS)
     with small_webs() as (first, second), TemporaryDirectory() as folder:
-        parts = [("plain", first, chosen)]
-        parts += [("addon", second, part) for part in (chosen[::2], chosen[1::2]) if part]
+        parts = [(modes[0], first, chosen)]
+        parts += [(modes[1], second, part) for part in (chosen[::2], chosen[1::2]) if part]
         outputs = [Path(folder) / f"{i}.json" for i in range(len(parts))]
         processes = [
             _started(python, mode, web, output, part)
@@ -48,10 +51,10 @@ def crawl_both(
             _, said = process.communicate(timeout=900)
             assert process.returncode == 0, said
         found: tuple[dict[str, Crawled], dict[str, Crawled]] = ({}, {})
-        for (mode, web, _), output in zip(parts, outputs, strict=True):
+        for (_, web, _), output in zip(parts, outputs, strict=True):
             for name, told in json.loads(output.read_text(encoding="utf-8")).items():
                 requests = list(map(_shown, web.log[name]))
-                found[mode == "addon"][name] = Crawled(told["runs"], told["files"], requests)
+                found[web is second][name] = Crawled(told["runs"], told["files"], requests)
         return found
 
 
@@ -66,8 +69,9 @@ def _started(
 
 
 def _shown(asked: Asked) -> str:
-    headers = sorted(asked.headers.items())
-    return json.dumps([asked.method, asked.host, asked.target, headers, repr(asked.body)])
+    rest = sorted(asked.headers.items(), key=lambda header: (header[0] in USUAL, header))
+    headers = " ".join(f"{name}={value}" for name, value in rest)
+    return f"{asked.method} {asked.host}{asked.target} {asked.body.decode('latin-1')!r} {headers}"
 
 
 def differences(plain: Crawled, ours: Crawled, *, ordered: bool = False) -> dict[str, list[str]]:
@@ -107,20 +111,24 @@ def _compared(before: Iterable[str], after: Iterable[str], ordered: bool, run: s
     lines = [f"{run}missing {times} x {text[:240]}" for text, times in missing.items()]
     lines += [f"{run}added {times} x {text[:240]}" for text, times in more.items()]
     if not lines and ordered and before != after:
-        place = next(i for i, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1)
+        place = next(
+            i for i, pair in enumerate(zip(before, after, strict=True)) if len({*pair}) > 1
+        )
         lines = [f"{run}another order from {place}: {before[place][:90]} -> {after[place][:90]}"]
     return lines
 
 
 def report(names: Sequence[str]) -> None:
-    """Print what differs."""
+    """Print what differs; after the word `plain`, between two runs without the add-on."""
+    second = "plain" if names[:1] == ["plain"] else "addon"
+    names = names[1:] if second == "plain" else names
     sys.path.insert(0, str(RUN.parents[1]))
     from preloaded import Interpreter  # noqa: PLC0415 - of the folder above
 
     with TemporaryDirectory() as folder:
         interpreter = Interpreter(Path(folder))
         try:
-            plain, ours = crawl_both(interpreter.path, names)
+            plain, ours = crawl_both(interpreter.path, names, ("plain", second))
         finally:
             interpreter.close()
     same = 0
@@ -132,7 +140,7 @@ def report(names: Sequence[str]) -> None:
         for kind, lines in found.items():
             for line in lines[:4]:
                 print(f"    {kind}: {line}")
-    print(f"{same} of {len(plain)} spiders work as without the add-on")
+    print(f"{same} of {len(plain)} spiders do the same")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,12 @@ from urllib.parse import urljoin
 PORT = int(os.environ.get("ORDINARY_PORT", "0"))
 
 
+def address(name: str, path: str = "/", host: str = "") -> str:
+    """Return the URL of a path on the site of a spider or on a host below it."""
+    below = f"{host}." if host else ""
+    return urljoin(f"http://{below}{name}.test:{PORT}", path)
+
+
 class Local:
     """Gives a spider class a site of its own, and its `paths` as start_urls.
 
@@ -31,8 +37,7 @@ class Local:
     @classmethod
     def at(cls, path: str = "/", host: str = "") -> str:
         """Return the URL of a path on the spider's site or a host below it."""
-        below = f"{host}." if host else ""
-        return urljoin(f"http://{below}{cls.name}.test:{PORT}", path)
+        return address(cls.name, path, host)
 
 
 def product(response, **more):

@@ -137,8 +137,9 @@ async def crawl_all(names: list[str], settings: dict[str, Any], output: Path) ->
             for arguments in spider.arguments:
                 runner = AsyncCrawlerRunner(settings)
                 runs.append(await crawl(runner, spider, arguments))
-            found = sorted(path for pattern in spider.files for path in Path().glob(pattern))
-            files = {str(path): path.read_bytes().decode("latin-1") for path in found}
+            found = sorted({path for pattern in spider.files for path in Path().glob(pattern)})
+            kept = [path for path in found if path.is_file()]
+            files = {str(path): path.read_bytes().decode("latin-1") for path in kept}
         results[name] = {"runs": runs, "files": files}
         seconds = sum(run["seconds"] for run in runs)
         print(f"{name:28} {seconds:6.2f} s", file=sys.stderr, flush=True)

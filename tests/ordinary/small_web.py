@@ -10,6 +10,7 @@ import base64
 import gzip
 import io
 import json
+import re
 import sys
 import threading
 from collections import Counter, defaultdict
@@ -59,7 +60,7 @@ class Asked:
     @property
     def cookies(self) -> dict[str, str]:
         pairs = [pair.split("=", 1) for pair in self.headers.get("Cookie", "").split("; ") if pair]
-        return {name: value for name, value in pairs}
+        return dict(pairs)
 
     @property
     def spider(self) -> str:
@@ -191,6 +192,11 @@ def link(target: str, text: str = "", attributes: str = "") -> str:
     return f'<p><a href="{target}" {attributes}>{text or target}</a></p>\n'
 
 
+def own_product(asked: Asked) -> str:
+    """Return the path of a product to which no other page links."""
+    return "/product/" + "-".join(part for part in re.split(r"\W", asked.target) if part)
+
+
 @route
 def serve_home(web: SmallWeb, asked: Asked) -> Sent:
     return page("Home", link("/catalog/1", "catalog") + link("/about", "about us"))
@@ -220,7 +226,7 @@ def serve_product(web: SmallWeb, asked: Asked) -> Sent:
     return page(
         f"Product {name}",
         f'<p class="price">{price}</p><p>{text}</p><img src="/image/{name}.png">'
-        f'{link(f"/file/{name}.txt", "manual")}',
+        f"{link(f'/file/{name}.txt', 'manual')}",
     )
 
 
@@ -258,7 +264,9 @@ def serve_kind(web: SmallWeb, asked: Asked) -> Sent:
 def serve_meta(web: SmallWeb, asked: Asked) -> Sent:
     """Serve a page with a robots meta element and links."""
     head = f'<meta name="robots" content="{asked.path[1]}">'
-    return page("Robots", link("/product/1-1") + link("/product/1-2", "", 'rel="nofollow"'), 200, head)
+    return page(
+        "Robots", link("/product/1-1") + link("/product/1-2", "", 'rel="nofollow"'), 200, head
+    )
 
 
 @route
@@ -279,7 +287,7 @@ def serve_api(web: SmallWeb, asked: Asked) -> Sent:
 @route
 def serve_status(web: SmallWeb, asked: Asked) -> Sent:
     code = int(asked.path[1])
-    return page(f"Status {code}", link("/product/1-1"), code)
+    return page(f"Status {code}", link(own_product(asked)), code)
 
 
 @route
@@ -288,7 +296,7 @@ def serve_flaky(web: SmallWeb, asked: Asked) -> Sent:
     failures, code = int(asked.path[1]), int(asked.path[2])
     if web.asked(asked) <= failures:
         return page("Failed", "", code)
-    return page("Recovered", link("/product/1-1"))
+    return page("Recovered", link(own_product(asked)))
 
 
 @route
