@@ -27,10 +27,10 @@ class Command(ScrapyCommand):
 
     def long_desc(self) -> str:
         return fill(
-            "Check what a crawl needs of this machine: packages, topics, disk, network. A line says "
-            "`ok`; `missing` for a part that only some crawls need, with the command that installs "
-            "it; or `problem` for what stops every crawl, with exit status 1. One name is resolved, "
-            "nothing is fetched."
+            "Check what a crawl needs of this machine: packages, topics, disk, network. A line "
+            "says `ok`; `missing` for a part that only some crawls need, with the command that "
+            "installs it; or `problem` for what stops every crawl, with exit status 1. One name "
+            "is resolved, nothing is fetched."
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

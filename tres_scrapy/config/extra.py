@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 NAME: Final = "tres-scrapy"  # of the distribution
 EXTRAS: Final = {
@@ -53,11 +55,11 @@ def install_command(extra: str) -> str:
     The package is not on an index: it comes from this checkout, or from where pip got it.
     """
     origin = _origin()
-    checkout = checkout_folder()
-    if checkout is None:
+    folder = checkout_folder() or _folder(origin)
+    if folder is None:
         source = f"{NAME}[{extra}] @ {_address(origin)}"
     else:
-        source = f"{'.' if checkout == Path.cwd() else checkout}[{extra}]"
+        source = f"{'.' if folder == Path.cwd() else folder}[{extra}]"
     is_linked = origin.get("dir_info", {}).get("editable", False)
     return f"{pip_command()} install {'-e ' if is_linked else ''}{quote(source)}"
 
@@ -89,10 +91,17 @@ def _origin() -> dict[str, Any]:
     return dict(json.loads(noted or "{}"))
 
 
+def _folder(origin: dict[str, Any]) -> Path | None:
+    """Return the checkout that was installed, if it is still there."""
+    if "dir_info" not in origin:
+        return None
+    folder = Path(url2pathname(urlsplit(origin["url"]).path))
+    return folder if folder.is_dir() else None
+
+
 def _address(origin: dict[str, Any]) -> str:
     """Return the origin as pip takes it; git+URL, as the documentation says, if it is unknown."""
-    version = origin.get("vcs_info")
-    if version is None:
-        return str(origin.get("url", "git+URL"))
-    wanted = version.get("requested_revision")
-    return f"{version['vcs']}+{origin['url']}{f'@{wanted}' if wanted else ''}"
+    if "vcs_info" in origin:
+        kind, wanted = origin["vcs_info"]["vcs"], origin["vcs_info"].get("requested_revision")
+        return f"{kind}+{origin['url']}{f'@{wanted}' if wanted else ''}"
+    return str(origin["url"]) if "archive_info" in origin else "git+URL"
