@@ -44,7 +44,7 @@ KNOWN_HOST: Final = "example.org"  # reserved for such purposes
 PATIENCE: Final = 3.0  # seconds for its name
 
 
-class Status(StrEnum):
+class FindingStatus(StrEnum):
     """Whether a thing is there; without a thing that is a problem, no crawl can run."""
 
     OK = "ok"
@@ -56,7 +56,7 @@ class Status(StrEnum):
 class Finding:
     """The result of one check."""
 
-    status: Status
+    status: FindingStatus
     subject: str
     text: str
 
@@ -69,7 +69,7 @@ def diagnose(models: Path | None = None) -> int:
     problems = 0
     for finding in examine(models):
         print(finding, flush=True)
-        problems += finding.status == Status.PROBLEM
+        problems += finding.status == FindingStatus.PROBLEM
     can = "cannot" if problems else "can"
     print(f"\nA crawl {can} run here.")
     return int(problems > 0)
@@ -77,10 +77,10 @@ def diagnose(models: Path | None = None) -> int:
 
 def examine(models: Path | None = None) -> Iterator[Finding]:
     """Yield the findings; `models` is the folder of topic packs, if it is set."""
-    yield Finding(Status.OK, "python", f"{python_version()}, {sys.executable}")
-    yield Finding(Status.OK, NAME, _place())
+    yield Finding(FindingStatus.OK, "python", f"{python_version()}, {sys.executable}")
+    yield Finding(FindingStatus.OK, NAME, _place())
     faults = [*_package_faults()] or [*_code_faults()]
-    yield from faults or [Finding(Status.OK, "packages", _versions())]
+    yield from faults or [Finding(FindingStatus.OK, "packages", _versions())]
     if not faults:
         yield from _topics(models)
         yield _vectors()
@@ -135,7 +135,9 @@ def _package_faults() -> Iterator[Finding]:
 
 def _package_fault(wanted: str, fault: str) -> Finding:
     return Finding(
-        Status.PROBLEM, "packages", f"{wanted} {fault}: {pip_command()} install {quote(wanted)}"
+        FindingStatus.PROBLEM,
+        "packages",
+        f"{wanted} {fault}: {pip_command()} install {quote(wanted)}",
     )
 
 
@@ -147,7 +149,9 @@ def _code_faults() -> Iterator[Finding]:
         import tres_scrapy.addon  # noqa: PLC0415 - it needs what is checked here
         import tres_scrapy.topic.judge  # noqa: F401, PLC0415
     except (ImportError, OSError) as error:
-        yield Finding(Status.PROBLEM, "packages", f"a crawl cannot load them: {first_line(error)}")
+        yield Finding(
+            FindingStatus.PROBLEM, "packages", f"a crawl cannot load them: {first_line(error)}"
+        )
 
 
 def _versions() -> str:
@@ -163,17 +167,19 @@ def _topics(models: Path | None) -> Iterator[Finding]:
     found = packs(models)
     if not found:
         place = models or shipped_models()
-        yield Finding(Status.PROBLEM, "topics", f"no topic pack in {place}: install TRES again")
+        yield Finding(
+            FindingStatus.PROBLEM, "topics", f"no topic pack in {place}: install TRES again"
+        )
     good: dict[Path, list[str]] = {}
     for name in topics(models):
         try:
             Pack.load(found[name])
         except PackError as error:
-            yield Finding(Status.PROBLEM, "topics", first_line(error))
+            yield Finding(FindingStatus.PROBLEM, "topics", first_line(error))
         else:
             good.setdefault(found[name].parent, []).append(name)
     for place, names in good.items():
-        yield Finding(Status.OK, "topics", f"{', '.join(names)}, in {_shown(place)}")
+        yield Finding(FindingStatus.OK, "topics", f"{', '.join(names)}, in {_shown(place)}")
 
 
 def _vectors() -> Finding:
@@ -185,8 +191,8 @@ def _vectors() -> Finding:
         count = len(WordVectors.load(path).words)
     except (OSError, ValueError) as error:
         text = f"needed by crawls from keywords and tres train: {first_line(error)}"
-        return Finding(Status.MISSING, "word vectors", text)
-    return Finding(Status.OK, "word vectors", f"{count:,} words, in {_shown(path)}")
+        return Finding(FindingStatus.MISSING, "word vectors", text)
+    return Finding(FindingStatus.OK, "word vectors", f"{count:,} words, in {_shown(path)}")
 
 
 def _output() -> Finding:
@@ -195,16 +201,16 @@ def _output() -> Finding:
         TemporaryFile(dir=place).close()
     except OSError as error:
         text = f"{place.resolve()} cannot be written: {error.strerror}"
-        return Finding(Status.PROBLEM, "output folder", text)
-    return Finding(Status.OK, "output folder", f"{OUTPUT.resolve()} can be written")
+        return Finding(FindingStatus.PROBLEM, "output folder", text)
+    return Finding(FindingStatus.OK, "output folder", f"{OUTPUT.resolve()} can be written")
 
 
 def _disk() -> Finding:
     free = shutil.disk_usage(Path()).free
     if free < LEAST_SPACE:
         text = f"{free / 1e6:,.0f} MB free here, must be {LEAST_SPACE / 1e6:,.0f} MB or more"
-        return Finding(Status.PROBLEM, "disk space", text)
-    return Finding(Status.OK, "disk space", f"{free / 1e9:,.1f} GB free here")
+        return Finding(FindingStatus.PROBLEM, "disk space", text)
+    return Finding(FindingStatus.OK, "disk space", f"{free / 1e9:,.1f} GB free here")
 
 
 def _open_files() -> Finding:
@@ -213,23 +219,25 @@ def _open_files() -> Finding:
     limit, most = getrlimit(RLIMIT_NOFILE)
     if 0 <= limit < LEAST_FILES:
         text = f"{limit} at most, must be {LEAST_FILES} or more: ulimit -n {min(1024, most)}"
-        return Finding(Status.PROBLEM, "open files", text)
-    return Finding(Status.OK, "open files", "no limit" if limit < 0 else f"{limit:,} at most")
+        return Finding(FindingStatus.PROBLEM, "open files", text)
+    return Finding(
+        FindingStatus.OK, "open files", "no limit" if limit < 0 else f"{limit:,} at most"
+    )
 
 
 def _network() -> Finding:
     """Resolve one name, in a thread: nothing else ends a resolver that waits."""
     if proxies := {name: url for name, url in getproxies().items() if name in {"http", "https"}}:
         text = f"not tried: requests go to the proxy {', '.join({*proxies.values()})}"
-        return Finding(Status.OK, "network", without_credentials(text))
+        return Finding(FindingStatus.OK, "network", without_credentials(text))
     faults = ["no answer"]
     thread = Thread(target=_resolve, args=(faults,), daemon=True)
     thread.start()
     thread.join(PATIENCE)
     if faults:
         text = f"{KNOWN_HOST} is not found ({faults[-1]}): check DNS; offline webs can be crawled"
-        return Finding(Status.MISSING, "network", text)
-    return Finding(Status.OK, "network", "names are resolved")
+        return Finding(FindingStatus.MISSING, "network", text)
+    return Finding(FindingStatus.OK, "network", "names are resolved")
 
 
 def _resolve(faults: list[str]) -> None:
@@ -244,15 +252,15 @@ def _resolve(faults: list[str]) -> None:
 def _extra(extra: str) -> Finding:
     if missing_packages(extra):
         text = f"for {PURPOSES[extra]}: {install_command(extra)}"
-        return Finding(Status.MISSING, extra, text)
-    return Finding(Status.OK, extra, f"for {PURPOSES[extra]}")
+        return Finding(FindingStatus.MISSING, extra, text)
+    return Finding(FindingStatus.OK, extra, f"for {PURPOSES[extra]}")
 
 
 def _browser() -> Finding:
     try:
-        return Finding(Status.OK, "chromium", str(find_browser()))
+        return Finding(FindingStatus.OK, "chromium", str(find_browser()))
     except ValueError as error:
-        return Finding(Status.MISSING, "chromium", f"for {PURPOSES['render']}: {error}")
+        return Finding(FindingStatus.MISSING, "chromium", f"for {PURPOSES['render']}: {error}")
 
 
 def _shown(path: Path) -> str:
