@@ -180,18 +180,8 @@ def test_installed_pack_is_trained(run, programs, tmp_path):
     for side, words in (("good", RELEVANT), ("bad", OTHER)):
         lines = [json.dumps({"text": text(words, n), "host": f"{side}{n}.test"}) for n in range(30)]
         (tmp_path / f"{side}.jsonl").write_text("\n".join(lines))
-    trained = run(
-        *(
-            "tres",
-            "train",
-            "cheese",
-            "--keywords",
-            "keywords.txt",
-            "--relevant",
-            "good.jsonl",
-        ),
-        *("--irrelevant", "bad.jsonl", "--classifier", "tfidf", "--beside"),
-    )
+    train = "tres train cheese --keywords keywords.txt --relevant good.jsonl --irrelevant bad.jsonl"
+    trained = run(*train.split(), "--classifier", "tfidf", "--beside")
     assert trained.returncode == 0, trained.stderr
     assert "the installed word vectors are copied to models/vectors/english.npz" in trained.stdout
     assert (tmp_path / "models" / "cheese" / "topic.toml").is_file()
