@@ -106,6 +106,7 @@ class TresAddon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         config = Config.of(settings)
+        config.require_packages()
         check_parquet(settings)
         exporters = settings.getdict("FEED_EXPORTERS")
         settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")

@@ -44,6 +44,12 @@ class ClassifyCommand(Deferred):
     module = "tres-classify"
 
 
+class DoctorCommand(Deferred):
+    """`scrapy tres-doctor`."""
+
+    module = "tres-doctor"
+
+
 class ExplainCommand(Deferred):
     """`scrapy tres-explain`."""
 

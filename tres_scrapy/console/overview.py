@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "refresh": "visit the pages of a finished crawl again",
     "surface": "find the records behind search boxes",
     "vectors": "train or convert word vectors",
+    "doctor": "check that a crawl can run on this machine",
     "web": "serve an offline web to any crawler",
     "cluster": "one crawl in several processes, on one machine or many",
     "bench": "compare crawlers on the same offline web",

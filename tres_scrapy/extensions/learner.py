@@ -19,7 +19,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.extra import require
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
@@ -44,7 +43,6 @@ from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.several import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
-EXTRACTED: Final = frozenset({"markdown", "date"})
 REST: Final = RestOptions()
 
 logger = logging.getLogger(__name__)
@@ -105,8 +103,6 @@ class Learner:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        if EXTRACTED.intersection(config.output.fields):
-            require("content", "-a fields=markdown or date")
         jobdir, began = crawler.settings["JOBDIR"], now()
         output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
         new_topic = new_folder(config, output, jobdir)  # before it is made
