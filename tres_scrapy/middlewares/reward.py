@@ -107,17 +107,9 @@ class RewardMiddleware:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != 200:
             return Failure.of_status(response.status)
-        encoding = UTF_8
-        if isinstance(response, HtmlResponse):
-            encoding = response.encoding
-        elif not (self._documents and is_pdf(response.body)):
+        source = source_of(response, documents=self._documents, crawler=self._name)
+        if source is None:
             return NOT_HTML
-        robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        language = (response.headers.get("Content-Language") or b"").decode("latin-1")
-        source = Source(
-            *(response.body, response.url, encoding, robots, self._name),
-            language="" if "," in language else language,  # several languages say nothing sure
-        )
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1
@@ -189,6 +181,24 @@ class RewardMiddleware:
             elif url not in links and not self._learner.requests.repeats(url, request):
                 links[url] = request
         return links, others
+
+
+def source_of(response: Response, *, documents: bool = True, crawler: str = US) -> Source | None:
+    """Return what the judge reads of a response, None if it is no HTML and no PDF.
+
+    `crawler` is the name by which the page may address us.
+    """
+    encoding = UTF_8
+    if isinstance(response, HtmlResponse):
+        encoding = response.encoding
+    elif not (documents and is_pdf(response.body)):
+        return None
+    robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
+    language = (response.headers.get("Content-Language") or b"").decode("latin-1")
+    return Source(
+        *(response.body, response.url, encoding, robots, crawler),
+        language="" if "," in language else language,  # several languages say nothing sure
+    )
 
 
 async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:
