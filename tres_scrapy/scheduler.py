@@ -10,6 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
+import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.crawler import Crawler
@@ -30,7 +31,7 @@ from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
-from tres_scrapy.frontier.store import NO_PARENT
+from tres_scrapy.frontier.store import NO_PARENT, State
 from tres_scrapy.policies.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
 
@@ -72,6 +73,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
         self._waking: CallLaterResult | None = None
+        self._scheduling: int | None = None  # the row of a sample between the two calls
         self._told: float | None = None  # the end of a rest that the log has named
         self._health = learner.health
         share = self._health.options.new_hosts
@@ -90,6 +92,8 @@ class TreeFrontierScheduler(BaseScheduler):
         jobdir = None if learner.follows_all else job_dir(crawler.settings)
         own = OwnQueue.with_filter(crawler, dupefilter.filter, jobdir)
         scheduler = cls(crawler, learner, own, crawler.get_extension(SharedAddresses))
+        if not learner.follows_all:
+            crawler.signals.connect(scheduler.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(
             scheduler.request_left_downloader, signal=signals.request_left_downloader
         )
@@ -115,19 +119,35 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._own.has_pending_requests() or not self._learner.exhausted(monotonic())
 
     def enqueue_request(self, request: Request) -> bool:
+        self._scheduling = None
         if SAMPLE in request.meta:  # the frontier took or refused it when its page was booked
             return bool(request.meta[SAMPLE] != NO_PARENT)
         lease = request.meta.get(LEASE)
         if lease is not None and self._crawl.is_leased(lease):
             return self._take_back(lease, request)
         request.meta.pop(LEASE, None)  # a copy of a request whose sample is done
-        url = self._learner.requests.url_of_sample(request)
+        requests = self._learner.requests
+        url = requests.url_of_sample(request)
+        if url is None and requests.is_done(request):
+            return requests.drop(request)
         if url is None:
             request.meta[OWN] = True  # and so do its retries and redirects
             return bool(self._own.enqueue_request(request))
         return self._learner.add_seed(url, request)
 
+    def request_scheduled(self, request: Request) -> None:
+        """Note a sample whose request is being scheduled: another listener may refuse it."""
+        self._drop_refused()
+        self._scheduling = request.meta.get(SAMPLE)
+
+    def _drop_refused(self) -> None:
+        """Drop the sample that was not scheduled after all, for example because it is offsite."""
+        row, self._scheduling = self._scheduling, None
+        if row is not None and row != NO_PARENT and self._crawl.store.state(row) == State.PENDING:
+            self._crawl.store.drop(np.array([row]))
+
     def next_request(self) -> Request | None:
+        self._drop_refused()
         own = None if self._crawl.finished else self._own.next_request()
         if own is not None:
             return own
@@ -176,7 +196,8 @@ class TreeFrontierScheduler(BaseScheduler):
         if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
             self._learner.redirect_away(row, url)
             return False
-        if url == current or not self._learner.redirect(row, url):
+        repeats = not self._learner.follows_all and self._learner.requests.repeats(url, request)
+        if url == current or repeats or not self._learner.redirect(row, url):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host

@@ -74,6 +74,12 @@ class ReportCommand(Deferred):
     module = "tres-report"
 
 
+class SeedsCommand(Deferred):
+    """`scrapy tres-seeds`."""
+
+    module = "tres-seeds"
+
+
 class TrainCommand(Deferred):
     """`scrapy tres-train`."""
 

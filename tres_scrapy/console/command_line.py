@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,11 +19,13 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import ENVVAR, get_project_settings
 
 from tres_scrapy.commands import calling
-from tres_scrapy.config.declaration import ConfigError, suggestion
+from tres_scrapy.config.declaration import ConfigError, closest, suggestion
+from tres_scrapy.config.parser import names_site
 from tres_scrapy.console.cluster_line import run_cluster
 from tres_scrapy.console.overview import COMMANDS, overview
 from tres_scrapy.console.spider_option import SPIDERS, LineParser, refuse_unknown
 from tres_scrapy.console.wording import in_words_of_tres
+from tres_scrapy.topic.shipped import topics
 
 INTERRUPTED = 130
 
@@ -58,10 +62,23 @@ def _run(name: str = "", *given: str) -> None:
     elif name in COMMANDS:
         _run_command(name, given)
     else:
-        sys.exit(
-            f"tres: unknown command {name!r}{suggestion(name, COMMANDS)} The commands are "
-            f"{', '.join(COMMANDS)}"
-        )
+        sys.exit(f"tres: {_refusal(name, given)}")
+
+
+def _refusal(name: str, given: Sequence[str]) -> str:
+    """Return what is wrong with a line whose first word is not a command, and what may be meant."""
+    if name.startswith(("http://", "https://", "@")) or names_site(name):
+        meant = shlex.join(["crawl", "TOPIC", name, *given])
+        return f"a topic must stand before the URL; did you mean `tres {meant}`?"
+    kind, known = "is a topic, not a command", topics()
+    topic = name if set(re.split("[,+]", name)) <= set(known) else ""
+    if not topic and closest(name, COMMANDS) is None:
+        kind, topic = "is not a command", closest(name, known) or ""
+    if topic:
+        meant = shlex.join(["crawl", topic, *(given or ["URL"])])
+        return f"{name!r} {kind}; did you mean `tres {meant}`?"
+    hint = suggestion(name, COMMANDS) or "."
+    return f"unknown command {name!r}{hint} The commands are {', '.join(COMMANDS)}"
 
 
 def _run_command(name: str, given: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from tres_scrapy.topic.shipped import HERE, shipped_models, topics
 
 COMMANDS: Final = {
     "crawl": "collect the pages of a topic, from a URL",
+    "seeds": "rate seeds before a long crawl",
     "answer": "say which pages of a crawl from keywords are relevant",
     "explain": "why a crawl fetched a page",
     "report": "write the report of a crawl as one HTML file",

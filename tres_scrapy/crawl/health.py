@@ -119,10 +119,9 @@ class Health:
     def burdens(self, failure: Failure) -> bool:
         """Return whether a failure that Scrapy has retried in vain makes its host rest.
 
-        A host that answers with an error is there for other requests, unless it asks for a pause.
+        It does if the host asks for a pause.
         """
-        asks = failure.retry_after is not None or failure.kind == TOO_MANY
-        return failure.passes and (asks or not failure.is_status)
+        return failure.retry_after is not None or failure.kind == TOO_MANY
 
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.

@@ -42,11 +42,11 @@ class OtherRetries(RetryMiddleware):
         return again
 
     def _is_ours(self, request: Request) -> bool:
+        if not getattr(self.crawler.spider, "follow_every_link", False):
+            return False
         # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
-        if request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False):
-            return True
-        follows_all = getattr(self.crawler.spider, "follow_every_link", False)
-        return LEASE in request.meta and follows_all
+        own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)
+        return LEASE in request.meta or own
 
 
 def leave_retries(settings: BaseSettings) -> None:

@@ -17,10 +17,7 @@ from tres_scrapy.extensions.own_queue import discard_unclean
 
 
 class OwnDupeFilter:
-    """Holds the filter of DUPEFILTER_CLASS, and applies it to samples if it is not Scrapy's own.
-
-    Scrapy's own filter drops a repeated URL. The frontier knows the URLs of its samples anyway.
-    """
+    """Holds the filter of DUPEFILTER_CLASS; `is_default` if it is the one of Scrapy's defaults."""
 
     def __init__(
         self, dupefilter: BaseDupeFilter, spider: Spider, *, is_default: bool = False
@@ -49,7 +46,7 @@ class OwnDupeFilter:
 
     def drops(self, request: Request) -> bool:
         """Return whether the project's own filter drops a request; if so, let it log that."""
-        if self.is_default or request.dont_filter or not self.filter.request_seen(request):
+        if request.dont_filter or not self.filter.request_seen(request):
             return False
         self.log(request)
         return True

@@ -84,18 +84,17 @@ class Learner:
         self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judging = Judging(crawl, judge, verdicts, stop)
-        self.requests = OwnRequests(crawl.store, job, dupefilter)
+        self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
         self._reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
-        self._seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
         if job is not None:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
             job.recover_marks(verdicts)
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.urls)
-            self._seeds = {crawl.store.url(row): row for row in crawl.store.seeds().tolist()}
+            self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
         self._is_offline = is_offline
@@ -199,7 +198,7 @@ class Learner:
         """
         if self.crawl.router is not None and not self.crawl.router.owns(url):
             return False
-        row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
+        row = self.requests.seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
             if self.requests.repeats(url, request):
                 return False

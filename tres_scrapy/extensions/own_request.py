@@ -31,15 +31,29 @@ class OwnRequests:
     """
 
     def __init__(
-        self, store: SampleStore, job: Job | None, dupefilter: OwnDupeFilter | None
+        self,
+        store: SampleStore,
+        job: Job | None,
+        dupefilter: OwnDupeFilter | None,
+        *,
+        follows_all: bool = True,
     ) -> None:
         self._store = store
         self._job = job
         self.dupefilter = dupefilter
         self._requests: dict[int, Request] = {}
         self._first: dict[str, Request] = {}  # by URL, the first of those that wait for it
+        self.follows_all = follows_all
+        self.seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
+        self._before: set[str] = set()  # URLs of the earlier runs of this crawl
         self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
         store.on_drop = self._forget
+
+    def note_past(self) -> None:
+        """Note what an interrupted crawl knew, once it is recovered."""
+        self.seeds = {self._store.url(row): row for row in self._store.seeds().tolist()}
+        if not self.follows_all:
+            self._before = set(self._store.urls)
 
     def __contains__(self, row: object) -> bool:
         return row in self._requests
@@ -102,14 +116,22 @@ class OwnRequests:
             return None
         if request.callback is NO_CALLBACK:
             return None
-        is_start = bool(request.meta.get("is_start_request"))
-        if request.dont_filter and (not is_start or self._store.is_closed(url)):
+        if self.follows_all or url in self.seeds:
+            is_again = request.dont_filter and self._store.is_closed(url)
+            return None if is_again else url
+        if request.dont_filter and not request.meta.get("is_start_request"):
             return None
-        if self._store.knows(url):
-            # a filter of the project's own says whether it is fetched again
-            is_new = self.dupefilter is not None and not self.dupefilter.is_default
-            return None if is_new and not is_start else url
+        if self._store.knows(url):  # Scrapy's filter says whether it is fetched again
+            return None
         return None if _kind_of(request) in self._calls else url
+
+    def is_done(self, request: Request) -> bool:
+        """Return whether an earlier run of this crawl knew the URL of a request.
+
+        The filter of Scrapy may not know of it: a killed crawl leaves it nothing.
+        """
+        url = canonicalise(request.url)
+        return not request.dont_filter and url is not None and url in self._before
 
     def note_answer(self, request: Request, *, is_page: bool) -> None:
         """Note what a request brought: a page, or data that the spider has used."""
@@ -119,15 +141,26 @@ class OwnRequests:
             self._calls.add(_kind_of(request))
 
     def repeats(self, url: str, request: Request) -> bool:
-        """Return whether the project's own filter drops a request for a URL new to the frontier."""
+        """Return whether the filter of the project drops a request for a URL new to the frontier.
+
+        Links that we follow ourselves are not asked for: the frontier knows its URLs.
+        """
         if self.dupefilter is None or self._store.knows(url):
+            return False
+        if self.follows_all and self.dupefilter.is_default:
             return False
         return self.dupefilter.drops(request)
 
-    def first_of(self, url: str, request: Request) -> Request:
-        """Return a copy of the first request that waits for a URL: Scrapy would send that one."""
-        first = self._first.get(url)
-        return request if first is None else first.copy()
+    def waiting(self, request: Request) -> dict[str, Request]:
+        """Return a copy of the request that waits for the same URL, by the URL, if there is one.
+
+        Scrapy sends the first request for a URL and drops the others; for the frontier another page
+        links to it.
+        """
+        url = canonicalise(request.url)
+        is_plain = request.method == "GET" and not request.body and not request.dont_filter
+        first = self._first.get(url) if is_plain and url is not None else None
+        return {} if first is None or url is None else {url: first.copy()}
 
     def is_link(self, url: str, request: Request) -> bool:
         """Return whether a request that is not a start request has the URL of a sample."""

@@ -118,19 +118,11 @@ class RewardMiddleware:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != 200:
             return failure_of(HttpError(response))
-        encoding = UTF_8
-        if isinstance(response, HtmlResponse):
-            encoding = response.encoding
-        elif not (self._documents and is_pdf(response.body)):
+        source = source_of(response, documents=self._documents, crawler=self._name)
+        if source is None:
             return NOT_HTML
-        robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        language = (response.headers.get("Content-Language") or b"").decode("latin-1")
-        plain = response.request is None or response.request.method == "GET"
-        url = response.url if plain else self._learner.crawl.store.url(row)  # not the renderer's
-        source = Source(
-            *(response.body, url, encoding, robots, self._name),
-            language="" if "," in language else language,  # several languages say nothing sure
-        )
+        if response.request is not None and response.request.method != "GET":
+            source = source._replace(url=self._learner.crawl.store.url(row))  # not the renderer's
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1
@@ -225,13 +217,11 @@ class RewardMiddleware:
         _clean(requests)
         for request in requests:
             url = own.url_of_sample(request)
-            if url is None or url in links or self._learner.crawl.store.is_closed(url):
-                continue
-            if self._learner.crawl.store.knows(url):
-                links[url] = own.first_of(url, request)
-            elif own.repeats(url, request):
+            if url is None:
+                links |= own.waiting(request)
+            elif url not in links and own.repeats(url, request):
                 request.meta[SAMPLE] = NO_PARENT
-            else:
+            elif url not in links:
                 links[url] = request
         return links
 
@@ -243,6 +233,24 @@ def _clean(requests: list[Request], *, own: bool = False) -> None:
             request.meta.pop(key, None)
         if own:
             request.meta[OWN] = True
+
+
+def source_of(response: Response, *, documents: bool = True, crawler: str = US) -> Source | None:
+    """Return what the judge reads of a response, None if it is no HTML and no PDF.
+
+    `crawler` is the name by which the page may address us.
+    """
+    encoding = UTF_8
+    if isinstance(response, HtmlResponse):
+        encoding = response.encoding
+    elif not (documents and is_pdf(response.body)):
+        return None
+    robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
+    language = (response.headers.get("Content-Language") or b"").decode("latin-1")
+    return Source(
+        *(response.body, response.url, encoding, robots, crawler),
+        language="" if "," in language else language,  # several languages say nothing sure
+    )
 
 
 async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:
