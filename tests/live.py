@@ -1,4 +1,4 @@
-"""A crawl with its live page, for tests that read the page and steer the crawl."""
+"""A crawl with its live page, and a browser, for tests that read the page and steer the crawl."""
 
 import http.client
 import json
@@ -6,13 +6,26 @@ import os
 import re
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from conftest import running, served
 
 HOSTS = 3000
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+)
+PATIENCE = 300_000  # milliseconds
 SOUP = (
     "<title>{0} <img src=x onerror=alert(1)></title><p>A recipe for soup with {0}: chop "
     "the onions, simmer the vegetables in butter, add cream, bake the bread, serve it hot.</p>"
@@ -91,6 +104,28 @@ class Live:
         status = self.process.wait(300)
         self._reader.join()
         return status
+
+
+@contextmanager
+def browser_page():
+    """Yield a page of Chromium with its errors and the URLs it asked for; skip without one."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed: no page can be looked at")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.errors, page.asked = [], []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("console", lambda said: page.errors.extend(_refusals_in(said.text)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        yield page
+        browser.close()
+
+
+def _refusals_in(text):
+    return [text] if "Content Security Policy" in text else []
 
 
 @contextmanager

@@ -1,12 +1,14 @@
-"""The project as an egg in a real scrapyd: deployed, scheduled, cancelled, resumed."""
+"""The project as an egg in a real scrapyd: deployed, scheduled, watched, cancelled, resumed."""
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 from contextlib import closing
+from http.client import HTTPConnection
 from time import monotonic, sleep
 from urllib.error import URLError
 from urllib.parse import urlencode
@@ -14,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 from conftest import PROJECT, stats_of
+from live import browser_page
 
 pytestmark = pytest.mark.slow
 
@@ -27,6 +30,7 @@ http_port = {port}
 poll_interval = 0.2
 items_dir = items
 jobs_dir = jobs
+max_proc = 2
 """
 CLIENT = """
 [settings]
@@ -43,6 +47,9 @@ from pathlib import Path
 sys.meta_path[:] = [each for each in sys.meta_path if "editable" not in str(each)]
 sys.path[:] = [each for each in sys.path if not Path(each, "tres_scrapy").exists()]
 """
+KEYWORDS = "recipe\ncooking\nbaking\nsoup\nsauce\nflour\nbutter\noven\ndessert\nsalad\n"
+LONG, WORDS = "long", "words"  # the jobs
+PAGES = 60  # of the second
 
 
 class Server:
@@ -55,7 +62,11 @@ class Server:
         self.directory = directory
         (directory / "scrapyd.conf").write_text(SERVER.format(port=self.port))
         (directory / "sitecustomize.py").write_text(ELSEWHERE)
-        self.environment = os.environ | {"PYTHONPATH": str(directory)}
+        (directory / "words.txt").write_text(KEYWORDS)
+        self.temporary = directory / "temporary"
+        self.temporary.mkdir()
+        places = {"PYTHONPATH": str(directory), "TMPDIR": str(self.temporary)}
+        self.environment = os.environ | places
         with (directory / "scrapyd.log").open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "scrapyd"],
@@ -76,14 +87,14 @@ class Server:
         assert facts["status"] == "ok", facts
         return facts
 
-    def schedule(self, job, pages):
-        arguments = {"topic": "food", "pages": pages, "random_seed": 1}
+    def schedule(self, job, pages, **more):
+        arguments = {"topic": "food", "pages": pages, "random_seed": 1} | more
         settings = [("setting", "TRES_WEB=synthetic"), ("setting", "LOG_LEVEL=INFO")]
         what = {"project": "tres", "spider": "tres", "jobid": job} | arguments
         assert self.post("schedule.json", *what.items(), *settings)["jobid"] == job
 
     def jobs(self, state):
-        return [job["id"] for job in json.loads(self.get("listjobs.json?project=tres"))[state]]
+        return {job["id"] for job in json.loads(self.get("listjobs.json?project=tres"))[state]}
 
     def items(self, job):
         try:
@@ -92,7 +103,14 @@ class Server:
             return []
 
     def log(self, job):
-        return self.get(f"logs/tres/tres/{job}.log")
+        try:
+            return self.get(f"logs/tres/tres/{job}.log")
+        except URLError:  # not started
+            return ""
+
+    def folder(self, job):
+        """Return the JOBDIR."""
+        return self.directory / "jobs" / "tres" / "tres" / job
 
     def wait(self, condition):
         end = monotonic() + PATIENCE
@@ -108,11 +126,9 @@ class Server:
             return None
 
 
-@pytest.fixture
-def server(tmp_path):
-    directory = tmp_path / "server"
-    directory.mkdir()
-    server = Server(directory)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("server"))
     with server.process:
         try:
             server.wait(server.listens)
@@ -121,23 +137,19 @@ def server(tmp_path):
             server.process.terminate()
 
 
-@pytest.fixture
-def project(tmp_path, server):
-    """Copy the project, so that building an egg leaves no files in the checkout."""
-    project = tmp_path / "project"
+@pytest.fixture(scope="module")
+def deployed(server, tmp_path_factory):
+    """Deploy a copy of the project, so that building an egg leaves no files in the checkout."""
+    project = tmp_path_factory.mktemp("project")
     for name in ("tres_scrapy", "models"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / name, project / name, ignore=ignored)
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(PROJECT / name, project)
     (project / "scrapy.cfg").write_text(CLIENT.format(port=server.port))
     settings = project / "tres_scrapy" / "settings.py"
     settings.write_text(settings.read_text().replace('BOT_NAME = "tres"', 'BOT_NAME = "egg"'))
-    return project
-
-
-def test_scrapyd_runs_and_resumes(server, project):
-    deployed = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "scrapyd_client.deploy"],
         cwd=project,
         env=server.environment,
@@ -145,29 +157,140 @@ def test_scrapyd_runs_and_resumes(server, project):
         text=True,
         check=False,
     )
-    assert deployed.returncode == 0, deployed.stderr
-    assert json.loads(deployed.stdout)["status"] == "ok"
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["status"] == "ok"
+    return server
 
-    server.schedule("long", pages=100_000)
-    server.wait(lambda: len(server.items("long")) >= 3)
+
+@pytest.fixture(scope="module")
+def crawling(deployed):
+    """Two jobs at once; the first has a live page, and the second starts from keywords."""
+    deployed.schedule(LONG, 100_000, dashboard=1, metrics_file="long.prom")
+    deployed.schedule(WORDS, PAGES, keywords="words.txt")
+    deployed.wait(lambda: {LONG, WORDS} <= deployed.jobs("running"))
+    deployed.wait(lambda: len(deployed.items(LONG)) >= 3)
+    deployed.wait(lambda: "Live page: " in deployed.log(LONG))
+    return deployed
+
+
+@pytest.fixture(scope="module")
+def cancelled(crawling):
+    """The log and the items of the first job after it was cancelled; the second has ended."""
+    crawling.wait(lambda: WORDS in crawling.jobs("finished"))
+    answer = crawling.post("cancel.json", ("project", "tres"), ("job", LONG))
+    assert answer["prevstate"] == "running"
+    crawling.wait(lambda: LONG in crawling.jobs("finished"))
+    return crawling.log(LONG), crawling.items(LONG)
+
+
+@pytest.fixture(scope="module")
+def resumed(crawling, cancelled):
+    """The server after the first job was scheduled again, and has ended."""
+    pages = stats_of(cancelled[0])["tres/pages"]
+    crawling.schedule(LONG, pages=pages + 10, metrics_file="long.prom")
+    crawling.wait(lambda: "'finish_reason': 'page_limit'" in crawling.log(LONG))
+    crawling.wait(lambda: not crawling.jobs("running"))
+    return crawling
+
+
+@pytest.fixture
+def page():
+    with browser_page() as page:
+        yield page
+
+
+def live_url(server):
+    return re.search(r"Live page: (\S+)", server.log(LONG))[1]
+
+
+def test_live_page_is_served_with_its_files(crawling):
+    port, token = re.search(r":(\d+)/\?token=(\S+)$", live_url(crawling)).groups()
+    found = {}
+    for name in ("/", "/page.js", "/page.css", "/plotly.min.js", "/state?step=-1"):
+        connection = HTTPConnection("127.0.0.1", int(port), timeout=PATIENCE)
+        connection.request("GET", name, headers={"X-Tres-Token": token})
+        with closing(connection), connection.getresponse() as answer:
+            found[name] = answer.status, answer.headers.get_content_type(), len(answer.read())
+    assert {status for status, _, _ in found.values()} == {200}
+    kinds = {kind for _, kind, _ in found.values()}
+    assert kinds == {"text/html", "text/javascript", "text/css", "application/json"}
+    assert min(size for _, _, size in found.values()) > 100
+
+
+def test_live_page_shows_the_crawl(crawling, page):
+    assert page.goto(live_url(crawling), wait_until="commit").status == 200
+    page.locator("#status", has_text="running").wait_for()
+    page.locator("#recent .domain", has_text=".test").first.wait_for()
+    page.locator('[data-figure="harvest"] svg .trace').first.wait_for(state="attached")
     assert (
-        server.post("cancel.json", ("project", "tres"), ("job", "long"))["prevstate"] == "running"
+        page.evaluate("getComputedStyle(document.querySelector('#status')).borderRadius") != "0px"
     )
-    server.wait(lambda: "long" in server.jobs("finished"))
-    log = server.log("long")
+    assert not page.errors
+
+
+def test_cancelled_job_is_whole(cancelled):
+    log, items = cancelled
     assert "'finish_reason': 'shutdown'" in log
     assert "(bot: egg)" in log
-    assert "Traceback" not in log
-    first, *_ = items = server.items("long")
+    first, *_ = items
     assert {"url", "title", "probability", "q_value"} <= first.keys()
-    kept = [item["url"] for item in items]
-    assert f"'item_scraped_count': {len(kept)}" in log
+    assert f"'item_scraped_count': {len(items)}" in log
 
-    pages = stats_of(log)["tres/pages"]
-    server.schedule("long", pages=pages + 10)  # the same job is resumed
-    server.wait(lambda: "'finish_reason': 'page_limit'" in server.log("long"))
-    server.wait(lambda: not server.jobs("running"))
-    assert f"Resuming after {pages} pages" in server.log("long")
-    urls = [item["url"] for item in server.items("long")]
-    assert urls[: len(kept)] == kept
+
+def test_same_job_is_resumed(resumed, cancelled):
+    log, kept = cancelled
+    assert f"Resuming after {stats_of(log)['tres/pages']} pages" in resumed.log(LONG)
+    urls = [item["url"] for item in resumed.items(LONG)]
+    assert urls[: len(kept)] == [item["url"] for item in kept]
     assert len(set(urls)) == len(urls) > len(kept)
+
+
+def test_job_learns_from_keywords(resumed):
+    log = resumed.log(WORDS)
+    folder = resumed.folder(WORDS) / "topic"
+    assert f"Topic: a new one, food, from 10 keywords; what is learned lies in {folder}" in log
+    assert "Topic: learned from" in log
+    assert stats_of(log)["tres/pages"] == PAGES
+    assert len(resumed.items(WORDS)) == stats_of(log)["tres/relevant_pages"] > 5
+
+
+@pytest.mark.parametrize("job", [LONG, WORDS])
+def test_log_has_no_error(resumed, job):
+    log = resumed.log(job)
+    assert "Spider closed" in log
+    assert not re.findall(r".*(?:ERROR|WARNING|CRITICAL|Traceback).*", log)
+    said = (resumed.directory / "scrapyd.log").read_text()
+    assert "Traceback" not in said
+    assert "Process died" not in said
+
+
+@pytest.mark.parametrize("job", [LONG, WORDS])
+def test_report_is_readable(resumed, page, job):
+    file = resumed.folder(job) / "tres.html"
+    assert f"The report of the crawl is {file}" in resumed.log(job)
+    page.goto(file.as_uri())
+    page.locator("svg.main-svg .trace").first.wait_for(state="attached")
+    assert page.locator("svg.main-svg").count() >= 10
+    pages = stats_of(resumed.log(WORDS))["tres/pages"] if job == WORDS else ""
+    assert re.search(rf"of {pages}.* pages, .* relevant to food", page.locator("h1").inner_text())
+    assert not page.errors
+
+
+@pytest.mark.parametrize("job", [LONG, WORDS])
+def test_fetch_is_explained(resumed, scrapy, job):
+    *_, item = resumed.items(job)
+    done = scrapy("tres-explain", resumed.folder(job), item["url"])
+    assert done.returncode == 0, done.stderr
+    assert "Why: " in done.stdout
+    assert item["title"] in done.stdout
+    assert ("Topic now: P(relevant)" in done.stdout) == (job == WORDS)
+
+
+def test_metrics_are_written(resumed):
+    written = (resumed.directory / "long.prom").read_text()
+    pages = float(re.search(r"^tres_pages_total (\S+)", written, re.MULTILINE)[1])
+    assert pages == stats_of(resumed.log(LONG))["tres/pages"]
+
+
+def test_nothing_unpacked_is_left(resumed):
+    assert not list(resumed.temporary.glob("tres-*"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
 from scrapy.extensions.spiderstate import SpiderState
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
@@ -28,12 +30,15 @@ from tres_scrapy.export.metrics import Metrics
 from tres_scrapy.export.newness import NewnessPipeline
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
 from tres_scrapy.extensions.clock import SteadyClock
+from tres_scrapy.extensions.command import crawls
 from tres_scrapy.extensions.dashboard import Dashboard
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.extensions.own_queue import keep_as_json
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
 from tres_scrapy.extensions.sitemaps import Sitemaps
+from tres_scrapy.extensions.spider_state import JsonSpiderState
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
@@ -65,7 +70,8 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
-        SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
+        SpiderState: None,  # it unpickles a file of JOBDIR, which can run code:
+        JsonSpiderState: 0,  # in its place
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.
@@ -87,10 +93,20 @@ BROWSER: dict[str, Any] = dict.fromkeys(
 
 
 class TresAddon:
-    """Installs the scheduler, the reward middleware, the extensions and the pipeline."""
+    """Installs the scheduler, the reward middleware, the extensions and the pipeline.
+
+    Only where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not crawls(crawler):
+            raise NotConfigured
+        return cls()
 
     def update_settings(self, settings: BaseSettings) -> None:
         config = Config.of(settings)
+        config.require_packages()
         check_parquet(settings)
         exporters = settings.getdict("FEED_EXPORTERS")
         settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")
@@ -105,6 +121,7 @@ class TresAddon:
         wait_for_robots(settings)
         give_kinds(settings)
         leave_retries(settings)
+        keep_as_json(settings)
         if config.web.kind is not None:
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s

@@ -10,12 +10,14 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
+import numpy as np
 from scrapy import Request, Spider, signals
-from scrapy.core.scheduler import BaseScheduler
+from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -23,12 +25,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.patience import LONGEST
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
-from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
-from tres_scrapy.frontier.store import NO_PARENT
+from tres_scrapy.frontier.store import NO_PARENT, State
 from tres_scrapy.policies.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
 
@@ -40,6 +43,9 @@ logger = logging.getLogger(__name__)
 class TreeFrontierScheduler(BaseScheduler):
     """Builds a Request when the policy has chosen a sample that can be sent now.
 
+    The requests of a project's own spider that are not samples go to `own`, Scrapy's scheduler, and
+    are sent first.
+
     Samples wait in the frontier, not in the downloader: no host gets more requests than its slot
     can send at once, and at most CONCURRENT_REQUESTS samples are leased. With
     CONCURRENT_REQUESTS=1 the choice ignores busy hosts, as in the paper; requests then wait in the
@@ -47,21 +53,27 @@ class TreeFrontierScheduler(BaseScheduler):
     """
 
     def __init__(
-        self, crawler: Crawler, learner: Learner, shared: SharedAddresses | None = None
+        self,
+        crawler: Crawler,
+        learner: Learner,
+        own: Scheduler,
+        shared: SharedAddresses | None = None,
     ) -> None:
         self._crawler = crawler
         self._shared = shared or SharedAddresses()
         self._learner = learner
+        self._own = own
         self._crawl = learner.crawl
         learner.busy_hosts = self._busy_hosts
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
-        self._again: deque[Request] = deque()  # redirects, retries, requests that are not samples
+        self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
         self._waking: CallLaterResult | None = None
+        self._scheduling: int | None = None  # the row of a sample between the two calls
         self._told: float | None = None  # the end of a rest that the log has named
         self._health = learner.health
         share = self._health.options.new_hosts
@@ -75,44 +87,70 @@ class TreeFrontierScheduler(BaseScheduler):
         learner = crawler.get_extension(Learner)
         if learner is None:
             raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
-        scheduler = cls(crawler, learner, crawler.get_extension(SharedAddresses))
+        dupefilter = learner.requests.dupefilter
+        assert dupefilter is not None  # it has one in a real crawl
+        jobdir = None if learner.follows_all else job_dir(crawler.settings)
+        own = OwnQueue.with_filter(crawler, dupefilter.filter, jobdir)
+        scheduler = cls(crawler, learner, own, crawler.get_extension(SharedAddresses))
+        if not learner.follows_all:
+            crawler.signals.connect(scheduler.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(
             scheduler.request_left_downloader, signal=signals.request_left_downloader
         )
         return scheduler
 
+    def __len__(self) -> int:
+        return self._crawl.store.pending + len(self._again) + len(self._own)
+
     def open(self, spider: Spider) -> Deferred[None] | None:
-        own = self._learner.requests.dupefilter
-        return own.open() if own is not None else None
+        return self._own.open(spider)
 
     def close(self, reason: str) -> Deferred[None] | None:
         if self._waking is not None:
             self._waking.cancel()
         self._probe.close()
-        own = self._learner.requests.dupefilter
-        return own.close(reason) if own is not None else None
+        return self._own.close(reason)
 
     def has_pending_requests(self) -> bool:
         if self._again:
             return True
-        return not self._crawl.finished and not self._learner.exhausted(monotonic())
+        if self._crawl.finished:
+            return False
+        return self._own.has_pending_requests() or not self._learner.exhausted(monotonic())
 
     def enqueue_request(self, request: Request) -> bool:
-        if SAMPLE in request.meta:
-            return True  # it entered the frontier when its page was booked
+        self._scheduling = None
+        if SAMPLE in request.meta:  # the frontier took or refused it when its page was booked
+            return bool(request.meta[SAMPLE] != NO_PARENT)
         lease = request.meta.get(LEASE)
         if lease is not None and self._crawl.is_leased(lease):
             return self._take_back(lease, request)
         request.meta.pop(LEASE, None)  # a copy of a request whose sample is done
-        url = canonicalise(request.url)
-        repeats = url is not None and request.dont_filter and self._crawl.store.is_closed(url)
-        aside = ASIDE in request.meta
-        if url is None or request.method != "GET" or repeats or aside:
-            self._again.append(request)
-            return True
+        requests = self._learner.requests
+        url = requests.url_of_sample(request)
+        if url is None and requests.is_done(request):
+            return requests.drop(request)
+        if url is None:
+            request.meta[OWN] = True  # and so do its retries and redirects
+            return bool(self._own.enqueue_request(request))
         return self._learner.add_seed(url, request)
 
+    def request_scheduled(self, request: Request) -> None:
+        """Note a sample whose request is being scheduled: another listener may refuse it."""
+        self._drop_refused()
+        self._scheduling = request.meta.get(SAMPLE)
+
+    def _drop_refused(self) -> None:
+        """Drop the sample that was not scheduled after all, for example because it is offsite."""
+        row, self._scheduling = self._scheduling, None
+        if row is not None and row != NO_PARENT and self._crawl.store.state(row) == State.PENDING:
+            self._crawl.store.drop(np.array([row]))
+
     def next_request(self) -> Request | None:
+        self._drop_refused()
+        own = None if self._crawl.finished else self._own.next_request()
+        if own is not None:
+            return own
         if self._health.in_doubt:
             self._probe.start()
             return None
@@ -138,25 +176,31 @@ class TreeFrontierScheduler(BaseScheduler):
             self._recover(host)
 
     def _take_back(self, row: int, request: Request) -> bool:
-        """Queue a redirect or retry of a leased row, if its URL may be fetched."""
+        """Queue a redirect or retry of a leased row, if its URL may be fetched.
+
+        A middleware may send the request in another form, for example to a server that renders
+        pages: the row keeps its URL.
+        """
         self._give_back(row)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
+        came_from = request.meta.get("redirect_urls", [None])[-1]
+        if came_from is None or canonicalise(came_from) != current:
+            self._again.append(request)
+            return True
         if url is None:
             self._learner.book_failure(row, REDIRECT_NOT_HTTP)
             return False
-        came_from = request.meta.get("redirect_urls", [None])[-1]
         if url != current and self._crawl.store.is_refused(row, url):
             self._learner.book_failure(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
             self._learner.redirect_away(row, url)
             return False
-        to_itself = came_from is not None and canonicalise(came_from) == url == current
-        if to_itself or (url != current and not self._learner.redirect(row, url)):
+        repeats = not self._learner.follows_all and self._learner.requests.repeats(url, request)
+        if url == current or repeats or not self._learner.redirect(row, url):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
-        if url != current:
-            request.meta.pop("download_slot", None)  # the slot of the previous host
+        request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
         return True
 
@@ -287,15 +331,19 @@ class TreeFrontierScheduler(BaseScheduler):
         wake(self._crawler.engine)
 
     def _failed(self, row: int, errback: Callable[[Failure], Any] | None, failure: Failure) -> Any:
-        """Set back or book a fetch that raised; if it is booked, call the request's own errback."""
+        """Set back or book a fetch that raised; if it is booked, call the request's own errback.
+
+        The requests of a project's own spider are not set back: Scrapy has retried them.
+        """
+        failure.request.errback = errback  # type: ignore[attr-defined]
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
-        found = failure_of(failure.value)
-        if found.kind == SHUTDOWN or self._learner.set_back(row, found, monotonic()):
+        found, ours = failure_of(failure.value), self._learner.follows_all
+        if found.kind == SHUTDOWN or (ours and self._learner.set_back(row, found, monotonic())):
             return None
         self._learner.book_failure(row, found)
-        if errback is not None:
-            return errback(failure)
+        if errback is not None or not ours:
+            return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO
         logger.log(
             level, "Could not fetch %s: %s", self._crawl.store.url(row), failure.getErrorMessage()

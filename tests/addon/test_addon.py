@@ -75,7 +75,7 @@ def test_frontier_leads_a_foreign_spider(scrapy, tmp_path, pages):
     ]
     assert pages.fetched() == ["http://a.test/", "http://a.test/2"]
     assert process.stats["tres/pages"] == 2
-    assert process.stats["finish_reason"] == "frontier_exhausted"
+    assert process.stats["finish_reason"] == "finished"
 
 
 def test_foreign_links_keep_their_callbacks(scrapy, tmp_path, pages):

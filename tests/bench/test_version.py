@@ -1,4 +1,4 @@
-from pathlib import Path
+from importlib.resources import files
 
 from tres_scrapy.bench import version
 from tres_scrapy.bench.version import DECIDING, code_version
@@ -8,7 +8,7 @@ def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):
     for name in (*DECIDING, "bench"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.py").write_text("a = 1\n")
-    monkeypatch.setattr(version, "__file__", str(tmp_path / "bench" / "version.py"))
+    monkeypatch.setattr(version, "files", lambda package: tmp_path)
     versions = [code_version.__wrapped__()]
     for name in ("bench", *DECIDING):
         (tmp_path / name / "a.py").write_text("a = 2\n")
@@ -18,6 +18,6 @@ def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):
 
 
 def test_version_covers_existing_code():
-    package = Path(version.__file__).parents[1]
+    package = files("tres_scrapy")
     assert all((package / name / "__init__.py").exists() for name in DECIDING)
     assert code_version() == code_version.__wrapped__()

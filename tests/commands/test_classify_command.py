@@ -229,6 +229,20 @@ def test_urls_are_fetched_politely(scrapy, pages, models: Path) -> None:
     assert done.returncode == 1
 
 
+def test_url_needs_no_scheme(classify, monkeypatch, caplog, tmp_path) -> None:
+    asked: list[str] = []
+    module = sys.modules["tres_scrapy.commands.tres-classify"]
+    monkeypatch.setattr(module, "_fetch", lambda urls, settings: asked.extend(urls) or ())
+    monkeypatch.chdir(tmp_path)
+    Path("example.com").write_text(PAGE)
+    status, out, err = classify("example.org/soup", "example.com", "soup.html")
+    assert asked == ["https://example.org/soup"]
+    assert caplog.messages == ["No scheme given: taken as https://example.org/soup"]
+    assert "no such file" in err
+    assert "1 judged" in out
+    assert status == 1
+
+
 @pytest.mark.slow
 def test_closed_output_is_no_error(models: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(f"{json.dumps({'text': FOOD})}\n" * 200)

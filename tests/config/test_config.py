@@ -45,6 +45,18 @@ BOOKS = "xn--bcher-kva.example"
         ("allow", "/a{1,2}/", ("/a{1,2}/",)),
         ("allowed_domains", "Example.org, .edu,bücher.example", (*("example.org", "edu"), BOOKS)),
         ("seed", "http://a.test/x,y, https://b.test", ("http://a.test/x,y", "https://b.test/")),
+        ("seed", "a.test/x", ("https://a.test/x",)),
+        (
+            "seed",
+            "localhost:8000/x, a.test:8080",
+            ("https://localhost:8000/x", "https://a.test:8080/"),
+        ),
+        (
+            "seed",
+            "a.org/x,b.org/y,http://c.org,d.test",
+            ("https://a.org/x", "https://b.org/y", "http://c.org/", "https://d.test/"),
+        ),
+        ("seed", "a.org/x,1,2.html", ("https://a.org/x,1,2.html",)),
     ],
 )
 def test_value_is_read(name, text, value):
@@ -64,6 +76,9 @@ def test_value_is_read(name, text, value):
         ("topic", "../../etc", "letters, digits"),
         ("web_port", "65536", "from 0 to 65535"),
         ("seed", "http://a.test/, mailto:x@a.test", "'mailto:x@a.test"),
+        ("seed", "tea", "'tea' is not one"),
+        ("seed", "two words.org", "'two words.org' is not one"),
+        ("seed", "user:password@a.test", "is not one"),
         ("known", "a,,b", "separated by single commas"),
         ("metrics_file", "a", "a name ending in .prom"),
         ("fields", "html,htm", "some of language, html, markdown, date, headings"),
@@ -123,6 +138,22 @@ def test_seeds_come_from_file(tmp_path):
     assert config(seed=f"@{file}").seed == seeds
     file.write_text("http://a.test/\r\nhttp://b.test/\r\n", encoding="utf-8-sig")
     assert config(seed=f"@{file}").seed == seeds
+
+
+def test_missing_scheme_is_said_once(tmp_path, caplog):
+    file = tmp_path / "seeds.txt"
+    file.write_text("a.test/1\nhttp://a.test/2\na.test/3\n")
+    for _ in range(2):
+        found = config(seed=f"@{file}").seed
+    assert found == ("https://a.test/1", "http://a.test/2", "https://a.test/3")
+    assert caplog.messages == ["No scheme given: taken as https://a.test/1 (and 1 more)"]
+
+
+def test_file_is_no_seed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("seeds.txt").write_text("http://a.test/")
+    with pytest.raises(ConfigError, match=r"'seeds\.txt' is a file: write @seeds\.txt"):
+        config(seed="seeds.txt")
 
 
 def test_empty_seed_file_is_refused(tmp_path):

@@ -1,16 +1,21 @@
 """What is installed with the package, and the message if an extra is missing."""
 
 import ast
+import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 from conftest import PROJECT, interpreter
+from packaging.requirements import Requirement
 
-from tres_scrapy.config.extra import EXTRAS, ExtraError, require
+from tres_scrapy.config import extra as extra_module
+from tres_scrapy.config.extra import EXTRAS, PURPOSES, ExtraError, install_command, require
 
 ALL = {package for packages in EXTRAS.values() for package in packages}
 WITHOUT = """
@@ -70,7 +75,7 @@ def test_requirements_are_core_and_extras_of_the_crawl(declared):
     assert requirements(lines) == declared[""] | {
         name: bounds
         for extra in EXTRAS
-        if extra != "cluster"  # one crawl in many processes: Ray is large
+        if extra not in {"cluster", "scrapyd"}  # Ray is large; a server needs no client
         for name, bounds in declared[extra].items()
     }
 
@@ -98,23 +103,103 @@ def test_each_import_is_declared(declared):
     assert distributions(packages - ALL) <= declared[""].keys()
 
 
+def test_all_is_every_extra():
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    assert extras["all"] == [f"tres-scrapy[{','.join(sorted(EXTRAS))}]"]
+    assert extras.keys() == EXTRAS.keys() | {"all", "dev"}
+    assert "tres-scrapy[all]" in extras["dev"]
+    assert PURPOSES.keys() == EXTRAS.keys()
+
+
 def test_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    with pytest.raises(ExtraError, match=re.escape("plotly: pip install 'tres-scrapy[dashboard]'")):
-        require("dashboard", "-a dashboard")
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ExtraError, match=r"^the feed needs pyarrow: \S+ install .*\.\[parquet\]'$"):
+        require("parquet", "the feed")
     monkeypatch.undo()
-    require("dashboard", "-a dashboard")
+    require("parquet", "the feed")
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Return the words of the command for an origin that pip has noted, in a virtual environment.
+
+    `place` is where it is typed; `checkout` is where the code runs from.
+    """
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "pip").touch()
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+
+    def words(origin, place=tmp_path, checkout=None):
+        monkeypatch.chdir(place)
+        monkeypatch.setattr(extra_module, "_origin", lambda: json.loads(json.dumps(origin)))
+        monkeypatch.setattr(extra_module, "checkout_folder", lambda: checkout)
+        return shlex.split(install_command("train"))
+
+    return words
+
+
+def test_pip_is_that_of_this_python(command, tmp_path):
+    assert command({})[:2] == ["venv/bin/pip", "install"]
+    assert command({}, place=tmp_path / "venv" / "bin")[0] == "pip"
+    assert command({}, place=tmp_path.parent)[0] == f"{tmp_path.name}/venv/bin/pip"
+    assert command({}, place=Path("/"))[0] == str(tmp_path / "venv/bin/pip").removeprefix("/")
+    (tmp_path / "venv" / "bin" / "pip").unlink()
+    assert command({})[:4] == ["venv/bin/python", "-m", "pip", "install"]
+
+
+def test_checkout_is_installed_from_its_folder(command, tmp_path):
+    checkout = tmp_path / "my clone"
+    checkout.mkdir()
+    linked = {"url": checkout.as_uri(), "dir_info": {"editable": True}}
+    copied = {"url": checkout.as_uri(), "dir_info": {}}
+    assert command({}, checkout, checkout)[1:] == ["install", ".[train]"]
+    assert command(linked, checkout, checkout)[1:] == ["install", "-e", ".[train]"]
+    assert command(copied, checkout)[1:] == ["install", ".[train]"]
+    assert command(copied)[1:] == ["install", f"{checkout}[train]"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "url"),
+    [
+        (
+            {"url": "https://git.test/t.git", "vcs_info": {"vcs": "git", "commit_id": "a1"}},
+            "git+https://git.test/t.git",
+        ),
+        (
+            {
+                "url": "https://git.test/t.git",
+                "vcs_info": {"vcs": "git", "commit_id": "a1", "requested_revision": "v1"},
+            },
+            "git+https://git.test/t.git@v1",
+        ),
+        ({"url": "file:///t.whl", "archive_info": {}}, "file:///t.whl"),
+        ({"url": "file:///nowhere", "dir_info": {}}, "git+URL"),  # the clone is gone
+        ({}, "git+URL"),
+    ],
+)
+def test_installed_package_comes_from_its_origin(command, origin, url):
+    """The name alone would be looked for on an index, where it is not ours."""
+    *_, wanted = command(origin)
+    assert wanted == f"tres-scrapy[train] @ {url}"
+    assert Requirement(wanted).url == url
 
 
 @pytest.mark.slow
-def test_plain_crawl_needs_no_extra(without, tmp_path):
-    arguments = ("topic=food", "pages=5", "web=synthetic", f"output={tmp_path / 'food.jsonl'}")
+@pytest.mark.parametrize("words", ["", "recipe\nsoup\nbutter\n"], ids=["pack", "keywords"])
+def test_plain_crawl_needs_no_extra(without, tmp_path, words):
+    (tmp_path / "words.txt").write_text(words)
+    arguments = ["topic=food", "pages=5", "web=synthetic", f"output={tmp_path / 'food.jsonl'}"]
+    arguments += [f"keywords={tmp_path / 'words.txt'}"] if words else []
     options = (part for each in arguments for part in ("-a", each))
     done = without(ALL, "crawl", "tres", *options, fresh=True)  # Scrapy looks for packages too
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert "pip install 'tres-scrapy[dashboard]'; then run `tres report" in done.stderr
+    assert "The report of the crawl is" in done.stderr
     assert (tmp_path / "food.jsonl").stat().st_size
+    assert "plotly.js" in (tmp_path / "food.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -122,21 +207,25 @@ def test_plain_crawl_needs_no_extra(without, tmp_path):
     ("extra", "arguments"),
     [
         ("bench", ("tres-bench",)),
-        ("dashboard", ("tres-report", "food.run")),
-        ("dashboard", ("crawl", "tres", "-a", "topic=food", "-a", "dashboard=1")),
+        ("bench", ("tres-bench", "--http", "--policies", "random")),
+        ("content", ("crawl", "tres", "-a", "topic=food", "-a", "fields=date")),
+        ("parquet", ("crawl", "tres", "-a", "topic=food", "-O", "pages.parquet")),
         ("render", ("crawl", "tres", "-a", "topic=food", "-a", "render=auto")),
         ("train", ("crawl", "tres", "-a", "topic=food", "-a", "policy=ache")),
+        ("train", ("tres-bench", "--policies", "ache", "--output", "no")),
+        ("train", ("crawl", "surface", "-a", "topic=food", "-a", "surface_selector=zipf")),
         ("train", ("tres-vectors", "README.md", "--output", "no.npz")),
         (
             "train",
             ("tres-train", "no", "--keywords", "k", "--relevant", "a", "--irrelevant", "b"),
         ),
     ],
-    ids=["bench", "report", "dashboard", "render", "ache", "vectors", "train"],
 )
-def test_missing_extra_is_one_line(without, extra, arguments):
-    offline = ("-a", "web=synthetic", "-s", "LOG_ENABLED=0") if arguments[0] == "crawl" else ()
+def test_missing_extra_is_said_first(without, extra, arguments):
+    offline = ("-a", "web=synthetic") if arguments[0] == "crawl" else ()
     done = without(EXTRAS[extra], *arguments, *offline)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].endswith(f"pip install 'tres-scrapy[{extra}]'")
+    assert done.stderr.splitlines()[-1].endswith(f".[{extra}]'")
+    assert "Spider opened" not in done.stderr
+    assert not (PROJECT / "no").exists(), "the command has written"

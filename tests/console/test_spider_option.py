@@ -51,6 +51,11 @@ def test_options_become_spider_arguments():
     assert arguments("refresh", "a.jsonl", "--budget", "9") == [*quiet, *words]
 
 
+def test_words_without_scheme_are_urls():
+    given = arguments("crawl", "food", "a.test/x", "b.test", "--pages", "5")
+    assert "seed=https://a.test/x,https://b.test" in given
+
+
 @pytest.mark.parametrize("given", [("--logfile", "f"), ("-L", "INFO"), ("-s", "STATS_DUMP=1")])
 def test_stats_are_shown_when_asked_for(given):
     assert "STATS_DUMP=0" not in arguments("crawl", "food", *given)

@@ -72,6 +72,17 @@ def test_crawl_is_followed_by_report_and_explanation(tres, tmp_path, pages):
         (("classify", "food", "nowhere.html"), "tres classify: nowhere.html: no such file"),
         (("classify", "fod", "a"), "tres classify: unknown topic 'fod'"),
         (("crawll",), "tres: unknown command 'crawll'; did you mean crawl?"),
+        (("tee",), "tres: unknown command 'tee'. The commands are crawl,"),
+        (
+            ("food", "http://a.test/?a=1&b"),
+            "tres: 'food' is a topic, not a command; did you mean "
+            "`tres crawl food 'http://a.test/?a=1&b'`?",
+        ),
+        (("fod", "a.test"), "tres: 'fod' is not a command; did you mean `tres crawl food a.test`?"),
+        (
+            ("a.org/x",),
+            "tres: a topic must stand before the URL; did you mean `tres crawl TOPIC a.org/x`?",
+        ),
     ],
 )
 def test_refusal_is_one_line(tres, arguments, complaint):

@@ -3,7 +3,11 @@ import json
 import pytest
 from scrapy import FormRequest, Request, Spider
 
-from tres_scrapy.downloader.request import dump_request, load_request
+from tres_scrapy.downloader.request import dump_request, load_request, load_sample
+
+
+class Unlike(Request):
+    """A kind of request of a project's own."""
 
 
 class Theirs(Spider):
@@ -45,12 +49,19 @@ def test_request_comes_back_as_it_was():
         Request("http://a.test/", meta={"object": object()}),
         Request("http://a.test/", meta={"pair": (1, 2)}),
         Request("http://a.test/", meta={1: "number"}),
-        FormRequest("http://a.test/", formdata={"a": "b"}),
+        Unlike("http://a.test/"),
     ],
 )
 def test_changed_request_is_refused(request_):
     with pytest.raises((TypeError, ValueError)):
         dump_request(request_, SPIDER)
+
+
+def test_form_comes_back_as_plain_request():
+    form = FormRequest("http://a.test/", formdata={"a": "b"})
+    back = load_request(dump_request(form, SPIDER), SPIDER)
+    assert (type(back), back.method, back.body) == (Request, "POST", b"a=b")
+    assert back.headers == form.headers
 
 
 def test_credentials_and_proxies_are_not_kept():
@@ -85,6 +96,6 @@ def test_foreign_text_is_refused(text):
         good = dump_request(Request("http://a.test/"), SPIDER)
         text = json.dumps(json.loads(good) | json.loads("{" + text + "}"))
     with pytest.raises(ValueError, match="request") as error:
-        load_request(text, SPIDER)
+        load_sample(text, SPIDER)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300

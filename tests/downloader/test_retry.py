@@ -18,6 +18,7 @@ URL = "http://a.test/"
 def retries():
     crawler = get_crawler(Spider)
     crawler.spider = crawler._create_spider("retrying")
+    crawler.spider.follow_every_link = True
     crawler.engine = SimpleNamespace(_slot=SimpleNamespace(closing=None))
     return OtherRetries.from_crawler(crawler)
 
@@ -31,6 +32,14 @@ def test_only_other_requests_are_retried(retries, ours):
     for request, again in ((Request(URL, **ours), False), (Request(URL), True), (image, True)):
         assert (retries.process_response(request, busy) is not busy) is again
         assert bool(retries.process_exception(request, DownloadTimeoutError())) is again
+
+
+def test_sample_of_own_spider_is_retried(retries):
+    """Scrapy retries the requests of a project's own spider, whatever they are."""
+    retries.crawler.spider.follow_every_link = False
+    sample = Request(URL, meta={LEASE: 1})
+    assert retries.process_response(sample, Response(URL, 503)).meta["retry_times"] == 1
+    assert not retries.process_exception(Request(URL, **ROBOTS), DownloadTimeoutError())
 
 
 def test_ending_crawl_sends_no_sample(retries):

@@ -1,6 +1,7 @@
 """Steering a crawl; test_dashboard.py steers a crawl that is really running."""
 
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ class Engine:
         self.paused, self.woken = False, 0
         self.downloader = SimpleNamespace(slots={})
         self._slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self._wake))
-        self.scheduler = TreeFrontierScheduler(crawler, crawler.learner)
+        self.scheduler = TreeFrontierScheduler(
+            crawler, crawler.learner, Mock(**{"next_request.return_value": None})
+        )
 
     def pause(self):
         self.paused = True

@@ -1,42 +1,19 @@
 """The live page in a real browser: clicks take effect, and the page shows it."""
 
 import re
-from pathlib import Path
 
 import pytest
-from live import live_crawl
+from live import browser_page, live_crawl
 
 from tres_scrapy.frontier import feature
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
-PATIENCE = 300_000  # milliseconds
-
 
 @pytest.fixture
 def page():
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed: no page can be looked at")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.errors, page.asked = [], []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.on("console", lambda said: page.errors.extend(refusals_in(said.text)))
-        page.on("request", lambda request: page.asked.append(request.url))
+    with browser_page() as page:
         yield page
-        browser.close()
-
-
-def refusals_in(text):
-    return [text] if "Content Security Policy" in text else []
 
 
 def number(page, name):

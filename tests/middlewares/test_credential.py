@@ -32,10 +32,12 @@ def test_a_redirect_loses_its_credentials(written, kept):
 
 def test_request_loses_only_credentials():
     middleware = CredentialMiddleware()
-    request = Request(f"http://me:{SECRET}@a.test:8/x?y=@z", meta={"a": 1}, priority=2)
+    url, meta = f"http://me:{SECRET}@a.test:8/x?y=@z", {"redirect_urls": ["http://b.test/"]}
+    assert middleware.process_request(Request(url)) is None, "a spider asked for it"
+    request = Request(url, meta=meta, priority=2)
     replaced = middleware.process_request(request)
     assert (replaced.url, replaced.meta, replaced.priority) == (
-        *("http://a.test:8/x?y=@z", {"a": 1}, 2),
+        *("http://a.test:8/x?y=@z", meta, 2),
     )
     assert middleware.process_request(replaced) is None
 

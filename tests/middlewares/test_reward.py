@@ -8,14 +8,16 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 
+from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.setup import Setup
-from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.scope import Scope
+from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.page.duplicate import fingerprint
@@ -128,8 +130,8 @@ def test_unlinked_request_gets_features():
         yield {"an": "item"}
 
     output = process(middleware, response, requests)
-    assert output[0] == {"an": "item"}
-    assert [request.meta.get(SAMPLE) for request in output[1:]] == [1, 2, None]
+    assert output[-1] == {"an": "item"}
+    assert [request.meta.get(SAMPLE) for request in output[:-1]] == [1, 2, None]
     np.testing.assert_allclose(
         crawl.store.features(np.array([1, 2]))[:, 3:6], [[0.5] * 3, ACTIONS[1]]
     )
@@ -245,10 +247,9 @@ def test_batch_is_booked_over_loop_rounds():
     assert set(counts) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("options", [{"status": 404}, {"response_class": Response}])
-def test_failed_fetch_may_have_links(options):
+def test_data_of_use_is_no_failure():
     """The URLs of a sitemap are links, not seeds: they are not fetched first and get no reward."""
-    middleware, crawl, response = leased_page(follow_every_link=False, **options)
+    middleware, crawl, response = leased_page(follow_every_link=False, response_class=Response)
 
     async def requests():
         yield "an item"
@@ -259,8 +260,46 @@ def test_failed_fetch_may_have_links(options):
     assert output[0] == "an item"
     assert [request.meta[SAMPLE] for request in output[1:]] == [1, 2]
     assert [crawl.store.is_seed(row) for row in range(3)] == [True, False, False]
-    assert (crawl.pages, crawl.leased, sum(crawl.failures.values())) == (0, 0, 1)
+    assert (crawl.pages, crawl.leased, crawl.failures) == (0, 0, {})
+    assert crawl.counts["data_answers"] == 1
+    assert crawl.policy.figures()["leaves"] == 1
     assert crawl.next().leaf is not None  # chosen by the tree
+
+
+def test_next_call_of_an_api_is_scrapys():
+    """An answer of the same kind was data; when it is a page again, the next are samples."""
+    middleware, _, response = leased_page(follow_every_link=False, response_class=Response)
+
+    async def requests():
+        yield Request("http://a.test/?page=2")
+        yield Request("http://a.test/?page=3", callback=print)
+        yield Request("http://b.test/?page=2")
+
+    call, *samples = process(middleware, response, requests)
+    assert [request.meta.get(SAMPLE) for request in (call, *samples)] == [None, 1, 2]
+    call.meta[OWN] = True
+    page = HtmlResponse(call.url, body=b"text", request=call)
+    process(middleware, page, no_output)
+    assert middleware._learner.requests.url_of_sample(Request("http://a.test/?page=4"))
+
+
+def test_error_that_is_handled_is_no_failure():
+    """What an errback asks for instead is Scrapy's, and sent at once."""
+    middleware, crawl, response = leased_page(follow_every_link=False, status=503)
+
+    async def requests():
+        yield Request("http://y.test/")
+
+    (request,) = process(middleware, response, requests)
+    assert request.meta == {OWN: True}
+    assert (len(crawl.store), crawl.leased, crawl.failures) == (1, 0, {})
+
+
+def test_errback_is_the_spiders_own_again():
+    middleware, _, response = leased_page(follow_every_link=False)
+    response.request.errback = print
+    middleware.process_spider_input(response)
+    assert response.request.errback is None
 
 
 def test_links_survive_callback_error():
@@ -273,12 +312,14 @@ def test_links_survive_callback_error():
 
     with pytest.raises(RuntimeError):
         process(middleware, response, requests)
-    assert crawl.failures == {"not_html": 1}
+    assert crawl.counts["data_answers"] == 1
     assert not crawl.store.is_seed(1)
 
 
 class SeenByHeart:
     """A filter of duplicates that treats all URLs of a host as one."""
+
+    is_default = False
 
     def __init__(self):
         self.seen = {"b.test"}
@@ -297,7 +338,7 @@ def test_foreign_filter_is_asked_once():
             yield Request(url)
 
     output = process(middleware, response, requests)
-    assert [request.url for request in output] == ["http://c.test/1", "http://a.test/2"]
+    assert [request.meta[SAMPLE] for request in output] == [NO_PARENT, 1, NO_PARENT, 2]
     assert not seed(middleware, "http://c.test/3")
     assert seed(middleware, "http://c.test/4", dont_filter=True)
 
@@ -341,8 +382,33 @@ def test_repeated_url_is_dropped():
         yield Request(LINKS[0].url, dont_filter=True)
 
     output = process(middleware, response, callback)
-    assert [request.meta.get(SAMPLE) for request in output] == [1, None]
+    assert [request.meta.get(SAMPLE) for request in output] == [1, None, None]
     assert len(crawl.store) == 2
+
+
+def test_link_that_a_rule_excludes_is_dropped():
+    middleware, crawl, response = leased_page(follow_every_link=False)
+    crawl.store.scope = Scope(ScopeOptions(deny=("c.test",)))
+
+    async def callback():
+        yield Request("http://c.test/")
+
+    (request,) = process(middleware, response, callback)
+    assert request.meta[SAMPLE] == NO_PARENT
+
+
+def test_first_request_for_a_url_is_sent():
+    """Scrapy drops the later ones; the frontier knows that two pages link to it."""
+    middleware, _, response = leased_page(follow_every_link=False)
+    own = middleware._learner.requests
+    assert seed(middleware, "http://c.test/", cb_kwargs={"first": True})
+
+    async def callback():
+        yield Request("http://c.test/")
+
+    (request,) = process(middleware, response, callback)
+    assert SAMPLE not in request.meta
+    assert [own.of(row).cb_kwargs for row in (1, 2)] == [{"first": True}] * 2
 
 
 def test_page_meta_may_be_passed_on():

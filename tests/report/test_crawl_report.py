@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from recorded_run import META, crawl_of, record, steps
 
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report.chart_page import plotly_script
 from tres_scrapy.report.crawl_chart import charts
@@ -91,9 +92,39 @@ def test_page_tells_figures_pages_and_settings(path, page):
 def test_page_lists_relevant_pages(path, page):
     with Record(path) as read:
         relevant = read.relevant(1_000)
-    assert "All, newest first, with the beginning" in page
+    assert f"Search all {len(relevant)} relevant pages" in page
     listed = re.findall(r"<p><bdi>(text \d+)</bdi></p>", page)
     assert listed == [each.text for each in relevant] != []
+
+
+def test_page_begins_with_pages_found(path, page):
+    order = ["Pages found", 'class="tiles"', "Harvest over time", "The last ", "Settings"]
+    order.append("What Q depends on, and the loss of the agent")
+    places = [page.index(each, page.index("<h1>")) for each in order]
+    assert places == sorted(places)
+    with Record(path) as read:
+        best, count = read.best(20), read.count()["relevant"]
+    top = page[places[0] : places[1]].partition("<details class")[0]
+    assert f"20 of {count}, of as many sites" in top
+    assert re.findall(r"<bdi>(title \d+)</bdi></a>", top) == [each.title for each in best]
+    assert top.count("why: <bdi>highest Q ") > 3
+
+
+def test_folded_charts_are_the_learners(page):
+    folded = page[page.index('<details class="more curves">') :]
+    drawn = re.findall(r'data-figure="(\w+)"', folded)
+    assert drawn[-1] == "loss"
+    assert {name.partition("_")[0] for name in drawn[:-1]} == {"dependence"}
+    assert len(drawn) == 10
+
+
+def test_best_pages_are_of_many_domains(read):
+    relevant, found = read.relevant(1_000), read.best(1_000)
+    assert {each.step for each in found} == {each.step for each in relevant}
+    domains = [each.domain for each in found]
+    count = len(set(domains))
+    assert len(set(domains[:count])) == count < len(domains)
+    assert [each.step for each in read.best(5)] == [each.step for each in found[:5]]
 
 
 def test_page_marks_changed_settings_and_has_the_webs_count(tmp_path):
@@ -144,6 +175,8 @@ def test_what_the_web_says_is_text(hostile):
     assert "img" not in {tag for tag, _ in elements}
     assert not [name for _, attrs in elements for name in attrs if name.startswith("on")]
     links = [attrs["href"] for tag, attrs in elements if tag == "a"]
+    rels = {attrs["rel"] for tag, attrs in elements if tag == "a"}
+    assert rels == {"noopener noreferrer nofollow"}
     assert links
     assert all(link.startswith("http://") for link in links)
     assert "javascript:alert(1)" in page, "it is shown, not linked"
@@ -202,7 +235,22 @@ def test_record_of_nothing_has_a_report(tmp_path):
     crawl = crawl_of(pages=0)
     record(tmp_path / "a.run", crawl)
     with Record(tmp_path / "a.run") as read:
-        assert "No page was fetched." in render(read)
+        page = render(read)
+    assert "No page was fetched." in page
+    assert "No relevant page.</p>" in page
+
+
+def test_failures_alone_have_a_report(tmp_path):
+    crawl = crawl_of(pages=5)
+    writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
+    decision = crawl.next()
+    writer.note(crawl.book_failure(decision.row, Failure("http_404")), 101.0)
+    writer.close(102.0, "no_page")
+    with Record(tmp_path / "a.run") as read:
+        page = render(read)
+    assert "No relevant page. The charts below show what was fetched" in page
+    assert "The last fetch<" in page
+    assert "http 404" in page
 
 
 def test_record_lies_beside_output_or_job(tmp_path):
@@ -273,7 +321,8 @@ def test_report_error_is_one_line(tmp_path):
 
 def test_topics_are_compared(tmp_path):
     crawl, path = crawl_of("random", pages=60), tmp_path / "both.run"
-    writer = Writer.open(path, crawl, META | {"topic": "food+sports"}, {}, 100.0)
+    both = {"topic": "food+sports", "output": str(tmp_path / "both.jsonl")}
+    writer = Writer.open(path, crawl, META | both, {}, 100.0)
     for number, booking in enumerate(steps(crawl)):
         writer.note(booking, 100.0 + number, title="t", probability=0.9)
         writer.score(booking.experience.row, {"food": 0.9, "sports": 0.2 + 0.5 * (number % 2)})
@@ -284,6 +333,9 @@ def test_topics_are_compared(tmp_path):
         food, sports = chart.data
         relevant = read.count()["relevant"]
         report = render(read)
+        best = [read.best(1_000, topic) for topic in ("food", "sports")]
+    assert "All of them are in <bdi><code>both.jsonl</code></bdi>, with their texts." in report
+    assert [len(each) for each in best] == [food["y"][-1], sports["y"][-1]]
     assert (food["name"], sports["name"]) == ("food", "sports")
     assert food["y"][-1] == relevant > sports["y"][-1] > 0
     assert food["y"] == sorted(food["y"])

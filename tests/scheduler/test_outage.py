@@ -9,7 +9,7 @@ import pytest
 from scrapy.exceptions import DownloadConnectionRefusedError, DownloadTimeoutError
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
-from test_scheduler import scheduler_of
+from test_scheduler import redirected, scheduler_of
 from twisted.python.failure import Failure
 
 from tres_scrapy import scheduler as module
@@ -93,7 +93,9 @@ class World:
 
     def fail(self, request, error):
         self.scheduler.request_left_downloader(request, spider=None)
-        request.errback(Failure(error))
+        failure = Failure(error)
+        failure.request = request
+        request.errback(failure)
 
     def book(self, row, host, path):
         number = int(path[1:])
@@ -215,7 +217,7 @@ def test_redirect_to_resting_host_holds_no_slot(monkeypatch):
     first, second = world.scheduler.next_request(), world.scheduler.next_request()
     world.learner.response_downloaded(Response(first.url), first)
     world.answer(second)
-    assert world.scheduler.enqueue_request(first.replace(url="http://h1.test/new"))
+    assert world.scheduler.enqueue_request(redirected(first, "http://h1.test/new"))
     assert world.scheduler.next_request() is None
     assert not world.crawl.leased
     world.now += 75

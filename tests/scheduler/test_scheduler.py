@@ -3,8 +3,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DownloadCancelledError
+from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
+from scrapy.squeues import LifoMemoryQueue
 from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
@@ -50,6 +54,27 @@ def clock(monkeypatch):
     return clock
 
 
+def own_queue(crawler):
+    """Scrapy's scheduler in memory, for a crawler without statistics."""
+    stats = SimpleNamespace(inc_value=lambda *_: None)
+    queues = {"mqclass": LifoMemoryQueue, "pqclass": ScrapyPriorityQueue}
+    queue = Scheduler(RFPDupeFilter(), stats=stats, **queues)
+    queue.crawler = crawler
+    return queue
+
+
+def redirected(request, url):
+    """The request that Scrapy sends after a redirect to `url`."""
+    return request.replace(url=url, meta=request.meta | {"redirect_urls": [request.url]})
+
+
+def fail(request, error):
+    """Call the errback of a request as Scrapy does when its download fails."""
+    failure = twisted_failure.Failure(error)
+    failure.request = request
+    return request.errback(failure)
+
+
 def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, **settings):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
     crawler = SimpleNamespace(
@@ -63,9 +88,10 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_
     )
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
-    stats = SimpleNamespace(set_value=lambda name, value: None)
+    stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
     learner = Learner(crawl, Judge(), stats, Verdicts(0.5), rest=rest)
-    scheduler = TreeFrontierScheduler(crawler, learner, shared)
+    scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
+    scheduler.open(None)
     for url in urls:
         assert scheduler.enqueue_request(Request(url))
     return scheduler, crawl
@@ -122,7 +148,7 @@ def test_unsent_request_needs_no_rest(clock):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2", slots=slots)
     request = scheduler.next_request()
     assert scheduler.next_request() is None
-    request.errback(twisted_failure.Failure(FetchRefusedError("Forbidden by robots.txt", "robots")))
+    fail(request, FetchRefusedError("Forbidden by robots.txt", "robots"))
     assert crawl.failures == {"robots": 1}
     assert scheduler.next_request().url == "http://a.test/2"
 
@@ -225,10 +251,11 @@ def test_failure_is_booked_before_errback(clock):
     heard = []
     scheduler.enqueue_request(Request("http://a.test/", errback=heard.append))
     scheduler.enqueue_request(Request("http://b.test/"))
-    failure = twisted_failure.Failure(DownloadCancelledError("too long"))
+    error = DownloadCancelledError("too long")
     for _ in range(2):
-        scheduler.next_request().errback(failure)
-    assert heard == [failure]
+        fail(scheduler.next_request(), error)
+    assert [failure.value for failure in heard] == [error]
+    assert heard[0].request.errback == heard.append
     assert crawl.failures == {"DownloadCancelledError": 2}
     assert not crawl.leased
 
@@ -260,7 +287,7 @@ def test_other_requests_pass_through(clock, request_):
 def test_retry_waits_for_free_host(clock):
     scheduler, crawl = scheduler_of("http://a.test/")
     request = scheduler.next_request()
-    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    scheduler.enqueue_request(redirected(request, "http://b.test/"))
     again = scheduler.next_request()
     assert again.url == "http://b.test/"
     scheduler.request_left_downloader(again, spider=None)
@@ -277,7 +304,7 @@ def test_refused_redirect_ends_sample(clock, target, kind):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
     request = scheduler.next_request()
     scheduler.next_request()
-    assert not scheduler.enqueue_request(request.replace(url=target))
+    assert not scheduler.enqueue_request(redirected(request, target))
     assert crawl.failures == {kind: 1}
 
 
@@ -296,7 +323,7 @@ def test_retry_keeps_delay_and_wakes(clock):
 def test_cached_redirect_frees_host(clock):
     scheduler, _ = scheduler_of("http://a.test/")
     request = scheduler.next_request()  # never reaches the downloader
-    scheduler.enqueue_request(request.replace(url="http://a.test/new"))
+    scheduler.enqueue_request(redirected(request, "http://a.test/new"))
     assert scheduler.next_request().url == "http://a.test/new"
 
 
@@ -304,7 +331,7 @@ def test_redirect_changes_the_slot(clock):
     scheduler, _ = scheduler_of("http://a.test/")
     request = scheduler.next_request()
     request.meta["download_slot"] = "a.test"
-    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    scheduler.enqueue_request(redirected(request, "http://b.test/"))
     assert "download_slot" not in scheduler.next_request().meta
 
 
@@ -317,7 +344,7 @@ def test_redirect_is_saved_before_it_is_sent(clock, works):
         book=lambda *_, **__: False,
         failed=not works,
     )
-    scheduler.enqueue_request(request.replace(url="http://b.test/"))
+    scheduler.enqueue_request(redirected(request, "http://b.test/"))
     assert saved == ["http://b.test/"]
     assert urls_of(scheduler) == ["http://b.test/"] * works
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
 DECIDING: Final = (
@@ -22,8 +24,16 @@ DECIDING: Final = (
 @cache
 def code_version() -> str:
     """Return a hash of the code that affects results: webs, policies and what they use."""
-    package, digest = Path(__file__).parents[1], hashlib.sha256()
+    package, digest = files("tres_scrapy"), hashlib.sha256()
     for name in DECIDING:
-        for path in sorted((package / name).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for source in _sources(package / name):
+            digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def _sources(folder: Traversable) -> Iterator[Traversable]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            yield from _sources(each)
+        elif each.name.endswith(".py"):
+            yield each

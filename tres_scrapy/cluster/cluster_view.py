@@ -18,7 +18,6 @@ from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.progress_line import ClusterProgress
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.export.metrics import registry_of, serve, write_metrics
 from tres_scrapy.extensions.dashboard import listening
 from tres_scrapy.report.record import Record
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 class ClusterView:
     """What a person or a program can see of a crawl, from its start to its end.
 
-    Raise ConfigError or ExtraError if a port is taken or a package is missing.
+    Raise ConfigError if a port is taken.
     """
 
     def __init__(self, config: Config, plan: Plan, output: Path) -> None:
@@ -51,7 +50,6 @@ class ClusterView:
         self._socket: socket | None = None
         self._last: Overview | None = None
         if config.watch.dashboard is not None:
-            require("dashboard", "--dashboard")
             if not config.watch.record:
                 raise ConfigError("TRES_DASHBOARD shows the record of the crawl: it needs record=1")
             self._socket = listening(config.watch.dashboard)
@@ -130,16 +128,11 @@ class ClusterView:
             write_metrics(self._config.output.metrics_file, self._registry, must=must)
 
 
-def _report(record: Path) -> Path | None:
-    """Write the report beside a record; return its path, None without the packages for it."""
+def _report(record: Path) -> Path:
+    """Write the report beside a record; return its path."""
     # imported here because the templates are slow to import
     from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
 
-    try:
-        require("dashboard", "The report of the crawl")
-    except ExtraError as error:
-        logger.warning("%s; then run `tres report %s`", error, record.parent)
-        return None
     page = record.with_suffix(SUFFIX)
     with Record(record) as read:
         write_report(read, page)

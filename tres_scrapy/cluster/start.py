@@ -114,11 +114,12 @@ def _gather(plan: Plan, store: SnapshotStore) -> bool:
 
 
 def _config_of(order: Order) -> Config:
-    """Return the options of the crawl; raise ConfigError if shards cannot crawl so."""
+    """Return the options; raise ConfigError or ExtraError if shards cannot crawl so."""
     given = {f"TRES_{name.upper()}": value for name, value in order.arguments.items()}
     number = {"TRES_SHARD": "0", "TRES_SHARDS": str(order.shards)}
     config = Config.from_settings({**order.settings, **given, **number})
     config.require_seed()
+    config.require_packages()
     if config.output.warc_file is not None:
         raise ConfigError("warc_file: each shard writes its own archive, beside its pages")
     if (order.job / NAME).exists():

@@ -44,6 +44,12 @@ class ClassifyCommand(Deferred):
     module = "tres-classify"
 
 
+class DoctorCommand(Deferred):
+    """`scrapy tres-doctor`."""
+
+    module = "tres-doctor"
+
+
 class ExplainCommand(Deferred):
     """`scrapy tres-explain`."""
 
@@ -66,6 +72,12 @@ class ReportCommand(Deferred):
     """`scrapy tres-report`."""
 
     module = "tres-report"
+
+
+class SeedsCommand(Deferred):
+    """`scrapy tres-seeds`."""
+
+    module = "tres-seeds"
 
 
 class TrainCommand(Deferred):

@@ -20,6 +20,7 @@ from scrapy.exceptions import UsageError
 from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.parser import names_site, say_scheme
 from tres_scrapy.page.file import reason
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
@@ -28,7 +29,7 @@ from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import packs
 from tres_scrapy.training.document import read_pages
 from tres_scrapy.training.source import BROKEN, Unreadable
-from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.canonical import canonicalise, with_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -184,6 +185,9 @@ def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreada
     """Yield the documents of files and standard input in order, then those of URLs."""
     urls = []
     for source in sources:
+        if names_site(source) and not Path(source).exists():
+            say_scheme(source)
+            source = with_scheme(source)  # noqa: PLW2901 - it is what was meant
         if source == "-":
             yield from read_pages(sys.stdin.buffer.read())
         elif not source.lower().startswith(("http://", "https://")):

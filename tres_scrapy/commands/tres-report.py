@@ -12,7 +12,6 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -48,13 +47,12 @@ class Command(ScrapyCommand):
         if len(args) > 1:
             raise UsageError(f"give one RUN or none, not {named(args)}")
         try:
-            require("dashboard", "the report")
             path = find_record(Path(args[0])) if args else latest_record()
             if not args:
                 print(f"The latest crawl: {path}", file=sys.stderr)
             page: Path = opts.output or path.with_suffix(SUFFIX)
             with Record(path) as record:
                 write_report(record, page)
-        except (ExtraError, OSError, RecordError) as error:
+        except (OSError, RecordError) as error:
             sys.exit(f"scrapy tres-report: {error}")
         print(page)

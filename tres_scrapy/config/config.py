@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import DownloadOptions
+from tres_scrapy.config.extra import require
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
 from tres_scrapy.config.link_option import LinkOptions
@@ -25,12 +27,14 @@ from tres_scrapy.config.parser import (
     whole,
 )
 from tres_scrapy.config.preset import PRESETS
-from tres_scrapy.config.render import RenderOptions
+from tres_scrapy.config.render import NEVER, RenderOptions
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.config.sharding import ShardOptions
 from tres_scrapy.config.watching import WatchOptions
 from tres_scrapy.config.word_option import WordOptions
+
+EXTRACTED: Final = frozenset({"markdown", "date"})  # fields that trafilatura finds
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,13 @@ class Config(Options):
     def topics(self) -> tuple[str, ...]:
         """The names of the topic packs."""
         return () if self.topic is None else tuple(self.topic.split("+"))
+
+    def require_packages(self) -> None:
+        """Raise ExtraError if the crawl needs a package that is not installed."""
+        if EXTRACTED.intersection(self.output.fields):
+            require("content", "-a fields=markdown or date")
+        if self.render.mode != NEVER:
+            require("render", f"-a render={self.render.mode}")
 
     def require_seed(self) -> None:
         """Raise ConfigError if there is no URL to start from."""

@@ -101,7 +101,12 @@ def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> 
             yield Setting(name, about["parse"], spec.default, about["meaning"], kind, inner)
 
 
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like a name, None if none is like it."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the closest known name, or ""."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(name, known)
+    return "" if close is None else f"; did you mean {close}?"

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
-from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.canonical import BARE_URL, canonicalise, with_scheme
+from tres_scrapy.url.domain import has_known_suffix
 
+SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d{1,5}(?:[/?#,]|$))")  # not HOST:PORT
+HOST_ONLY: Final = re.compile(r"(?:https?://)?[^/?#]+")
 CALLABLE = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*"
 # seconds
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+logger = logging.getLogger(__name__)
 
 
 def identifier(text: str) -> str:
@@ -162,8 +170,37 @@ def proxy_url(text: str) -> str:
 
 
 def parted(text: str) -> list[str]:
-    """Split URLs at the commas between them: a comma may also be part of a URL."""
-    return [url.strip() for url in re.split(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*:)", text)]
+    """Split URLs at the commas between them: a comma may also be part of a URL.
+
+    A URL begins after a comma that stands in no path, before a scheme, or before a site if the
+    URLs have no scheme.
+    """
+    first, *pieces = text.split(",")
+    found = [first]
+    for piece in pieces:
+        word, before = piece.strip(), found[-1].strip()
+        is_next = SCHEME.match(word) or (word and HOST_ONLY.fullmatch(before))
+        if is_next or (BARE_URL.fullmatch(before) and names_site(word)):
+            found.append(piece)
+        else:
+            found[-1] += f",{piece}"
+    return [url.strip() for url in found]
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words of a command line as one text, in which `parted` finds each URL again."""
+    bare = [] if len(words) == 1 else [each for each in words if is_bare(each)]
+    if bare:
+        say_scheme(*bare)
+    return ",".join(with_scheme(each) if each in bare else each for each in words)
+
+
+def names_site(text: str) -> bool:
+    """Return whether a text is a URL without a scheme rather than the name of a file."""
+    if not BARE_URL.fullmatch(text):
+        return False
+    host = re.split(r"[/?#:]", text)[0].lower()
+    return host == "localhost" or has_known_suffix(host) or ":" in text.partition("/")[0]
 
 
 def patterns(text: str) -> tuple[str, ...]:
@@ -229,11 +266,16 @@ def _lines(name: str) -> list[str]:
 
 
 def seeds(text: str) -> tuple[str, ...]:
-    """Read URLs separated by commas, or @FILE with one per line; return each once, canonical."""
+    """Read URLs separated by commas, or @FILE with one per line; return each once, canonical.
+
+    A URL without a scheme is taken as https, which the log says.
+    """
     urls = _lines(text[1:]) if text.startswith("@") else parted(text)
     seeds = []
     for url in urls:
-        seed = canonicalise(url)
+        seed = canonicalise(with_scheme(url) if is_bare(url) else url)
+        if seed is None and Path(url).is_file():
+            raise ValueError(f"must hold URLs, and {url!r} is a file: write @{url} to read it")
         if seed is None:
             raise ValueError(
                 f"must hold http(s) URLs such as https://example.org/, {url!r} is not one"
@@ -241,4 +283,18 @@ def seeds(text: str) -> tuple[str, ...]:
         seeds.append(seed)
     if not seeds:
         raise ValueError("must hold at least one URL")
+    if bare := [url for url in urls if is_bare(url)]:
+        say_scheme(*bare)
     return tuple(dict.fromkeys(seeds))
+
+
+def is_bare(text: str) -> bool:
+    """Return whether a text is a URL without a scheme, and not the name of a file here."""
+    return BARE_URL.fullmatch(text) is not None and not Path(text).is_file()
+
+
+@cache  # settings are read several times
+def say_scheme(*urls: str) -> None:
+    """Log once that URLs without a scheme are taken as https."""
+    more = f" (and {len(urls) - 1:,} more)" if len(urls) > 1 else ""
+    logger.warning("No scheme given: taken as %s%s", with_scheme(urls[0]), more)

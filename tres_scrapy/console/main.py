@@ -1,115 +1,19 @@
-"""The program `tres`: the commands and the spiders of this package, in any folder."""
+"""The program `tres`, which starts even where packages are missing."""
 
 from __future__ import annotations
 
-import argparse
-import logging
-import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from textwrap import fill
-from typing import Any
 
-from scrapy.cmdline import execute
-from scrapy.exceptions import UsageError
-from scrapy.utils.project import ENVVAR, get_project_settings
-
-from tres_scrapy.commands import calling
-from tres_scrapy.config.declaration import ConfigError, suggestion
-from tres_scrapy.console.cluster_line import run_cluster
-from tres_scrapy.console.overview import COMMANDS, overview
-from tres_scrapy.console.spider_option import SPIDERS, LineParser, refuse_unknown
-from tres_scrapy.console.wording import in_words_of_tres
-
-INTERRUPTED = 130
+from tres_scrapy.commands.diagnosis import diagnose, first_line
 
 
 def main() -> None:
-    """Run the command that the command line names, with the settings of this package."""
-    os.environ.setdefault(ENVVAR, "tres_scrapy.settings")  # whatever scrapy.cfg lies around
-    logging.setLogRecordFactory(_record)
+    """Run the command that the command line names; without the packages for it, only `doctor`."""
+    words = sys.argv[1:]
     try:
-        _run(*sys.argv[1:])
-    except SystemExit as end:
-        if isinstance(end.code, str):
-            sys.exit(in_words_of_tres(end.code))
-        raise
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-
-
-def _run(name: str = "", *given: str) -> None:
-    if name == "help" and given:
-        name, given = given[0], ("--help",)
-    if name in {"", "help", "-h", "--help"}:
-        print(overview())
-    elif name == "--version":
-        print(f"tres {_version()}")
-    elif name in SPIDERS:
-        try:
-            arguments = SPIDERS[name].arguments(name, given)
-        except ConfigError as error:
-            sys.exit(f"tres {name}: {error}")
-        execute(["tres", *arguments])
-    elif name == "cluster":
-        sys.exit(run_cluster(given))
-    elif name in COMMANDS:
-        _run_command(name, given)
-    else:
-        sys.exit(
-            f"tres: unknown command {name!r}{suggestion(name, COMMANDS)} The commands are "
-            f"{', '.join(COMMANDS)}"
-        )
-
-
-def _run_command(name: str, given: Sequence[str]) -> None:
-    """Run a command of `scrapy` that does not crawl, as Scrapy would, and end the program."""
-    calling.PREFIX = "tres "
-    command = import_module(f"tres_scrapy.commands.tres-{name}").Command()
-    parser = LineParser(
-        prog=f"tres {name}",
-        usage=f"tres {name} {command.syntax()}",
-        conflict_handler="resolve",
-        allow_abbrev=False,
-    )
-    command.settings = get_project_settings()
-    command.settings.setdict(command.default_settings, priority="command")
-    command.add_options(parser)
-    _hide_scrapys(parser)
-    said = command.long_desc()
-    parser.description = in_words_of_tres(said if "\n" in said else fill(said))
-    parser.epilog = in_words_of_tres(parser.epilog or "")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    options, free = parser.parse_known_args(given)
-    refuse_unknown(parser, free)
-    try:
-        command.process_options(free, options)
-        command.run(free, options)
-    except UsageError as error:
-        parser.error(in_words_of_tres(str(error)))
-    sys.exit(command.exitcode)
-
-
-def _record(*values: Any, **more: Any) -> logging.LogRecord:
-    """Make the record of a log message; ours name options as they are typed here."""
-    record = logging.LogRecord(*values, **more)
-    if record.name.startswith("tres_scrapy."):
-        record.msg, record.args = in_words_of_tres(record.getMessage()), None
-    return record
-
-
-def _hide_scrapys(parser: argparse.ArgumentParser) -> None:
-    """Hide the options that Scrapy gives to all its commands; they work."""
-    for group in parser._action_groups:
-        if group.title == "Global Options":
-            for action in group._group_actions:
-                action.help = argparse.SUPPRESS
-
-
-def _version() -> str:
-    try:
-        return version("tres-scrapy")
-    except PackageNotFoundError:
-        return "(not installed)"
+        from tres_scrapy.console.command_line import run_line  # noqa: PLC0415 - it may fail
+    except (ImportError, OSError) as error:
+        if words == ["doctor"]:
+            sys.exit(diagnose())
+        sys.exit(f"tres: {first_line(error)}: run `tres doctor`")
+    run_line(*words)

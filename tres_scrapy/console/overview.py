@@ -13,6 +13,7 @@ from tres_scrapy.topic.shipped import HERE, shipped_models, topics
 
 COMMANDS: Final = {
     "crawl": "collect the pages of a topic, from a URL",
+    "seeds": "rate seeds before a long crawl",
     "answer": "say which pages of a crawl from keywords are relevant",
     "explain": "why a crawl fetched a page",
     "report": "write the report of a crawl as one HTML file",
@@ -23,6 +24,7 @@ COMMANDS: Final = {
     "refresh": "visit the pages of a finished crawl again",
     "surface": "find the records behind search boxes",
     "vectors": "train or convert word vectors",
+    "doctor": "check that a crawl can run on this machine",
     "web": "serve an offline web to any crawler",
     "cluster": "one crawl in several processes, on one machine or many",
     "bench": "compare crawlers on the same offline web",

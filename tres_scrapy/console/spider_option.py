@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import Group, Setting, suggestion
+from tres_scrapy.config.parser import joined
 from tres_scrapy.console.wording import in_words_of_tres, is_switch, option_of
 from tres_scrapy.surface.settings import SurfaceOptions
 
@@ -204,7 +205,7 @@ def _shows_stats(passed: Sequence[str]) -> bool:
 def _placed(places: Sequence[str], free: list[str]) -> dict[str, str]:
     """Return the arguments without a name by their places; the last place takes all others."""
     first, last = free[: len(places) - 1], free[len(places) - 1 :]
-    values = [*first, ",".join(last)] if last else first
+    values = [*first, joined(last)] if last else first
     return dict(zip(places, values, strict=False))
 
 

@@ -33,7 +33,10 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
-PAGE, QUERY = "page", "query"  # kinds of a booking; failures have other kinds
+# Kinds of a booking; failures have other kinds. DATA is an answer that is not a page, but that the
+# spider has used.
+PAGE, QUERY, DATA = "page", "query", "data"
+NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 
 MOST_HOPS = 10  # redirects from shard to shard, one after the other
 LEFT_OUT = "links_left_out"
@@ -58,7 +61,7 @@ class Lease:
 
 
 class Booking(NamedTuple):
-    """The result of a leased sample: `kind` is PAGE, QUERY or the kind of a failure.
+    """The result of a leased sample: `kind` is PAGE, QUERY, DATA or the kind of a failure.
 
     `relevant` is the verdict on its page. A trusted seed earns 1 even if it is not relevant.
     """
@@ -138,10 +141,13 @@ class Crawl:
         """Whether the page limit is reached."""
         return self.limit is not None and self.pages >= self.limit
 
-    def add_seeds(self, links: Outlinks) -> Rows:
-        """Add seeds, x(s_-1, a), to the frontier; they are fetched before all other samples."""
+    def add_seeds(self, links: Outlinks, priority: int = 0) -> Rows:
+        """Add seeds, x(s_-1, a), to the frontier.
+
+        They are fetched before all other samples, those of the highest priority first.
+        """
         rows = self.store.add(NO_PARENT, links)
-        self._first.push(rows, np.zeros(len(rows)))
+        self._first.push(rows, np.full(len(rows), float(priority)))
         return rows
 
     def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
@@ -312,6 +318,19 @@ class Crawl:
         outlinks, away = self._add(row, links) if links.urls else (NO_ROWS, NO_LINKS)
         self._expand(experience, outlinks, away)
         return Booking(experience, False, failure.kind, outlinks, lease)
+
+    def book_data(self, row: int, links: Outlinks = NO_LINKS) -> Booking:
+        """Book a leased row whose answer is not a page, but which the spider has used.
+
+        Nothing is learned from it, and it does not count for its domain. Its links are to the
+        frontier as if a seed had them.
+        """
+        lease = self._leased.pop(row)
+        self.counts["data_answers"] += 1
+        self.store.finish(row, SEED_PATH)
+        outlinks, _ = self._add(row, links)
+        self.policy.readmit(outlinks)
+        return Booking(lease.experience, False, DATA, outlinks, lease)
 
     def restore(
         self, pages: int, relevant: int, failures: Counter[str], counts: Counter[str]

@@ -21,7 +21,8 @@ class CrawlDelay:
     """Raises the delay of a host's downloader slot to the Crawl-delay of its robots.txt.
 
     A host that asks for more than TRES_MAX_CRAWL_DELAY is skipped: a waiting request would take up
-    one of CONCURRENT_REQUESTS.
+    one of CONCURRENT_REQUESTS. A project's own spider asks it all the same, with the delays of the
+    project.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -44,10 +45,15 @@ class CrawlDelay:
         if not asked:
             return
         if asked > self._max_delay:
+            ours = getattr(self._crawler.spider, "follow_every_link", False)
             logger.info(
-                "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: host skipped",
-                *(request.url, asked),
+                "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: %s",
+                request.url,
+                asked,
+                "host skipped" if ours else "DOWNLOAD_DELAY is used instead",
             )
+            if not ours:
+                return
             robotparser.allowed = lambda url, user_agent: False  # type: ignore[method-assign]
             return
         downloader = self._crawler.engine.downloader

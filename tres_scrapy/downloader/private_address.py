@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from ipaddress import ip_address
-from typing import NoReturn, Self
+from typing import Final, NoReturn, Self
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -19,6 +19,8 @@ from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.url.public_address import is_public, may_be_public
 
+HTTP: Final = frozenset({"http", "https"})
+
 logger = logging.getLogger(__name__)
 
 
@@ -29,13 +31,22 @@ class PrivateAddressError(FetchRefusedError):
         super().__init__(message, "private_address")
 
 
+def _is_start(request: Request) -> bool:
+    """Return whether a spider starts with a request: no link and no redirect led to it."""
+    meta = request.meta
+    return (
+        bool(meta.get("is_start_request")) and not meta.get("depth") and "redirect_urls" not in meta
+    )
+
+
 class PrivateAddressMiddleware:
     """Refuses each request outside the public web, redirects and robots.txt included.
 
     Refused are schemes other than http, https and data, private host names, and hosts whose
-    addresses are all private. If a request goes through a proxy, which resolves names itself, only
-    its URL is checked. Runs after HttpProxyMiddleware, to know which requests those are. Hosts of
-    one address get one downloader slot.
+    addresses are all private. A spider may start at any scheme that Scrapy knows, such as file. If
+    a request goes through a proxy, which resolves names itself, only its URL is checked. Runs after
+    HttpProxyMiddleware, to know which requests those are. Hosts of one address get one downloader
+    slot.
     """
 
     def __init__(self, shared: SharedAddresses | None = None) -> None:
@@ -50,10 +61,10 @@ class PrivateAddressMiddleware:
 
     async def process_request(self, request: Request) -> None:
         url = urlparse_cached(request)
-        if url.scheme == "data":
+        if url.scheme == "data" or (url.scheme not in HTTP and _is_start(request)):
             return
         host = url.hostname or ""
-        if url.scheme not in {"http", "https"}:
+        if url.scheme not in HTTP:
             self._refuse(f"the scheme {url.scheme!r} is not http or https")
         if not may_be_public(host):
             self._refuse(f"{host} is not on the public internet")

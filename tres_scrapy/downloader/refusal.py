@@ -62,13 +62,14 @@ def failure_of(error: BaseException | None) -> Failure:
 
 @contextmanager
 def refusing(kind: str) -> Iterator[None]:
-    """Give `kind` to the IgnoreRequest that Scrapy raises inside."""
+    """Give `kind` to the IgnoreRequest that Scrapy raises inside; its type stays."""
     try:
         yield
     except FetchRefusedError:
         raise
     except IgnoreRequest as error:
-        raise FetchRefusedError(str(error), kind) from None
+        error.kind = kind  # type: ignore[attr-defined]
+        raise
 
 
 class _WithKind:

@@ -18,7 +18,6 @@ from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import require
 from tres_scrapy.config.render import ALWAYS, NEVER
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
@@ -78,7 +77,6 @@ class Rendering:
         config = Config.of(crawler.settings)
         if config.render.mode == NEVER:
             raise NotConfigured
-        require("render", f"-a render={config.render.mode}")
         for name in REMOTE:
             if crawler.settings.get(name):
                 raise ConfigError(

@@ -20,16 +20,24 @@ RECEIVED = "tres_received"  # key of Request.meta: the response before rendering
 # Key of Request.meta: the bytes received of a robots.txt.
 ROBOTS_TXT = "tres_robots"
 ASIDE = "tres_aside"  # key of Request.meta: not a sample of the frontier, for example a query
+OWN = "tres_own"  # key of Request.meta: a spider's own request that is not a sample
 
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
 _BYTES = "latin-1"  # maps every byte to a character
+_FIELDS = frozenset(Request.attributes)
 
 
 def dump_request(request: Request, spider: Spider) -> str:
-    """Return a request as JSON; raise ValueError or TypeError if JSON cannot store all of it."""
+    """Return a request as JSON; raise ValueError or TypeError if JSON cannot store all of it.
+
+    Scrapy's own kinds of requests, such as a FormRequest, are sent as their method, headers and
+    body say: they are stored as plain ones.
+    """
     fields = request.to_dict(spider=spider)
-    if fields.pop("_class", None) is not None:
-        raise ValueError(f"a {type(request).__name__} is not a plain Request")
+    if not type(request).__module__.startswith("scrapy.http.request"):
+        raise ValueError(f"a {type(request).__name__} is not a request of Scrapy's")
+    for name in fields.keys() - _FIELDS:
+        del fields[name]
     fields["url"] = CREDENTIALS.sub(r"\1", request.url)
     fields["body"] = request.body.decode(_BYTES)
     fields["headers"] = [
@@ -49,9 +57,14 @@ def load_request(text: str, spider: Spider) -> Request:
     Raise ValueError if the text is not such a request.
     """
     try:
-        request = _request(json.loads(text), spider)
+        return _request(json.loads(text), spider)
     except Exception as error:  # an untrusted text may raise any error
         raise ValueError(f"a request cannot be read: {reason(error)}") from None
+
+
+def load_sample(text: str, spider: Spider) -> Request:
+    """Return the request of a sample of the frontier; raise ValueError as `load_request` does."""
+    request = load_request(text, spider)
     if request.method != "GET" or canonicalise(request.url) is None:
         asked = f"{request.method} {request.url}"[:LONGEST_REASON]
         raise ValueError(f"a request cannot be a sample of the frontier: {asked!r}")

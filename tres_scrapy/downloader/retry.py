@@ -14,9 +14,10 @@ from tres_scrapy.downloader.wake import is_closing
 
 
 class OtherRetries(RetryMiddleware):
-    """Scrapy's retries, but for samples of the frontier, robots.txt and probes of the network.
+    """Scrapy's retries, but for links of the frontier, robots.txt and probes of the network.
 
-    When one of these fails, its host rests. When the crawl ends, samples that have waited for their
+    When one of these fails, its host rests. The requests of a project's own spider are retried as
+    Scrapy does. When the crawl ends, samples that have waited for their
     robots.txt are not sent any more: they would wait for one more answer.
     """
 
@@ -28,21 +29,24 @@ class OtherRetries(RetryMiddleware):
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
         answer: Request | Response
-        answer = response if _is_ours(request) else super().process_response(request, response)
+        ours = self._is_ours(request)
+        answer = response if ours else super().process_response(request, response)
         return answer
 
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> Request | Response | None:
         again: Request | Response | None
-        again = None if _is_ours(request) else super().process_exception(request, exception)
+        ours = self._is_ours(request)
+        again = None if ours else super().process_exception(request, exception)
         return again
 
-
-def _is_ours(request: Request) -> bool:
-    # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
-    own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)
-    return LEASE in request.meta or own
+    def _is_ours(self, request: Request) -> bool:
+        if not getattr(self.crawler.spider, "follow_every_link", False):
+            return False
+        # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
+        own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)
+        return LEASE in request.meta or own
 
 
 def leave_retries(settings: BaseSettings) -> None:

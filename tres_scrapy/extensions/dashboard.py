@@ -16,7 +16,6 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import require
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.crawl.visit import Visit
@@ -54,7 +53,6 @@ class Dashboard:
         config = Config.of(crawler.settings)
         if config.watch.dashboard is None:
             raise NotConfigured
-        require("dashboard", "-a dashboard")
         if not config.watch.record:
             raise ConfigError("TRES_DASHBOARD shows the record of the run: it needs TRES_RECORD=1")
         dashboard = cls(crawler, config, listening(config.watch.dashboard))

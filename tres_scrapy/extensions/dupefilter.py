@@ -12,45 +12,48 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.settings import Settings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
-from twisted.internet.defer import Deferred
+
+from tres_scrapy.extensions.own_queue import discard_unclean
 
 
 class OwnDupeFilter:
-    """Applies the filter of DUPEFILTER_CLASS to the spider's requests."""
+    """Holds the filter of DUPEFILTER_CLASS; `is_default` if it is the one of Scrapy's defaults."""
 
-    def __init__(self, dupefilter: BaseDupeFilter, spider: Spider) -> None:
-        self._filter = dupefilter
+    def __init__(
+        self, dupefilter: BaseDupeFilter, spider: Spider, *, is_default: bool = False
+    ) -> None:
+        self.filter = dupefilter
+        self.is_default = is_default
         self._spider = spider
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self | None:
-        """Return None for Scrapy's own filters: the frontier itself fetches each URL once."""
+    def from_crawler(cls, crawler: Crawler) -> Self:
         wanted = load_object(crawler.settings["DUPEFILTER_CLASS"])
-        plain = type(crawler.request_fingerprinter) is RequestFingerprinter
-        if wanted is BaseDupeFilter or (wanted is RFPDupeFilter and plain):
-            return None
+        is_default = (
+            wanted is RFPDupeFilter and type(crawler.request_fingerprinter) is RequestFingerprinter
+        )
         assert crawler.spider is not None
-        return cls(build_from_crawler(wanted, _without_job(crawler)), crawler.spider)
-
-    def open(self) -> Deferred[None] | None:
-        """Open the filter."""
-        return self._filter.open()
-
-    def close(self, reason: str) -> Deferred[None] | None:
-        """Close the filter."""
-        return self._filter.close(reason)
+        keeps = is_default and not getattr(crawler.spider, "follow_every_link", False)
+        if keeps and crawler.settings["JOBDIR"]:
+            discard_unclean(crawler.settings["JOBDIR"])
+        owner = crawler if keeps else _without_job(crawler)
+        return cls(build_from_crawler(wanted, owner), crawler.spider, is_default=is_default)
 
     def remember(self, urls: Iterable[str]) -> None:
-        """Mark the URLs of an interrupted crawl as seen."""
-        for url in urls:
-            self._filter.request_seen(Request(url))
+        """Mark the URLs of an interrupted crawl as seen, unless the frontier does so."""
+        for url in urls if not self.is_default else ():
+            self.filter.request_seen(Request(url))
 
     def drops(self, request: Request) -> bool:
-        """Return whether a request is a duplicate; if so, let the filter log it."""
-        if request.dont_filter or not self._filter.request_seen(request):
+        """Return whether the project's own filter drops a request; if so, let it log that."""
+        if request.dont_filter or not self.filter.request_seen(request):
             return False
-        self._filter.log(request, self._spider)
+        self.log(request)
         return True
+
+    def log(self, request: Request) -> None:
+        """Log and count that a request is dropped as a duplicate, as Scrapy does."""
+        self.filter.log(request, self._spider)
 
 
 def _without_job(crawler: Crawler) -> Crawler:

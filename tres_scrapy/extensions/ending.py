@@ -20,11 +20,13 @@ PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
 NO_PAGE: Final = "no_page"
 SHUTDOWN: Final = "shutdown"
+FINISHED: Final = "finished"  # Scrapy's, of a project's own spider
 UNREACHABLE: Final = "unreachable"
 NO_JUDGE: Final = "no_judge"
 IN_WORDS: Final = {  # finish reasons, ours and Scrapy's
     PAGE_LIMIT: "all pages are fetched",
     FRONTIER_EXHAUSTED: "no links are left",
+    FINISHED: "no links are left",
     NO_PAGE: "no seed brought a page",
     UNREACHABLE: "the network was gone for too long",
     NO_JUDGE: "the process that judges pages does not start",
@@ -39,10 +41,16 @@ logger = logging.getLogger(__name__)
 
 
 class Ending:
-    """Closes a spider that has nothing left to fetch, and logs why."""
+    """Closes a spider that has nothing left to fetch, and logs why.
 
-    def __init__(self, crawl: Crawl, health: Health, *, is_kept: bool = False) -> None:
+    A project's own spider ends as Scrapy says, unless it has fetched all its pages.
+    """
+
+    def __init__(
+        self, crawl: Crawl, health: Health, *, is_kept: bool = False, is_ours: bool = True
+    ) -> None:
         self._crawl = crawl
+        self._is_ours = is_ours
         self._is_kept = is_kept  # in JOBDIR
         self._health = health
 
@@ -54,7 +62,8 @@ class Ending:
     def spider_idle(self, spider: Spider) -> None:
         if self._crawl.finished:
             raise CloseSpider(PAGE_LIMIT)
-        raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
+        if self._is_ours:
+            raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         if reason == NO_PAGE:
@@ -64,7 +73,7 @@ class Ending:
         elif reason == SHUTDOWN:
             rest = "the same command resumes it" if self._is_kept else "it was not kept in a JOBDIR"
             logger.info("Stopped after %d pages: %s", self._crawl.pages, rest)
-        elif reason == FRONTIER_EXHAUSTED:
+        elif reason == FRONTIER_EXHAUSTED or (reason == FINISHED and self._crawl.pages):
             logger.info("Ran out of links after %d pages. %s", self._crawl.pages, self.left())
         if refused := refused_links(self._crawl.counts):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())

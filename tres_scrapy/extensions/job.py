@@ -23,7 +23,7 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.downloader.request import LEASE, dump_request, load_request
+from tres_scrapy.downloader.request import LEASE, dump_request, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
@@ -92,7 +92,7 @@ class Job:
         """Return the spider's own requests by row."""
         with reading():
             kept = requests(self._journal)
-            return {row: load_request(text, self._spider) for row, text in kept.items()}
+            return {row: load_sample(text, self._spider) for row, text in kept.items()}
 
     def recover(self, crawl: Crawl, own: Container[int]) -> None:
         """Restore the state of the job in a new crawl; `own` has the rows of own requests."""

@@ -19,7 +19,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.extra import require
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
@@ -44,7 +43,6 @@ from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.several import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
-EXTRACTED: Final = frozenset({"markdown", "date"})
 REST: Final = RestOptions()
 
 logger = logging.getLogger(__name__)
@@ -72,6 +70,7 @@ class Learner:
         dupefilter: OwnDupeFilter | None = None,
         rest: RestOptions = REST,
         is_offline: bool = False,
+        follows_all: bool = True,
         stop: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.crawl = crawl
@@ -82,29 +81,27 @@ class Learner:
         self.listeners: list[Listener] = []
         # which hosts must not get another request now: the scheduler knows, and replaces this
         self.busy_hosts: Callable[[], Sequence[int]] = lambda: ()
+        self.follows_all = follows_all  # else the requests are those of a project's own spider
         self.new_topic: Path | None = None  # the folder of a topic that this crawl has made
         self.judging = Judging(crawl, judge, verdicts, stop)
-        self.requests = OwnRequests(crawl.store, job, dupefilter)
+        self.requests = OwnRequests(crawl.store, job, dupefilter, follows_all=follows_all)
         self._reasons = Reasons(crawl)
         self._language = language
         self._stats = stats
-        self._seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
         if job is not None:
             self.requests.recover(job.requests())
             job.recover(crawl, self.requests)
             job.recover_marks(verdicts)
             if dupefilter is not None:
                 dupefilter.remember(crawl.store.urls)
-            self._seeds = {crawl.store.url(row): row for row in crawl.store.seeds().tolist()}
+            self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
-        self.ending = Ending(crawl, self.health, is_kept=job is not None)
+        self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
         self._is_offline = is_offline
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        if EXTRACTED.intersection(config.output.fields):
-            require("content", "-a fields=markdown or date")
         jobdir, began = crawler.settings["JOBDIR"], now()
         output = config.output.file or Path("output", f"{config.topic}-{began}.jsonl")
         new_topic = new_folder(config, output, jobdir)  # before it is made
@@ -139,6 +136,7 @@ class Learner:
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             rest=config.rest,
             is_offline=config.web.kind is not None,
+            follows_all=bool(getattr(crawler.spider, "follow_every_link", False)),
             stop=stop,
         )
         learner.ending.connect(crawler)
@@ -200,12 +198,14 @@ class Learner:
         """
         if self.crawl.router is not None and not self.crawl.router.owns(url):
             return False
-        row = self._seeds.pop(url, None)  # it was there before the crawl was interrupted
+        row = self.requests.seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
-            if self.requests.repeats(url, request) or self.requests.is_link(url, request):
+            if self.requests.repeats(url, request):
                 return False
+            if self.requests.is_link(url, request) or self.crawl.store.is_closed(url):
+                return self.requests.drop(request)
             actions = self.judging.judge.action_features([url], [""])
-            rows = self.crawl.add_seeds(Outlinks([url], [""], actions))
+            rows = self.crawl.add_seeds(Outlinks([url], [""], actions), request.priority)
             if not len(rows):
                 return False
             row = int(rows[0])
@@ -277,7 +277,23 @@ class Learner:
         booking = self.crawl.book_failure(row, failure, outlinks)
         if failure is JUDGE_ENDED:
             self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
-        return self._save(booking, own, items)
+        booked = self._save(booking, own, items)
+        if not self.follows_all and self.health.burdens(failure):
+            self._rest(self.crawl.store.host(row), failure, monotonic())
+        return booked
+
+    def book_data(
+        self,
+        row: int,
+        outlinks: Outlinks,
+        own: Mapping[str, Request] | None = None,
+        items: Sequence[Any] = (),
+    ) -> bool:
+        """Book an answer that is not a page, but that the spider has used.
+
+        Return False if the booking could not be saved, as `book_page` does.
+        """
+        return self._save(self.crawl.book_data(row, outlinks), own, items)
 
     def redirect_away(self, row: int, url: str) -> None:
         """Book a leased row that was redirected to a domain of another shard."""
@@ -291,13 +307,18 @@ class Learner:
         offline = self._is_offline and failure.is_status  # these pages never answer otherwise
         if not self.crawl.is_leased(row) or offline or self.health.blames(row, failure):
             return False
-        host, rests = self.crawl.store.host(row), self.health.rests
+        host = self.crawl.store.host(row)
         last = self.health.set_back(row, host)
         self.crawl.set_back(row, last=last)
         if last and self.job is not None and not self.crawl.store.is_held(row):
             self.job.set_back(row)
-        rest = self.health.note_failure(host, failure, now)
         self.crawl.counts[POSTPONED + failure.kind] += 1
+        return self._rest(host, failure, now)
+
+    def _rest(self, host: int, failure: Failure, now: float) -> bool:
+        """Put a host to rest; return False if it is given up instead."""
+        rests = self.health.rests
+        rest = self.health.note_failure(host, failure, now)
         self._report()
         name = self.crawl.store.hosts[host]
         if rest is None:

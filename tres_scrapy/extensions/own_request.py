@@ -1,4 +1,4 @@
-"""A spider's own requests that wait in the frontier, and which of them are duplicates."""
+"""A spider's own requests: which of them are samples of the frontier, and which are Scrapy's."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
 
-from tres_scrapy.downloader.request import SAMPLE
+from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.host import origin_of
@@ -18,17 +19,41 @@ from tres_scrapy.url.canonical import canonicalise
 SECRETS: Final = ("Authorization", "Cookie")  # headers that another site must not see
 
 
+_Kind = tuple[str, str]  # of a request: the name of its callback, and scheme, host and port
+
+
 class OwnRequests:
-    """Holds requests by row until their sample is booked or dropped."""
+    """Holds requests by row until their sample is booked or dropped.
+
+    A sample is a plain GET whose answer the crawl may judge. All other requests are Scrapy's:
+    those with another method or a body, those that set `dont_filter`, and calls of an API, which
+    are known by the last answer to the same callback from the same host.
+    """
 
     def __init__(
-        self, store: SampleStore, job: Job | None, dupefilter: OwnDupeFilter | None
+        self,
+        store: SampleStore,
+        job: Job | None,
+        dupefilter: OwnDupeFilter | None,
+        *,
+        follows_all: bool = True,
     ) -> None:
         self._store = store
         self._job = job
         self.dupefilter = dupefilter
         self._requests: dict[int, Request] = {}
+        self._first: dict[str, Request] = {}  # by URL, the first of those that wait for it
+        self.follows_all = follows_all
+        self.seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
+        self._before: set[str] = set()  # URLs of the earlier runs of this crawl
+        self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
         store.on_drop = self._forget
+
+    def note_past(self) -> None:
+        """Note what an interrupted crawl knew, once it is recovered."""
+        self.seeds = {self._store.url(row): row for row in self._store.seeds().tolist()}
+        if not self.follows_all:
+            self._before = set(self._store.urls)
 
     def __contains__(self, row: object) -> bool:
         return row in self._requests
@@ -37,6 +62,7 @@ class OwnRequests:
         """Restore the requests that an interrupted crawl saved."""
         for row, request in requests.items():
             request.meta[SAMPLE] = row
+            self._first.setdefault(canonicalise(request.url) or "", request)
         self._requests |= requests
 
     def keep(self, requests: Mapping[int, Request]) -> None:
@@ -67,20 +93,87 @@ class OwnRequests:
 
     def done(self, row: int) -> None:
         """Remove the request of a row that is booked."""
-        self._requests.pop(row, None)
+        self._remove(row)
+
+    def _remove(self, row: int) -> bool:
+        request = self._requests.pop(row, None)
+        if request is None:
+            return False
+        url = canonicalise(request.url) or ""
+        if self._first.get(url) is request:
+            del self._first[url]
+        return True
 
     def _forget(self, rows: Rows) -> None:
-        gone = [row for row in rows.tolist() if self._requests.pop(row, None) is not None]
+        gone = [row for row in rows.tolist() if self._remove(row)]
         if gone and self._job is not None:
             self._job.forget(gone)
 
+    def url_of_sample(self, request: Request) -> str | None:
+        """Return the canonical URL of a request that can be a sample, None if it is Scrapy's."""
+        url, is_apart = canonicalise(request.url), not request.meta.keys().isdisjoint((ASIDE, OWN))
+        if url is None or request.method != "GET" or request.body or is_apart:
+            return None
+        if request.callback is NO_CALLBACK:
+            return None
+        if self.follows_all or url in self.seeds:
+            is_again = request.dont_filter and self._store.is_closed(url)
+            return None if is_again else url
+        if request.dont_filter and not request.meta.get("is_start_request"):
+            return None
+        if self._store.knows(url):  # Scrapy's filter says whether it is fetched again
+            return None
+        return None if _kind_of(request) in self._calls else url
+
+    def is_done(self, request: Request) -> bool:
+        """Return whether an earlier run of this crawl knew the URL of a request.
+
+        The filter of Scrapy may not know of it: a killed crawl leaves it nothing.
+        """
+        url = canonicalise(request.url)
+        return not request.dont_filter and url is not None and url in self._before
+
+    def note_answer(self, request: Request, *, is_page: bool) -> None:
+        """Note what a request brought: a page, or data that the spider has used."""
+        if is_page:
+            self._calls.discard(_kind_of(request))
+        else:
+            self._calls.add(_kind_of(request))
+
     def repeats(self, url: str, request: Request) -> bool:
-        """Return whether the project's own filter drops a request for a URL new to the frontier."""
+        """Return whether the filter of the project drops a request for a URL new to the frontier.
+
+        Links that we follow ourselves are not asked for: the frontier knows its URLs.
+        """
         if self.dupefilter is None or self._store.knows(url):
             return False
+        if self.follows_all and self.dupefilter.is_default:
+            return False
         return self.dupefilter.drops(request)
+
+    def waiting(self, request: Request) -> dict[str, Request]:
+        """Return a copy of the request that waits for the same URL, by the URL, if there is one.
+
+        Scrapy sends the first request for a URL and drops the others; for the frontier another page
+        links to it.
+        """
+        url = canonicalise(request.url)
+        is_plain = request.method == "GET" and not request.body and not request.dont_filter
+        first = self._first.get(url) if is_plain and url is not None else None
+        return {} if first is None or url is None else {url: first.copy()}
 
     def is_link(self, url: str, request: Request) -> bool:
         """Return whether a request that is not a start request has the URL of a sample."""
         is_start = request.dont_filter or request.meta.get("is_start_request")
         return not is_start and self._store.knows(url)
+
+    def drop(self, request: Request) -> bool:
+        """Log and count that a request is a duplicate; return False, the answer to Scrapy."""
+        if self.dupefilter is not None:
+            self.dupefilter.log(request)
+        return False
+
+
+def _kind_of(request: Request) -> _Kind:
+    callback = getattr(request.callback, "__name__", repr(request.callback))
+    return callback, origin_of(request.url)

@@ -21,7 +21,6 @@ from twisted.internet.task import LoopingCall
 
 from tres_scrapy import settings as own_settings
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
@@ -158,15 +157,14 @@ class Recorder:
         # Imported here because the templates are slow to import.
         from tres_scrapy.report.crawl_report import SUFFIX, write_report  # noqa: PLC0415
 
-        try:
-            require("dashboard", "The report of the crawl")
-        except ExtraError as error:
-            logger.warning("%s; then run `tres report %s`", error, self.path)
-            return
         page = self.path.with_suffix(SUFFIX)
-        with Record(self.path) as record:
-            write_report(record, page)
-        logger.info("The report of the crawl is %s", page)
+        try:
+            with Record(self.path) as record:
+                write_report(record, page)
+        except OSError as error:
+            logger.error("The report %s cannot be written: %s", page, error)
+        else:
+            logger.info("The report of the crawl is %s", page)
 
     def _flush(self) -> None:
         if self._writer is None:

@@ -16,7 +16,7 @@ from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.shipped import packs, shipped_models
 
 if TYPE_CHECKING:
     from tres_scrapy.training.word_folder import WordFolder
@@ -85,6 +85,7 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
         keywords=lines,
         answers=config.words.answers,
         seed=config.random_seed,
+        models=shipped_models(),
     )
 
 

@@ -91,7 +91,7 @@ def open_database(directory: Path) -> sqlite3.Connection:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if (directory / FOREIGN).exists():
+        if (directory / FOREIGN).exists() and not (directory / NAME).exists():
             raise JobError(
                 f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: "
                 "give another directory"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.crawl import NO_ROWS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.policy import Decision, Experience
 from tres_scrapy.crawl.resumption import Past, Resumable
@@ -125,7 +125,7 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
     first = leased + _seeds(crawl.store, leased)
     others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
     if steps.kinds:
-        crawl.policy.restore(steps.past, _rules(connection), state, others)
+        crawl.policy.restore(_lessons(steps), _rules(connection), state, others)
     elif len(others):  # links that came from other shards before the first page
         crawl.policy.readmit(others)
     crawl.restore_first(first)
@@ -198,6 +198,20 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
 
+def _lessons(steps: Steps) -> Past:
+    """Return the bookings that the policy has learned from."""
+    learned = np.array([kind != DATA for kind in steps.kinds], dtype=np.bool_)
+    past = steps.past
+    return Past(
+        past.x[learned],
+        past.rewards[learned],
+        past.rows[learned],
+        past.firsts[learned],
+        past.outlinks[learned],
+        past.sampled[learned],
+    )
+
+
 def _all_of(state: dict[str, bytes], name: str) -> NDArray[np.int64]:
     """Return the numbers that were saved in parts under a name."""
     return np.frombuffer(_joined(state, name), np.int64)
@@ -227,16 +241,21 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         *(steps.rows.tolist(), steps.kinds, past.rewards.tolist(), past.outlinks.tolist()),
         strict=True,
     ):
-        if kind == QUERY:
+        if kind in NOT_VISITS:
             store.restore_path(row, SEED_PATH)
         elif kind == PAGE or outlinks:
             store.restore_path(row, store.path_after(row, reward))
-    visits = kinds != QUERY
+    visits: NDArray[np.bool_] = ~np.isin(kinds, list(NOT_VISITS))
     domains = store.domains(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))
-    columns = (domains, pages, steps.relevant, blameless, np.isin(kinds, list(OF_LINKS)))
-    store.ledger.restore(*(column[visits] for column in columns))
-    failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, QUERY})
+    store.ledger.restore(
+        domains[visits],
+        pages[visits],
+        steps.relevant[visits],
+        blameless[visits],
+        np.isin(kinds, list(OF_LINKS))[visits],
+    )
+    failures = Counter(kind for kind in steps.kinds if kind not in {PAGE, *NOT_VISITS})
     crawl.restore(int(pages.sum()), int((steps.relevant & pages).sum()), failures, counts)
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, Final
 
 from twisted.internet.interfaces import IReactorFromThreads
@@ -39,9 +39,9 @@ logger = logging.getLogger(__name__)
 
 
 FILES: Final[Mapping[str, tuple[Work, str]]] = {
-    "/": (Path(__file__).with_name("page.html").read_bytes, "text/html; charset=utf-8"),
-    "/page.js": (Path(__file__).with_name("page.js").read_bytes, JAVASCRIPT),
-    "/page.css": (Path(__file__).with_name("page.css").read_bytes, "text/css; charset=utf-8"),
+    "/": (files(__package__).joinpath("page.html").read_bytes, "text/html; charset=utf-8"),
+    "/page.js": (files(__package__).joinpath("page.js").read_bytes, JAVASCRIPT),
+    "/page.css": (files(__package__).joinpath("page.css").read_bytes, "text/css; charset=utf-8"),
     PLOTLY: (lambda: plotly_file().read_bytes(), JAVASCRIPT),
 }
 

@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
+from scrapy.spidermiddlewares.httperror import HttpError
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.render import NEVER
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
-from tres_scrapy.downloader.request import LEASE, SAMPLE, VISIT
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
 from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
+from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.links.code import ABSENT, Ragged
 from tres_scrapy.page.encoding import UTF_8
 from tres_scrapy.page.pdf_page import is_pdf
@@ -28,7 +30,6 @@ from tres_scrapy.page.permission import US
 from tres_scrapy.page.robots_rule import product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
-from tres_scrapy.url.canonical import canonicalise
 
 
 class RewardMiddleware:
@@ -77,12 +78,22 @@ class RewardMiddleware:
         async for output in start:
             yield output
 
+    def process_spider_input(self, response: Response) -> None:
+        """Give the request of a spider of the project's its own errback back."""
+        row = response.meta.get(LEASE)
+        if row is not None and not self._follows_all and self._learner.crawl.is_leased(row):
+            assert response.request is not None
+            response.request.errback = self._learner.requests.of(row).errback
+
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         row = response.meta.get(LEASE)
         if row is None or not self._learner.crawl.is_leased(row):
+            self._note_own(response)
             async for output in result:
+                if isinstance(output, Request):
+                    output.meta.pop(OWN, None)  # copied from the meta of the answer
                 yield output
             return
         visit = await self._visit(row, response)
@@ -106,18 +117,12 @@ class RewardMiddleware:
     async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
         if response.status != 200:
-            return Failure.of_status(response.status)
-        encoding = UTF_8
-        if isinstance(response, HtmlResponse):
-            encoding = response.encoding
-        elif not (self._documents and is_pdf(response.body)):
+            return failure_of(HttpError(response))
+        source = source_of(response, documents=self._documents, crawler=self._name)
+        if source is None:
             return NOT_HTML
-        robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
-        language = (response.headers.get("Content-Language") or b"").decode("latin-1")
-        source = Source(
-            *(response.body, response.url, encoding, robots, self._name),
-            language="" if "," in language else language,  # several languages say nothing sure
-        )
+        if response.request is not None and response.request.method != "GET":
+            source = source._replace(url=self._learner.crawl.store.url(row))  # not the renderer's
         visit = await self._learner.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
             self._learner.crawl.counts[SCRIPTED] += 1
@@ -130,21 +135,50 @@ class RewardMiddleware:
         """
         items = [each for each in outputs if not (each is None or isinstance(each, Request))]
         outlinks = NO_LINKS
-        links: dict[str, Request] = {}
         if not self._follows_all:
-            requests = [output for output in outputs if isinstance(output, Request)]
-            links, others = self._parted(requests)
-            outlinks = Outlinks(list(links), *self._described(visit, list(links)))
-            outputs = [*items, *links.values(), *others]
-        elif isinstance(visit, Visit):
+            return self._book_own(row, visit, outputs, items)
+        if isinstance(visit, Visit):
             found = visit.judged.page.links
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
             outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
-            booked = self._learner.book_failure(row, visit, outlinks, links, items)
+            booked = self._learner.book_failure(row, visit, outlinks, None, items)
         else:
-            booked = self._learner.book_page(visit, outlinks, links, items)
+            booked = self._learner.book_page(visit, outlinks, None, items)
         return outputs if booked else []
+
+    def _book_own(
+        self, row: int, visit: Visit | Failure, outputs: list[Any], items: list[Any]
+    ) -> list[Any]:
+        """Book an answer to a spider of the project's; return the outputs to pass on.
+
+        An answer from which the spider makes items or requests is no failure, whatever it is.
+        """
+        requests = [output for output in outputs if isinstance(output, Request)]
+        request = self._learner.requests.of(row)
+        is_data = isinstance(visit, Failure) and bool(items or requests)
+        if isinstance(visit, Visit) or (is_data and visit is NOT_HTML):
+            self._learner.requests.note_answer(request, is_page=isinstance(visit, Visit))
+            links = self._links_of(requests)
+        else:  # an error, which an errback or the callback handles
+            links = {}
+            _clean(requests, own=True)
+        outlinks = Outlinks(list(links), *self._described(visit, list(links)))
+        if isinstance(visit, Visit):
+            booked = self._learner.book_page(visit, outlinks, links, items)
+        elif is_data:
+            booked = self._learner.book_data(row, outlinks, links, items)
+        else:
+            booked = self._learner.book_failure(row, visit, outlinks, links, items)
+        for each in links.values():
+            each.meta.setdefault(SAMPLE, NO_PARENT)  # a rule keeps its URL out of the frontier
+        return outputs if booked else []
+
+    def _note_own(self, response: Response) -> None:
+        """Note that an answer to a request that is not a sample is a page after all."""
+        request = response.request
+        if request is not None and OWN in request.meta and isinstance(response, HtmlResponse):
+            self._learner.requests.note_answer(request, is_page=True)
 
     def _described(
         self, visit: Visit | Failure, urls: list[str]
@@ -172,23 +206,51 @@ class RewardMiddleware:
         said = cues.take([i if i < len(page_links) else ABSENT for i in found])
         return anchors, known[found], said
 
-    def _parted(self, requests: list[Request]) -> tuple[dict[str, Request], list[Request]]:
-        """Return the requests that can be samples, by URL, and the others.
+    def _links_of(self, requests: list[Request]) -> dict[str, Request]:
+        """Return the requests that can be samples, by URL.
 
-        Only the first request for a URL is a sample; others are dropped unless they set
-        `dont_filter`. Requests that the project's own duplicate filter has seen are dropped too.
+        A URL that waits already becomes a sample once more, for another page links to it; of the
+        requests for it, the scheduler drops all but the first, as Scrapy does.
         """
+        own = self._learner.requests
         links: dict[str, Request] = {}
-        others = []
+        _clean(requests)
         for request in requests:
-            for key in (SAMPLE, LEASE, VISIT):
-                request.meta.pop(key, None)  # copied from the page's own request
-            url = canonicalise(request.url)
-            if url is None or request.method != "GET" or (url in links and request.dont_filter):
-                others.append(request)
-            elif url not in links and not self._learner.requests.repeats(url, request):
+            url = own.url_of_sample(request)
+            if url is None:
+                links |= own.waiting(request)
+            elif url not in links and own.repeats(url, request):
+                request.meta[SAMPLE] = NO_PARENT
+            elif url not in links:
                 links[url] = request
-        return links, others
+        return links
+
+
+def _clean(requests: list[Request], *, own: bool = False) -> None:
+    """Remove keys that were copied from the request of the page; `own` requests are Scrapy's."""
+    for request in requests:
+        for key in (SAMPLE, LEASE, VISIT, OWN):
+            request.meta.pop(key, None)
+        if own:
+            request.meta[OWN] = True
+
+
+def source_of(response: Response, *, documents: bool = True, crawler: str = US) -> Source | None:
+    """Return what the judge reads of a response, None if it is no HTML and no PDF.
+
+    `crawler` is the name by which the page may address us.
+    """
+    encoding = UTF_8
+    if isinstance(response, HtmlResponse):
+        encoding = response.encoding
+    elif not (documents and is_pdf(response.body)):
+        return None
+    robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
+    language = (response.headers.get("Content-Language") or b"").decode("latin-1")
+    return Source(
+        *(response.body, response.url, encoding, robots, crawler),
+        language="" if "," in language else language,  # several languages say nothing sure
+    )
 
 
 async def _gathered(result: AsyncIterator[Any]) -> tuple[list[Any], Exception | None]:

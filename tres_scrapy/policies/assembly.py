@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
+from tres_scrapy.config.extra import require
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -34,10 +35,12 @@ def require_packs(config: Config) -> list[Path]:
     """Return the directories of the packs that judge pages, one for each topic.
 
     Some policies need another classifier. Raise ConfigError if there is no topic, no such policy,
-    or no pack for them.
+    or no pack for them, ExtraError if the policy needs a package that is not installed.
     """
     if not config.topics:
         raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
+    if extra := kind_of(config.policy).extra:
+        require(extra, f"policy {config.policy!r}")
     return [_require(config, topic) for topic in config.topics]
 
 

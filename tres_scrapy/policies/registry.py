@@ -30,7 +30,7 @@ class Kind:
     `reads_text` the policy receives the text of pages, and the words around links and the tags that
     lead to them, with `reads_cues` what links say. If not `rewarded`, its choices do not depend on
     rewards and features. `needs` names another input: "similarity", "labels" or "graph" (see
-    Setup).
+    Setup), `extra` the optional packages that it uses.
     """
 
     make: Callable[[SampleStore, Setup], Policy]
@@ -39,6 +39,7 @@ class Kind:
     reads_cues: bool = False
     rewarded: bool = True
     needs: str = ""
+    extra: str = ""
 
 
 POLICIES = {
@@ -48,7 +49,7 @@ POLICIES = {
     "synchronous": Kind(SynchronousPolicy),
     "tres_async": Kind(AsynchronousPolicy),
     "async": Kind(AsyncPolicy, needs="similarity"),
-    "ache": Kind(AchePolicy, classifier="svm", reads_text=True),
+    "ache": Kind(AchePolicy, classifier="svm", reads_text=True, extra="train"),
     "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True),
     "sb_classifier": Kind(SbClassifierPolicy, reads_text=True),
     "best_first": Kind(BestFirstPolicy),

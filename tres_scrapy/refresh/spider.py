@@ -19,7 +19,6 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.addon import CLOSED, OFFLINE
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.extra import require
 from tres_scrapy.config.option import apply_arguments
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
@@ -89,7 +88,6 @@ class RefreshSpider(Spider):
         rest = apply_arguments(crawler.settings, kwargs, RefreshConfig.arguments())
         config = RefreshConfig.of(crawler.settings)
         config.require_collection()
-        require("dashboard", "the report of the run")
         if Config.of(crawler.settings).web.kind is not None:
             for name, value in OFFLINE.items():
                 crawler.settings.set(name, value, "project")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def plotly_script() -> str:
 
 
 def _drawing_script() -> str:
-    return Path(__file__).with_name("chart_page.js").read_text(encoding="utf-8")
+    return files(__package__).joinpath("chart_page.js").read_text(encoding="utf-8")
 
 
 def _hash(script: str) -> str:

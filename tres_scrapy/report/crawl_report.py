@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,16 @@ TEMPLATE: Final = "report/crawl_report.html.jinja"
 SUFFIX: Final = ".html"
 RECENT: Final = 60  # pages in the table
 RELEVANT: Final = 1_000  # pages in the list to search
+BEST: Final = 20  # pages at the top
+KINDS: Final = {
+    "greedy": "highest Q",
+    "uncertain": "little explored",
+    "explored": "exploration",
+    "seed": "seed",
+    "query": "search",
+    "other": "policy",
+    "lost": "not recorded",
+}
 ENDS: Final = {
     "page_limit": "It fetched all the pages asked for.",
     "frontier_exhausted": "It ran out of links.",
@@ -25,9 +36,10 @@ ENDS: Final = {
     "unreachable": "It stopped: no host could be reached.",
 }
 GROUPS: Final = {  # charts by heading
-    "Progress": ("harvest", "topics", "relevant_domains", "frontier", "speed", "errors", "memory"),
-    "Results": ("outcomes", "domains"),
-    "What it has learned": ("tree", "calibration", "precision", "loss"),
+    "Harvest over time": ("harvest", "topics", "relevant_domains"),
+    "What was fetched": ("outcomes", "domains"),
+    "How the crawl ran": ("frontier", "speed", "errors", "memory"),
+    "What it has learned": ("tree", "calibration", "precision"),
 }
 
 
@@ -57,12 +69,15 @@ def render(record: Record) -> str:
             for heading, names in GROUPS.items()
         },
         dependence=[chart for name, chart in drawn.items() if name.startswith("dependence_")],
+        loss=drawn.get("loss"),
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
         pages=[(page, record.why(page)) for page in record.last(RECENT)],
-        relevant=[
-            (page, record.why(page), record.scores(page)) for page in record.relevant(RELEVANT)
-        ],
-        most_relevant=RELEVANT,
+        best=_with_reasons(record, _best(record)),
+        relevant=_with_reasons(record, record.relevant(RELEVANT)),
+        found=record.count().get("relevant", 0),
+        output=Path(meta.get("output", "")).name,
+        brief=_brief,
+        kinds=KINDS,
         by_web=_by_web(record),
         settings=record.settings(),
         changed=record.changed_settings(),
@@ -74,6 +89,27 @@ def render(record: Record) -> str:
 def web_link(url: str) -> str:
     """Return a URL if it is http or https, else "", so that a click never runs a script."""
     return url if url.startswith(("http://", "https://")) else ""
+
+
+def _best(record: Record) -> list[Fetch]:
+    """Return a fair selection of the relevant pages: of all domains, and of all topics."""
+    topics = sorted(record.relevant_steps()) or [""]
+    lists = [record.best(BEST, topic) for topic in topics]
+    turns = (page for turn in zip_longest(*lists) for page in turn if page is not None)
+    return list({page.step: page for page in turns}.values())[:BEST]
+
+
+def _with_reasons(
+    record: Record, pages: Sequence[Fetch]
+) -> list[tuple[Fetch, str, dict[str, float]]]:
+    return [(page, record.why(page), record.scores(page)) for page in pages]
+
+
+def _brief(page: Fetch) -> str:
+    """Return why a page was chosen, in a few words."""
+    said = KINDS.get(page.chosen, page.chosen)
+    said += f" {page.q_value:.2f}" if page.chosen == "greedy" and page.q_value is not None else ""
+    return f"{said}, link “{page.anchor}”" if page.anchor else said
 
 
 def _verdict(record: Record, meta: dict[str, str]) -> str:

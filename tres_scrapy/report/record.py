@@ -120,6 +120,24 @@ class Record:
         query = f"SELECT * FROM page WHERE {where} ORDER BY step DESC LIMIT ?"  # noqa: S608 - ours
         return self._pages(query, 2**62 if before is None else before, *wanted, count)
 
+    def best(self, count: int, topic: str = "") -> list[Fetch]:
+        """Return `count` relevant pages: the best of each domain, then the second best, and so on.
+
+        In a crawl with several topics, only those that `topic` finds relevant, by its score.
+        """
+        columns = ", ".join(f"page.{name}" for name in Fetch.__slots__)
+        value, source, values = "probability", "page", tuple[object, ...]()
+        where = "relevant"
+        if topic:
+            value, source = "value", "page JOIN score USING (row)"
+            where, values = "relevant AND topic = ? AND value >= ?", (topic, THRESHOLD)
+        place = f"row_number() OVER (PARTITION BY domain ORDER BY {value} DESC, step)"
+        query = (
+            f"SELECT {columns} FROM {source} WHERE {where} "  # noqa: S608 - all names are ours
+            f"ORDER BY {place}, {value} DESC, step LIMIT ?"
+        )
+        return self._pages(query, *values, count)
+
     def find(self, url: str) -> Fetch | None:
         """Return the fetch of a URL, before or after redirects, None if it was not fetched."""
         query = "SELECT * FROM page WHERE url = ?1 OR final_url = ?1 ORDER BY step LIMIT 1"

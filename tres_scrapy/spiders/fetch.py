@@ -6,11 +6,10 @@ import json
 import signal
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.settings import Settings
@@ -18,18 +17,24 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
+from tres_scrapy.addon import OFFLINE
+from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.robots import RobotsMiddleware
+from tres_scrapy.downloader.refusal import give_kinds
+from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.downloader.shared_address import SharedAddresses
+from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
+from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.url.canonical import canonicalise
 
-# No frontier and no pipelines: this spider fetches only the URLs of its list. Those are trusted no
-# more than links: others may have written the list, and pages redirect.
+# No frontier and no pipelines: these spiders fetch only URLs that they are given. Those are trusted
+# no more than links: others may have written the list, and pages redirect.
 SETTINGS: dict[str, Any] = {
     "ADDONS": {},
     "AUTOTHROTTLE_ENABLED": True,
@@ -41,10 +46,13 @@ SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
 }
 MIDDLEWARES: dict[type, int] = {
+    OfflineProxyMiddleware: 10,
     CharsetMiddleware: 585,
     CredentialMiddleware: 755,
     PrivateAddressMiddleware: 760,
 }
+EXTENSIONS: dict[type, int] = {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130}
+S = TypeVar("S", bound=Spider)
 NO_ANSWERS: Mapping[str, Iterable[str]] = {}
 
 
@@ -154,19 +162,26 @@ class FetchSpider(Spider):
         self._progress.update()
 
 
-def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
+def run_politely(kind: type[S], settings: Settings, **arguments: Any) -> S:
+    """Run a spider that fetches single URLs, as politely as a crawl; return it when it has closed.
+
+    It has no frontier and no pipelines. Can run only once in a process, as Scrapy does.
+    """
     settings = settings.copy()
     for name, value in SETTINGS.items():
         settings.set(name, value, "spider")  # a lower priority than the user's -s
     for middleware, order in MIDDLEWARES.items():
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
-    settings.setdefault_in_component_priority_dict("EXTENSIONS", SharedAddresses, 125)
-    settings.replace_in_component_priority_dict(
-        "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
-    )
+    for extension, order in EXTENSIONS.items():
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, order)
+    wait_for_robots(settings)
+    give_kinds(settings)
+    if Config.of(settings).web.kind is not None:
+        for name, value in (OFFLINE | {"AUTOTHROTTLE_ENABLED": False}).items():
+            settings.set(name, value, "spider")
     process = AsyncCrawlerProcess(settings)
-    crawler = process.create_crawler(FetchSpider)
-    process.crawl(crawler, wanted=wanted)
+    crawler = process.create_crawler(kind)
+    process.crawl(crawler, **arguments)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         process.start()
@@ -174,7 +189,14 @@ def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
         for number, handler in handlers.items():  # Scrapy's have no effect any more
             signal.signal(number, handler)
     spider = crawler.spider
-    if not isinstance(spider, FetchSpider) or spider.reason != "finished":
+    if not isinstance(spider, kind):
+        raise ValueError("fetching could not start")
+    return spider
+
+
+def _fetch(wanted: dict[str, list[Path]], settings: Settings) -> None:
+    spider = run_politely(FetchSpider, settings, wanted=wanted)
+    if spider.reason != "finished":
         msg = "fetching was interrupted: run the command again to fetch the missing pages"
         raise ValueError(msg)
 

@@ -14,10 +14,12 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Options, apply_arguments
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
+from tres_scrapy.extensions.command import crawls
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.items import item_class
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.userinfo import CREDENTIALS
 
 
 class TresSpider(Spider):
@@ -32,6 +34,8 @@ class TresSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        if not crawls(crawler):  # `scrapy shell --spider tres` needs no topic
+            return super().from_crawler(crawler, *args, **kwargs)
         known = [each for owner in cls.options for each in owner.declared().values()]
         rest = apply_arguments(crawler.settings, kwargs, known)
         Config.of(crawler.settings).require_seed()
@@ -43,7 +47,7 @@ class TresSpider(Spider):
         if not seeds and offline_web is not None:
             seeds = offline_web.seeds
         for url in seeds:
-            yield Request(url)
+            yield Request(CREDENTIALS.sub(r"\1", url))
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         visit: Visit | None = response.meta.get(VISIT)

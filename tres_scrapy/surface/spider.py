@@ -61,6 +61,7 @@ class SurfaceSpider(TresSpider):
                 "records with -a surface_follow=0 -O records.jsonl and crawl them by `tres`"
             )
         spider.config = SurfaceOptions.of(crawler.settings)
+        make_selector(spider.config.selector)  # now: it may need a package that is not installed
         spider.follow_every_link = spider.config.follow
         spider.random_seed = Config.of(crawler.settings).random_seed
         spider.hosts, spider.unopened, spider.asking, spider.queries = set(), 0, 0, 0

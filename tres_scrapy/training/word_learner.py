@@ -35,14 +35,16 @@ RUNS: Final = "The crawl runs: it learns from the answers with its next pages."
 NEAR: Final = 60  # words near the keywords that count as keywords in anchors and URLs
 
 
-def word_topic(keywords: KeywordSet) -> WordTopic:
-    """Return the topic of keywords; raise ValueError if none of them is known."""
-    return WordTopic(keywords, *_english())
+def word_topic(keywords: KeywordSet, models: Path | None = None) -> WordTopic:
+    """Return the topic of keywords; raise ValueError if none of them is known.
+
+    `models` is the folder of the shipped packs, if it is known.
+    """
+    return WordTopic(keywords, *_english(models or shipped_models()))
 
 
 @cache
-def _english() -> tuple[Background, WordVectors]:
-    models = shipped_models()
+def _english(models: Path) -> tuple[Background, WordVectors]:
     return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
@@ -107,6 +109,7 @@ class WordLearner:
         *,
         answers: Path | None = None,
         seed: int = 0,
+        models: Path | None = None,
     ) -> None:
         self._folder = WordFolder(path)
         self._name = name
@@ -116,7 +119,7 @@ class WordLearner:
         self._origin = {"file": str(answers.resolve()) if answers else "", "seed": seed}
         self._salt = str(seed).encode()
         self._load()
-        self._topic = word_topic(keywords)
+        self._topic = word_topic(keywords, models)
         self._near = self._topic.near(NEAR)
         pages = self._folder.read_pages(repair=True)
         self._kept = {mark: (number, sheet) for number, mark, sheet in pages}

@@ -23,13 +23,15 @@ class WordTask(Task):
     """A task whose `pack` lies in the folder of a topic that learns.
 
     `keywords` are the lines of the keywords file; `answers` is the file of answers, if that is not
-    in the folder.
+    in the folder. `models` is the folder of the shipped packs: this process is killed at its end,
+    and would leave behind what it unpacks of a zipped egg.
     """
 
     name: str = ""
     keywords: tuple[str, ...] = ()
     answers: Path | None = None
     seed: int = 0
+    models: Path | None = None
 
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
@@ -39,7 +41,12 @@ class WordTask(Task):
         holding = ExitStack()
         holding.enter_context(WordFolder(self.pack.parent).held())
         learner = WordLearner(
-            self.pack.parent, self.name, keywords, answers=self.answers, seed=self.seed
+            self.pack.parent,
+            self.name,
+            keywords,
+            answers=self.answers,
+            seed=self.seed,
+            models=self.models,
         )
         return WordJudge(self, learner, begin, holding)
 

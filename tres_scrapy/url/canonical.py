@@ -11,10 +11,20 @@ from w3lib.url import safe_url_string
 MAX_URL_LENGTH: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 HOST: Final = re.compile(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?|[0-9a-f:]*:[0-9a-f:.]*")
+# a URL as people type it: without a scheme, on a host with a dot or on this machine
+BARE_URL: Final = re.compile(
+    r"(?:[^\s/?#:@,\[\]]+\.[^\s/?#:@,\[\]]+|localhost|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
 # matches URLs that are already canonical: most links, in a tenth of the time of parsing
 PLAIN_URL: Final = re.compile(
     r"https?://([a-z0-9][a-z0-9-]{0,62}\.)+[a-z]{2,63}/[A-Za-z0-9/._~-]*(\?[A-Za-z0-9/._~=&+-]+)?"
 )
+
+
+def with_scheme(text: str) -> str:
+    """Return a URL that was typed without a scheme as https; return any other text as it is."""
+    return f"https://{text}" if BARE_URL.fullmatch(text) else text
 
 
 def canonicalise(url: str) -> str | None:

@@ -36,6 +36,11 @@ def is_public_suffix(host: str, *, private: bool = True) -> bool:
     return _suffixes(host, include_psl_private_domains=private).suffix == host
 
 
+def has_known_suffix(host: str) -> bool:
+    """Return whether a host ends in a suffix of the list: notes.txt does not."""
+    return bool(_suffixes(host).suffix)
+
+
 def domain_of(url: str, *, private: bool = True) -> str:
     """Return the registrable domain of a URL."""
     return registrable_domain(urlsplit(url).hostname or "", private=private)

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.extra import require
 from tres_scrapy.crawl.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.pool import Rows
@@ -48,7 +47,6 @@ class AchePolicy(QueuePolicy):
     """
 
     def __init__(self, store: SampleStore, setup: Setup) -> None:
-        require("train", "policy 'ache'")
         super().__init__(store)
         self.trainings = 0
         self._random = np.random.default_rng(setup.seed)
