@@ -196,13 +196,18 @@ class TreeFrontierScheduler(BaseScheduler):
         if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
             self._learner.redirect_away(row, url)
             return False
-        repeats = not self._learner.follows_all and self._learner.requests.repeats(url, request)
-        if url == current or repeats or not self._learner.redirect(row, url):
+        if self._repeats(request) or url == current or not self._learner.redirect(row, url):
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
         return True
+
+    def _repeats(self, request: Request) -> bool:
+        """Return whether the filter of the project has seen a redirect of its own spider."""
+        dupefilter = self._learner.requests.dupefilter
+        asks = not self._learner.follows_all and dupefilter is not None
+        return asks and dupefilter is not None and dupefilter.drops(request)
 
     def _next_again(self, busy: list[int]) -> Request | None:
         resting = set(self._health.resting(monotonic())) if self._again else set()

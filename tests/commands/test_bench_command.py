@@ -292,7 +292,7 @@ def test_each_start_is_a_run(real: Path, capsys: pytest.CaptureFixture[str]) -> 
     ("arguments", "reason"),
     [
         (["--topics", "hardware"], r"--labels '.*{topic}.txt': there is no file '.*hardware.txt'"),
-        (["--starts", "a.test"], r"--starts 'a.test' must hold http\(s\) URLs"),
+        (["--starts", "tea"], r"--starts 'tea' must hold http\(s\) URLs"),
         (["--starts", "@no-{topic}.txt"], "--starts '@no-food.txt' cannot be read: .*No such file"),
         (["--starts", "@empty.txt"], "--starts '@empty.txt' must hold at least one start"),
         (["--starts", "http://a.test/3"], "--starts 'http://a.test/3' is not on this web"),

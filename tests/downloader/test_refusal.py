@@ -54,7 +54,7 @@ def middleware_of(cls):
     ],
 )
 def test_limits_of_scrapy_have_kinds(cls, response, kind):
-    with pytest.raises(FetchRefusedError) as caught:
+    with pytest.raises(IgnoreRequest) as caught:
         middleware_of(cls).process_response(Request(URL), response)
     assert caught.value.kind == kind
 
@@ -70,7 +70,7 @@ def test_start_of_page_shows_meta_refresh():
 
 def test_forbidden_page_has_a_kind():
     rules = ProtegoRobotParser(b"User-agent: *\nDisallow: /", None)
-    with pytest.raises(FetchRefusedError) as caught:
+    with pytest.raises(IgnoreRequest) as caught:
         middleware_of(RobotsMiddleware).process_request_2(rules, Request(URL))
     assert caught.value.kind == "robots"
 

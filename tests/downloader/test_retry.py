@@ -35,11 +35,11 @@ def test_only_other_requests_are_retried(retries, ours):
 
 
 def test_sample_of_own_spider_is_retried(retries):
-    """Scrapy retries the requests of a project's own spider, whatever they are."""
+    """Scrapy retries all requests of a project's own spider, robots.txt included."""
     retries.crawler.spider.follow_every_link = False
     sample = Request(URL, meta={LEASE: 1})
     assert retries.process_response(sample, Response(URL, 503)).meta["retry_times"] == 1
-    assert not retries.process_exception(Request(URL, **ROBOTS), DownloadTimeoutError())
+    assert retries.process_exception(Request(URL, **ROBOTS), DownloadTimeoutError())
 
 
 def test_ending_crawl_sends_no_sample(retries):

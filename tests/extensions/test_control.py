@@ -137,7 +137,7 @@ def test_good_seed_is_added_beside_a_bad_one():
     ("text", "complaint"),
     [
         ("", "A seed must hold http(s) URLs such as https://example.org/, '' is not one"),
-        ("b.org", "A seed must hold http(s) URLs such as https://example.org/, 'b.org' is not one"),
+        ("tea", "A seed must hold http(s) URLs such as https://example.org/, 'tea' is not one"),
         ("javascript:alert(1)", "A seed must hold http(s) URLs"),
         ("file:///etc/passwd", "A seed must hold http(s) URLs"),
         ("@/etc/passwd", "A file of seeds (@FILE) is read only at the start"),

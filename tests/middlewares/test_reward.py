@@ -60,6 +60,21 @@ def crawl_over():
     return Crawl(store, make_policy("tres", store, Setup()))
 
 
+class SeenUrls:
+    """The filter of Scrapy's defaults, by URL."""
+
+    is_default = True
+
+    def __init__(self):
+        self.seen = set()
+
+    def drops(self, request):
+        return request.url in self.seen or self.seen.add(request.url) is not None
+
+    def log(self, request):
+        pass
+
+
 def leased_page(
     follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse, **options
 ):
@@ -70,6 +85,8 @@ def leased_page(
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
         Verdicts(0.5),
+        follows_all=follow_every_link,
+        dupefilter=SeenUrls(),
         **options,
     )
     assert learner.add_seed(url, Request(url))
