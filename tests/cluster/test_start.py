@@ -1,5 +1,6 @@
 """What is refused before a process starts."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.job.job_file import JobError
 
@@ -64,6 +66,14 @@ def test_job_in_use_is_refused(job, monkeypatch, caplog):
 def test_unfit_option_is_refused(tmp_path, arguments, complaint):
     with pytest.raises(ConfigError, match=complaint):
         crawl(Order(tmp_path / "job", 2, arguments=arguments))
+    assert not (tmp_path / "job").exists()
+
+
+def test_missing_package_is_said_first(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    order = Order(tmp_path / "job", 2, arguments={**FOOD, "fields": "date"})
+    with pytest.raises(ExtraError, match="fields=markdown or date needs trafilatura: "):
+        crawl(order)
     assert not (tmp_path / "job").exists()
 
 

@@ -216,9 +216,9 @@ def _disk() -> Finding:
 def _open_files() -> Finding:
     from resource import RLIMIT_NOFILE, getrlimit  # noqa: PLC0415 - not on Windows
 
-    limit, most = getrlimit(RLIMIT_NOFILE)
+    limit, _ = getrlimit(RLIMIT_NOFILE)
     if 0 <= limit < LEAST_FILES:
-        text = f"{limit} at most, must be {LEAST_FILES} or more: ulimit -n {min(1024, most)}"
+        text = f"{limit} at most, must be {LEAST_FILES} or more: ulimit -n 1024"
         return Finding(FindingStatus.PROBLEM, "open files", text)
     return Finding(
         FindingStatus.OK, "open files", "no limit" if limit < 0 else f"{limit:,} at most"
