@@ -66,9 +66,24 @@ class Priority(Local, scrapy.Spider):
 
 
 class PriorityApi(Local, scrapy.Spider):
-    """Send GETs of an API by their priority, one at a time."""
+    """Send GETs of an API by their priority, one at a time, after a first answer."""
 
     name = "priority-api"
+    ordered = True
+    custom_settings = {"CONCURRENT_REQUESTS": 1}
+    paths = ("/echo?0",)
+
+    def parse(self, response):
+        yield {"target": response.json()["target"]}
+        if response.url.endswith("0"):
+            for priority in (1, 5, 3, 2, 4):
+                yield scrapy.Request(self.at(f"/echo?{priority}"), priority=priority)
+
+
+class PriorityFirst(Local, scrapy.Spider):
+    """Send GETs by their priority, one at a time, to a callback that has had no answer yet."""
+
+    name = "priority-new-callback"
     ordered = True
     custom_settings = {"CONCURRENT_REQUESTS": 1}
     paths = ("/api/items",)
