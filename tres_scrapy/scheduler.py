@@ -10,7 +10,6 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
-import numpy as np
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler, Scheduler
 from scrapy.crawler import Crawler
@@ -31,7 +30,7 @@ from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
-from tres_scrapy.frontier.store import NO_PARENT, State
+from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.policies.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
 
@@ -143,8 +142,8 @@ class TreeFrontierScheduler(BaseScheduler):
     def _drop_refused(self) -> None:
         """Drop the sample that was not scheduled after all, for example because it is offsite."""
         row, self._scheduling = self._scheduling, None
-        if row is not None and row != NO_PARENT and self._crawl.store.state(row) == State.PENDING:
-            self._crawl.store.drop(np.array([row]))
+        if row is not None and row != NO_PARENT:
+            self._crawl.store.refuse(row)
 
     def next_request(self) -> Request | None:
         self._drop_refused()

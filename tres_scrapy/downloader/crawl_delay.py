@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Self
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import RobotParser
@@ -45,7 +45,7 @@ class CrawlDelay:
         if not asked:
             return
         if asked > self._max_delay:
-            ours = getattr(self._crawler.spider, "follow_every_link", False)
+            ours = _is_ours(self._crawler.spider)
             logger.info(
                 "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: %s",
                 request.url,
@@ -77,3 +77,9 @@ class CrawlDelay:
         slot = self._crawler.engine.downloader.slots.get(key)
         if slot is not None and key in self._asked:
             slot.delay = max(slot.delay, self._asked[key])
+
+
+def _is_ours(spider: Spider | None) -> bool:
+    """Return whether a spider belongs to this package, or follows links as `tres` does."""
+    follows_all = getattr(spider, "follow_every_link", False)
+    return bool(follows_all) or type(spider).__module__.startswith("tres_scrapy.")

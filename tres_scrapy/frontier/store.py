@@ -281,6 +281,10 @@ class SampleStore:
         self._samples["domain"][row] = self.domain_of(url)
         self.ledger.lease(self.domain(row))
 
+    def refuse(self, row: int) -> None:
+        """Close the URL of a PENDING `row`: it is dropped when it is met."""
+        self.closure.close(self.url_id(row))
+
     def drop(self, rows: Rows) -> None:
         """Mark PENDING samples that can no longer be fetched as DONE."""
         self._leave(rows, State.DONE)

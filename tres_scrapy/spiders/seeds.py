@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
-from tres_scrapy.downloader.refusal import FetchRefusedError
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.file import printable
@@ -141,7 +141,7 @@ class SeedSpider(Spider):
         return "the page says that it was not found" if judged.is_missing else judged
 
     def _reason(self, error: BaseException | None, rating: SeedRating) -> str:
-        if isinstance(error, FetchRefusedError) and error.kind == ROBOTS.kind:
+        if failure_of(error).kind == ROBOTS.kind:
             rating.robots = FORBIDDEN
             if (rating.delay or 0.0) > self._max_delay:
                 return (
