@@ -111,7 +111,7 @@ def test_project_keeps_its_own_ways(tmp_path, kitchen, menu):
     assert "'kitchen/closed': 'closespider_itemcount'" in first.stderr
     second = kitchen(*command, pages=menu)
     assert second.returncode == 0, second.stderr
-    assert "'kitchen/closed': 'frontier_exhausted'" in second.stderr
+    assert "'kitchen/closed': 'finished'" in second.stderr
     assert "Traceback" not in first.stderr + second.stderr
 
     fetched = menu.fetched()
