@@ -34,22 +34,40 @@ NEEDED = (
     *("decorator", "greenlet", "pexpect", "psutil", "ptyprocess", "pyftpdlib", "pytest-timeout"),
     *("pytest-twisted>=1.14.3", "sybil"),
 )
-FILES = (
-    *("addons", "closespider", "contracts", "core_downloader", "core_scraper", "crawl", "crawler"),
-    *("downloadermiddleware", "downloadermiddleware_httpcache", "downloadermiddleware_offsite"),
-    *("downloadermiddleware_retry", "downloadermiddleware_robotstxt", "downloaderslotssettings"),
-    *("dupefilters", "engine", "engine_close_spider", "engine_download", "engine_loop"),
+FILES = (  # those in which spiders crawl
+    *("addons", "closespider", "contracts", "core_downloader", "core_scraper", "crawl"),
+    *("crawler", "downloaderslotssettings", "engine", "engine_loop"),
     *("engine_stop_download_bytes", "engine_stop_download_headers", "extension_periodic_log"),
-    *("extension_throttle", "feedexport", "feedexport_batch", "feedexport_postprocess"),
-    *("feedexport_uri_params", "logstats", "pipeline_crawl", "pipeline_files", "pipeline_images"),
-    *("pipeline_media", "pipelines", "poet", "request_attribute_binding", "request_cb_kwargs"),
-    *("request_dict", "request_left", "scheduler", "signals", "spider", "spider_crawl"),
-    *("spider_sitemap", "spider_start", "spidermiddleware", "spidermiddleware_depth"),
-    *("spidermiddleware_httperror", "spidermiddleware_metacopy", "spidermiddleware_output_chain"),
-    *("spidermiddleware_process_start", "spidermiddleware_referer", "spidermiddleware_start"),
-    *("spiderstate", "stats"),
+    *("feedexport", "feedexport_batch", "feedexport_postprocess", "pipeline_crawl"),
+    *("pipelines", "request_attribute_binding", "request_cb_kwargs", "request_left"),
+    *("scheduler", "signals", "spider", "spider_crawl", "spider_sitemap", "spider_start"),
+    *("spidermiddleware_httperror", "spidermiddleware_output_chain"),
+    *("spidermiddleware_process_start", "stats"),
 )
-JUSTIFIED: dict[str, str] = {}  # why a test, by a pattern, may fail with the add-on
+# Why a test may fail with the add-on, by a pattern of its name.
+JUSTIFIED = {
+    "tests/test_crawler.py::TestCrawlerLogging::test_spider_custom_settings_log_level": (
+        "the log has one more warning: USER_AGENT names no contact"
+    ),
+    "tests/test_downloaderslotssettings.py::test_delay": (
+        "it takes the times in callbacks, and the first page is judged before its callback runs"
+    ),
+    **{
+        f"tests/test_engine_loop.py::TestMain::{name}": "the project has a scheduler of its own"
+        for name in (
+            "test_close_during_start_iteration",
+            "test_close_spider_from_start",
+            "test_sleep",
+            "test_start_error",
+        )
+    },
+    "tests/test_engine_loop.py::TestRequestSendOrder::*": (
+        "the frontier chooses the order of pages, be they start pages"
+    ),
+    "tests/test_pipelines.py::TestCustomPipelineManager::test_integration_no_async_not_subclass": (
+        "an ITEM_PROCESSOR that calls each pipeline class without arguments cannot make ours"
+    ),
+}
 SETTINGS = {
     "ADDONS": {"tres_scrapy.addon.TresAddon": 100},
     "TRES_TOPIC": "food",
@@ -183,7 +201,7 @@ def compare(names: Sequence[str], source: Path, extra: Path) -> int:
     """Run the files twice and print the table; return how many failures are not justified."""
     broken: list[str] = []
     print(f"{'passed / failed':38}{'without':>11}{'with add-on':>14}{'crawls with it':>16}")
-    with loaded_python(extra) as python:
+    with TemporaryDirectory() as folder, loaded_python(Path(folder)) as python:
         for name in names:
             plain, _ = run(name, source, extra, "")
             ours, crawls = run(name, source, extra, str(python))
