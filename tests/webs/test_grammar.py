@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.page.text import STOP_WORDS, tokenise
-from tres_scrapy.webs.grammar import Word, headline, lexicon, sentence
+from tres_scrapy.webs.grammar import Word, headline, lead, lexicon, sentence, short
 from tres_scrapy.webs.synthetic import SyntheticWeb
 from tres_scrapy.webs.vocabulary import tables
 
@@ -58,6 +58,46 @@ def test_article_fits_next_word() -> None:
     assert re.search(r"\ban oven\b", texts, re.IGNORECASE)
     assert re.search(r"\ba recipe\b", texts, re.IGNORECASE)
     assert not re.search(r"\ba oven\b|\ban recipe\b", texts, re.IGNORECASE)
+
+
+def test_shown_title_is_short() -> None:
+    full = words("crispy", "tofu", "bake", "quickly", "garlic", "oven", "grated")
+    kept = [word.text for word in short(full)]
+    assert kept == ["crispy", "tofu", "bake", "garlic"]
+    assert {headline(short(full), seed) for seed in range(50)} >= {
+        "How to bake crispy tofu with garlic",
+        "Bake tofu and crispy garlic",
+    }
+    assert short(words("crispy", "bake")) == []
+
+
+@given(LINES, st.integers(0, 2**63))
+def test_first_sentence_has_the_title_alone(line: list[Word], seed: int) -> None:
+    title = headline(line, seed)
+    assert content(lead(title)) == content(title)
+
+
+@pytest.mark.parametrize(
+    ("title", "first"),
+    [
+        ("How to cook marinade", "Here is how to cook marinade."),
+        ("Crispy tofu with garlic", "This is all about crispy tofu with garlic."),
+        ("Italy and cheese", "This is all about Italy and cheese."),
+        ("Soup", "This is all about soup."),
+    ],
+)
+def test_first_sentence_names_the_title(title: str, first: str) -> None:
+    assert lead(title) == first
+
+
+def test_pages_show_their_topic_in_title_and_first_sentence() -> None:
+    sites = np.flatnonzero((WEB.sites.size > 50) & (WEB.sites.density > 0.3))[:60].tolist()
+    pages = [page for site in sites if (page := WEB.pages.one(site, 20)).relevant[0]]
+    titles = [WEB.documents.prose.headings(page)[0] for page in pages]
+    food = set(tables()["food"])
+    assert np.mean([bool(food & set(tokenise(title))) for title in titles]) > 0.9
+    html = WEB.documents.page(pages[0], "")
+    assert f"<h1>{titles[0]}</h1><p>{lead(titles[0])}" in html
 
 
 def test_headline_joins_phrases() -> None:

@@ -57,6 +57,26 @@ def sentence(words: Iterable[Word], seed: int) -> str:
     return _Writer(words, seed).sentence()
 
 
+def lead(title: str) -> str:
+    """Return the first sentence of a page with this title; it has no other words for the model."""
+    start = "Here is " if title.startswith("How to ") else "This is all about "
+    first, _, rest = title.partition(" ")
+    is_name = first.lower() in lexicon() and lexicon()[first.lower()].kind == "name"
+    return f"{start}{first if is_name else first.lower()}{f' {rest}' if rest else ''}."
+
+
+def short(words: Iterable[Word]) -> list[Word]:
+    """Return the words of a title that people would write: a verb, an adjective and two nouns."""
+    room = {"noun": 2, "adjective": 1, "verb": 1}
+    chosen = []
+    for word in words:
+        kind = "noun" if word.kind in NOUNS else "adjective" if _is_participle(word) else word.kind
+        if room.get(kind, 0) > 0:
+            room[kind] -= 1
+            chosen.append(word)
+    return chosen if room["noun"] < 2 else []
+
+
 def headline(words: Iterable[Word], seed: int) -> str:
     """Return a title with the words, such as "Smoked trout with lemon"."""
     return _Writer(words, seed).headline()

@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 
 from tres_scrapy.webs.address import Addresses
+from tres_scrapy.webs.grammar import lead
 from tres_scrapy.webs.link import LinkChooser, Targets
 from tres_scrapy.webs.noise import below, mix, unit
 from tres_scrapy.webs.prose import PARAGRAPH, Prose
@@ -51,8 +52,9 @@ class Documents:
         targets = self.links.targets(page)
         links = self._links(site, number, targets, session)
         static = number >= size
-        title = STATICS[number - size].title() if static else self.prose.titles(page)[0]
+        title = STATICS[number - size].title() if static else self.prose.headings(page)[0]
         text = self.prose.sentences(page, THIN if static else self.prose.length(page))
+        text = text if static else [lead(title), *text]
         advert = len(links) - targets.adverts
         body = _body(text, links[: targets.inside], links[targets.inside : advert])
         return self._frame(site, title, body, links[advert:], session)

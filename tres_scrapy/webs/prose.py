@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tres_scrapy.webs.grammar import headline, sentence
+from tres_scrapy.webs.grammar import headline, sentence, short
 from tres_scrapy.webs.noise import Hash, Ints, below, generator, mix, unit
 from tres_scrapy.webs.site import MIXED, PURE
 from tres_scrapy.webs.trait import TITLE, SyntheticPages, Traits
@@ -52,8 +53,19 @@ class Prose:
         target = doubt * (0.85 + 0.6 * u[1]) if tempting else 0.06 * u[1] ** 2
         return Mixture(topic, 0.15 + 0.3 * u[2], self.sites.topic, target)
 
+    def headings(self, pages: Traits) -> list[str]:
+        """Return the title that each page shows: a few words of its full title."""
+        return [self._heading(row) for row in pages.title.tolist()]
+
+    def _heading(self, row: Sequence[int]) -> str:
+        """Return a title of words of a topic, or of any words if no noun is of a topic."""
+        written = self.vocabulary.written
+        own = [written[number] for number in row if self.vocabulary.is_topical(number)]
+        words = [written[number] for number in row]
+        return headline(short(own) or short(words) or words, sum(row))
+
     def titles(self, pages: Traits) -> list[str]:
-        """Return the title of each page."""
+        """Return the full title of each page, by which a search engine finds it."""
         written = self.vocabulary.written
         return [
             headline((written[number] for number in row), sum(row)) for row in pages.title.tolist()

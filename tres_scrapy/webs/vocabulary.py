@@ -43,9 +43,14 @@ class Vocabulary:
         self.written = [known.get(word, unknown) for word in self.words]
         self.slugs = np.array([_ascii(word) for word in self.words], dtype=object)
         starts = np.cumsum([0, *(len(row) for row in rows)])
+        self._topical = int(starts[self.background])
         self.quantiles = np.stack(
             [start + _quantiles(row) for start, row in zip(starts, rows, strict=False)]
         )
+
+    def is_topical(self, number: int) -> bool:
+        """Return whether a word number is one of a topic's table."""
+        return number < self._topical
 
     def draw(self, rows: Ints, noise: Hash) -> Ints:
         """Return one word number for each row and hash."""
