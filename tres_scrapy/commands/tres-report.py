@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.config.extra import ExtraError, require
+from tres_scrapy.page.file import plainly
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -56,5 +57,5 @@ class Command(ScrapyCommand):
             with Record(path) as record:
                 write_report(record, page)
         except (ExtraError, OSError, RecordError) as error:
-            sys.exit(f"scrapy tres-report: {error}")
+            sys.exit(f"scrapy tres-report: {plainly(error)}")
         print(page)
