@@ -50,7 +50,7 @@ SCENARIOS: dict[str, tuple[int, int, Mapping[str, Fault]]] = {  # sites, pages o
 class Sites:
     """A web of sites whose pages each link to two others of their site, and to all sites."""
 
-    name, search, https = "sites", "", False
+    name, search, https, labelled = "sites", "", False, False
     seeds: tuple[str, ...] = ("http://h0.test/0",)
     notes: tuple[str, ...] = ()
 

@@ -7,6 +7,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.extensions.spiderstate import SpiderState
 from scrapy.settings import Settings
 from scrapy.utils.conf import build_component_list
+from soup import FOOD
 
 from tres_scrapy import settings as ours
 from tres_scrapy.addon import LIMITS, TresAddon
@@ -132,3 +133,41 @@ def test_foreign_scheduler_is_refused(scheduler):
     settings = Settings({"SCHEDULER": TreeFrontierScheduler})
     TresAddon().update_settings(settings)
     assert settings["SCHEDULER"] is TreeFrontierScheduler
+
+
+COUNTING = """
+from scrapy import Spider
+
+
+class Theirs(Spider):
+    name = "theirs"
+    start_urls = ["http://a.test/"]
+
+    def parse(self, response):
+        visit = response.meta["tres_visit"]
+        yield {"url": response.url, "is_page": visit is not None}
+        for href in response.css("a::attr(href)").getall() if visit else ():
+            yield response.follow(href)
+"""
+
+
+def test_callbacks_of_pages_are_as_many_as_asked_for(scrapy, tmp_path, pages):
+    """Answers that are not pages reach the callback too, but do not count."""
+    project(tmp_path)
+    (tmp_path / "theirs" / "spiders" / "__init__.py").write_text(COUNTING)
+    names = [f"/{number}" for number in range(40)]
+    pages.add("http://a.test/", "".join(f'<a href="{name}">soup</a>' for name in names))
+    for number, name in enumerate(names):
+        missing = "<title>Page not found</title><p>Sorry.</p>"
+        kind = "image/png" if number % 5 == 1 else "text/html"
+        html = missing if number % 5 == 0 else f"<p>{FOOD.format(name)}</p>"
+        pages.add(f"http://a.test{name}", html, Content_Type=kind)
+    arguments = ("-O", "feed.json", "-s", "TRES_PAGES=20", "-s", "CONCURRENT_REQUESTS=16")
+    process = scrapy("crawl", "theirs", *arguments, project=tmp_path, pages=pages)
+    assert process.returncode == 0, process.stderr
+    called = [item["is_page"] for item in json.loads((tmp_path / "feed.json").read_text())]
+    failures = sum(
+        process.stats.get(f"tres/failures/{kind}", 0) for kind in ("not_html", "soft_404")
+    )
+    assert called.count(True) == process.stats["tres/pages"] == 20
+    assert called.count(False) == failures > 0

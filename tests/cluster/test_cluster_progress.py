@@ -1,5 +1,6 @@
 import logging
 
+from tres_scrapy.cluster import progress_line
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.progress_line import START_UP, ClusterProgress
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Status
@@ -25,3 +26,23 @@ def test_shards_that_start_together_are_not_missed(caplog):
     assert not caplog.messages
     progress.show(Overview({1: Status(1)}, {1: 0.1}, 10, "", "", 2))
     assert caplog.messages == ["Shard 0 does not report; the others go on"]
+
+
+def test_speed_counts_pages_since_this_start(caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    clock = iter([0.0, 0.0, 1.0, 11.0, 21.0])
+    monkeypatch.setattr(progress_line, "monotonic", lambda: next(clock))
+    progress = ClusterProgress()
+
+    def overview(*pages):
+        statuses = {shard: Status(shard, pages=count) for shard, count in enumerate(pages)}
+        return Overview(statuses, dict.fromkeys(statuses, 0.1), 500, "", "", 2)
+
+    progress.show(overview())
+    progress.show(overview(150, 140))
+    progress.show(overview(200, 190))
+    progress.close(overview(200, 190))
+    assert caplog.messages[-1] == (
+        "390/500 pages, harvest rate 0.0 %, 0 relevant domains, 10.0 pages/s since this start, "
+        "frontier 0, 2 shards"
+    )

@@ -5,10 +5,12 @@ import json
 
 import pytest
 from conftest import command
+from recorded_run import META, crawl_of
 from soup import FOOD, OTHER, lines_of
 
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
@@ -91,6 +93,24 @@ def test_rejudged_pages_have_the_final_probability(run, capsys):
     assert all(item["final_probability"] >= 0.5 != item["probability"] for item in items)
 
 
+def test_jobdir_or_output_is_enough_to_rejudge(run, capsys, monkeypatch, tmp_path):
+    job = tmp_path / "jobs" / "soup"
+    job.mkdir(parents=True)
+    run.with_suffix(".topic").rename(job / "topic")
+    output = {"output": str(run)}
+    Writer.open(job / "tres.run", crawl_of(), META | output, {}, 1.0).close(2.0, "")
+    monkeypatch.chdir(tmp_path)
+    for given in (job, run):
+        code, said = call(capsys, "tres-rejudge", given)
+        assert (code, said.startswith("6 of 12 pages are relevant")) == (0, True)
+    monkeypatch.chdir(tmp_path.parent)
+    assert "add --run JOBDIR" in str(call(capsys, "tres-rejudge", run)[0])
+    run.unlink()
+    assert f"is not there: give its output, and --run {job}" in str(
+        call(capsys, "tres-rejudge", job)[0]
+    )
+
+
 def test_answered_pages_follow_their_answers(run, capsys):
     """Wrong ones too: the user knows."""
     call(capsys, "tres-answer", run, "--yes", "http://h0.test/", "--no", "http://h1.test/")
@@ -115,10 +135,10 @@ def test_answers_of_a_running_crawl_are_followed(run, capsys):
 def test_output_is_not_judged_in_place(run, capsys):
     before = run.read_bytes()
     code, _ = call(capsys, "tres-rejudge", run, "-o", run.parent / "." / run.name)
-    assert "is OUTPUT itself: give another file" in str(code)
+    assert "is the output itself: give another file" in str(code)
     assert run.read_bytes() == before
     code, _ = call(capsys, "tres-rejudge", run.parent / "no.jsonl", "--run", run)
-    assert "no.jsonl' is not a file: give the output of the crawl" in str(code)
+    assert "no.jsonl' does not exist: give the output or JOBDIR of a crawl" in str(code)
 
 
 def test_topic_without_a_relevant_page_is_saved_with_a_warning(run, capsys, tmp_path):

@@ -240,7 +240,7 @@ def test_incomplete_recording_is_reported(
     out, err = capsys.readouterr()
     assert "2 pages of 2 hosts; skipped: the file ends within the record (1)" in err
     assert "Recorded by a crawl on 'soup'" in err
-    assert "harvest 100.0 %, 1 domains, 1 pages, links ran out" in out
+    assert "harvest 100.0 %, 1 domain, 1 page, links ran out" in out
 
 
 LINKS = b"<html><title>Soup</title><a href=/1>leeks</a> <a href=/2>beans</a> <a href=/3>3</a>"
@@ -293,7 +293,7 @@ def test_each_start_is_a_run(real: Path, capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--topics", "hardware"], r"--labels '.*{topic}.txt': there is no file '.*hardware.txt'"),
         (["--starts", "tea"], r"--starts 'tea' must hold http\(s\) URLs"),
-        (["--starts", "@no-{topic}.txt"], "--starts '@no-food.txt' cannot be read: .*No such file"),
+        (["--starts", "@no-{topic}.txt"], "--starts '@no-food.txt' cannot be read: .*no such file"),
         (["--starts", "@empty.txt"], "--starts '@empty.txt' must hold at least one start"),
         (["--starts", "http://a.test/3"], "--starts 'http://a.test/3' is not on this web"),
         (["-s", "TRES_SEED=http://a.test/"], "TRES_SEED is not for a benchmark: use --starts"),
@@ -322,7 +322,7 @@ def test_unwritable_report_keeps_the_old(tmp_path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(plot, "_svg", full)
-    with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*No space"):
+    with pytest.raises(SystemExit, match=f"the report in {tmp_path} cannot be written: .*no space"):
         bench(*arguments)
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 

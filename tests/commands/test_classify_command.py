@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -14,6 +15,8 @@ from conftest import PROJECT, command, interpreter
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.training.pack_file import write_pack
+from tres_scrapy.training.word_folder import WordFolder
+from tres_scrapy.training.word_topic import Sheet
 
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."
 GERMAN = "Der Käse und der Wein stehen auf dem Tisch, und es gibt auch etwas Brot mit Butter."
@@ -73,6 +76,23 @@ def test_a_document_is_explained(classify: Callable[..., Answer], tmp_path: Path
     assert keywords.split(maxsplit=1)[1] == "cheese 1, wine 1"
     assert words.split()[:2] == ["for", "cheese"]
     assert tally == "1 judged, 1 of them relevant"
+
+
+def test_kept_pages_of_a_topic_are_judged(classify: Callable[..., Answer], tmp_path: Path) -> None:
+    pages = WordFolder(tmp_path)
+    words = Counter(f"{'The table'} {FOOD}".lower().replace(",", "").replace(".", "").split())
+    pages.add_page(1, "0f", Sheet("http://a.test/", "The table", "Cheese and", words))
+    (tmp_path / "a.html").write_text(PAGE)
+    found = []
+    for name in ("pages.jsonl", "a.html"):
+        status, out, err = classify("--json", tmp_path / name)
+        assert (status, err) == (0, "")
+        found += records(out)
+    assert [page["title"] for page in found] == ["The table", "The table"]
+    assert found[0]["name"] == "http://a.test/"
+    assert found[0]["probability"] == pytest.approx(found[1]["probability"])
+    (tmp_path / "pages.jsonl").write_text('[1, "0f", "http://a.test/", "", "", {"a": "b"}]\n')
+    assert "must have 'html' or 'text'" in classify(tmp_path / "pages.jsonl")[2]
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def test_dead_browser_is_restarted(scrapy, tmp_path, pages):
     items = [json.loads(line) for line in output.read_text().splitlines()]
     assert [item["rendered"] for item in items] == [True] * 3
     assert {item["title"] for item in items} == {f"{name} soup recipe" for name in NAMES.values()}
-    assert "1 domains need a browser" in again.stderr, "as the two pages before have shown"
+    assert "domains that need a browser: 1," in again.stderr, "as the two pages before have shown"
 
 
 def browser_of(crawl):

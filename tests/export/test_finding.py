@@ -187,7 +187,9 @@ def test_page_is_new_unless_known(tmp_path, line, new, new_domain):
     assert (item.new, item.new_domain) == (new, new_domain)
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("ftp://a/", "line 1")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "there is no such file"), ("ftp://a/", "line 1")]
+)
 def test_unreadable_known_file_is_one_line(tmp_path, content, reason):
     path = tmp_path / "known"
     if content:
@@ -197,10 +199,44 @@ def test_unreadable_known_file_is_one_line(tmp_path, content, reason):
         NewnessPipeline.from_crawler(SimpleNamespace(settings=settings))
 
 
-def test_without_settings_no_tables():
+@pytest.fixture
+def crawler(tmp_path):
+    """The parts of a crawl of food that the pipelines need; it writes to food.jsonl."""
+    ledger = SimpleNamespace(pages_of=len)
+    crawl = SimpleNamespace(store=SimpleNamespace(ledger=ledger))
+    learner = SimpleNamespace(
+        output=tmp_path / "food.jsonl", crawl=crawl, job=None, stop=lambda reason: None
+    )
+    settings = Settings({"TRES_TOPIC": "food"})
+    return SimpleNamespace(settings=settings, get_extension=lambda kind: learner)
+
+
+def test_without_settings_no_tables(crawler):
     for pipeline in (NewnessPipeline, CsvPipeline):
         with pytest.raises(NotConfigured):
-            pipeline.from_crawler(SimpleNamespace(settings=Settings()))
+            pipeline.from_crawler(crawler)
+
+
+def test_tables_beside_a_continued_output_go_on(crawler, write, tmp_path, caplog):
+    write(SEED)
+    with pytest.raises(NotConfigured):  # the output holds no page: these tables are another run's
+        CsvPipeline.from_crawler(crawler)
+    (tmp_path / "food.jsonl").write_text('{"url": "http://seed.test/"}\n')
+    pipeline = CsvPipeline.from_crawler(crawler)
+    pipeline.process_item(ITEM)
+    pipeline.close_spider()
+    assert [row["url"] for row in rows_of(tmp_path / "food.csv")] == [SEED.url, ITEM.url]
+    crawler.settings.set("TRES_CSV", "0")
+    with pytest.raises(NotConfigured):
+        CsvPipeline.from_crawler(crawler)
+    assert "food.csv is not continued" in caplog.text
+
+
+def test_table_of_another_kind_is_left_alone(crawler, tmp_path):
+    (tmp_path / "food.jsonl").write_text('{"url": "http://seed.test/"}\n')
+    (tmp_path / "food.csv").write_text("shopping,list\n")
+    with pytest.raises(NotConfigured):
+        CsvPipeline.from_crawler(crawler)
 
 
 def test_cells_have_no_escape_sequences(write, tmp_path):

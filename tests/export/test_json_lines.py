@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy.settings import Settings
+from test_finding import ITEM
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.json_lines import JsonLinesPipeline
@@ -22,6 +23,22 @@ def test_empty_file_is_removed(tmp_path):
     assert not file.exists()
     assert device.is_symlink()
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_resumed_output_says_both_counts(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path = tmp_path / "food.jsonl"
+    for count in (1, 2, 0):
+        pipeline = JsonLinesPipeline(path)
+        pipeline.open()
+        for _ in range(count):
+            pipeline.process_item(ITEM)
+        pipeline.close_spider()
+    assert caplog.messages == [
+        f"Wrote 1 relevant page to {path}",
+        f"Wrote 2 relevant pages since this start to {path}, 3 in all",
+        f"Wrote 0 relevant pages since this start to {path}, 3 in all",
+    ]
 
 
 @pytest.fixture
@@ -65,5 +82,5 @@ def test_unwritable_output_is_found_early(tmp_path):
     settings = Settings({"TRES_OUTPUT": str(tmp_path)})
     learner = SimpleNamespace(output=tmp_path, job=None, stop=None)
     crawler = SimpleNamespace(settings=settings, spider=None, get_extension=lambda kind: learner)
-    with pytest.raises(ConfigError, match=r"TRES_OUTPUT .* cannot be written: .*Is a dir"):
+    with pytest.raises(ConfigError, match=r"TRES_OUTPUT .* cannot be written: .*it is a folder"):
         JsonLinesPipeline.from_crawler(crawler)

@@ -178,7 +178,7 @@ def test_foreign_spider_refuses_seed():
 def test_seed_after_end_is_refused():
     control, crawler = control_of(A, limit=1)
     book(crawler)
-    with pytest.raises(ControlError, match=r"^All 1 pages are fetched$"):
+    with pytest.raises(ControlError, match=r"^All pages asked for are fetched: 1$"):
         control.add_seed(B)
 
 

@@ -21,7 +21,7 @@ def test_line_says_why_nothing_is_sent(caplog, paused, offline, said):
     engine = SimpleNamespace(paused=paused)
     crawler = SimpleNamespace(engine=engine, get_extension=lambda kind: learner)
     Progress(crawler, 0, live=False)._log(crawl)
-    assert "frontier 5 in 1 leaf (exploration)" in caplog.text
+    assert ", 1 relevant domain, frontier 5 in 1 leaf (exploration)" in caplog.text
     assert caplog.text.rstrip().endswith(said)
 
 

@@ -284,6 +284,19 @@ def test_rejected_row_leaves_no_trace():
     assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
 
 
+def test_refused_url_counts_once_if_it_waits():
+    store = SampleStore(DomainLedger(Cap(1, 1)))
+    zeros = np.zeros((2, 3), dtype=np.float32)
+    urls = ["http://a.test/0", "http://a.test/1"]
+    store.add(NO_PARENT, Outlinks(urls, urls, zeros))
+    store.lease(0)
+    store.ledger.book_page(store.domain(0), 1.0)
+    store.finish(0, store.path_after(0, 1.0))
+    late = ["http://a.test/1", "http://a.test/2"]  # found again, and found too late
+    assert not len(store.add(0, Outlinks(late, late, zeros)))
+    assert store.refusals() == {"max_per_domain": 2}
+
+
 def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     store, lost = SampleStore(DomainLedger(Cap(1, 1))), []
     store.on_drop = lambda rows: lost.extend(rows.tolist())

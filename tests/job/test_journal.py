@@ -818,4 +818,4 @@ def test_given_up_hosts_survive_resume(tmp_path):
         crawl.store.refused["max_rests"] += 2
         journal.save(crawl)
         journal.close()
-    assert crawl.figures()["links_refused/max_rests"] == 2 * 3
+    assert crawl.store.refused["max_rests"] == 2 * 3

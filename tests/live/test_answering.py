@@ -103,7 +103,7 @@ def test_few_texts_are_held(file):
 
 def test_unwritable_answer_is_refused(read, tmp_path):
     page = next(page for page in read.since(0, 200) if page.kind == "page")
-    with pytest.raises(ControlError, match="cannot be written: No such file"):
+    with pytest.raises(ControlError, match="cannot be written: there is no such file"):
         Answering(tmp_path / "none" / "a.txt", "").answer(read, page.url, relevant=True)
 
 

@@ -1,10 +1,20 @@
 import pytest
 
-from tres_scrapy.page.shell import FEW_LINKS, FEW_WORDS, Content, content_of, look_at
+from tres_scrapy.page.shell import (
+    FEW_LINKS,
+    FEW_WORDS,
+    FEW_WORDS_AROUND,
+    Content,
+    content_of,
+    look_at,
+)
 
 SCRIPT = '<script src="/app.js"></script>'
 LINKS = "".join(f'<a href="/{i}">x</a>' for i in range(FEW_LINKS))
-ENOUGH = f"<p>{'soup ' * FEW_WORDS}</p>{LINKS}"
+ENOUGH = f"<p>{'soup ' * FEW_WORDS_AROUND}</p>{LINKS}"
+NAVIGATION = "".join(
+    f'<a href="/{word}">{word}</a>' for word in ("recipes", "wine", "tags", "about", "contact")
+)
 
 
 def looks_empty(html):
@@ -16,7 +26,8 @@ def looks_empty(html):
     [
         f'<div id="root"></div>{SCRIPT}',
         f"<p>Loading</p>{LINKS}{SCRIPT}",
-        f"<p>{'soup ' * FEW_WORDS}</p>{SCRIPT}",
+        f"<p>soup</p>{SCRIPT}",
+        f"<header>{LINKS}</header><main><div></div></main><footer>About us</footer>{SCRIPT}",
         f'{ENOUGH}<div id="app"><div class="spinner"></div></div>{SCRIPT}',
         f"{ENOUGH}<noscript>Please enable JavaScript.</noscript><script>start()</script>",
         f"{ENOUGH}<app-root></app-root><script type='module' src='/main.js'></script>",
@@ -26,8 +37,9 @@ def looks_empty(html):
     ids=[
         *(
             "root",
+            "placeholder",
             "words",
-            "links",
+            "main",
             "root in a page",
             "notice",
             "module",
@@ -48,11 +60,19 @@ def test_page_awaiting_scripts_looks_empty(html):
         f"{ENOUGH}{SCRIPT}",
         f"{ENOUGH}<div id='root'><p>soup</p></div>{SCRIPT}",
         f"{ENOUGH}<noscript><img src='/count.gif'></noscript>{SCRIPT}",
-        f"{ENOUGH * 3}<noscript>Comments need JavaScript.</noscript>{SCRIPT}",
+        f"{ENOUGH * 3}<noscript>Please enable JavaScript.</noscript>{SCRIPT}",
+        f"{ENOUGH}<noscript>Enable JavaScript to view the comments.</noscript>{SCRIPT}",
+        f"{ENOUGH}<noscript>Enable JavaScript to complete this form.</noscript>{SCRIPT}",
+        f"<p>{'soup ' * FEW_WORDS}</p>{SCRIPT}",
+        f"{NAVIGATION}<h1>Leek</h1><p>Leek soup, 2021</p>{SCRIPT * 9}",
+        f"{NAVIGATION}<main><img src=/soup.jpg></main>{SCRIPT}",
         "<p>Loading</p><script type='application/ld+json'>{}</script>",
         "<p>Loading</p><script type='text/template'><p>x</script>",
     ],
-    ids=["nothing", "no script", "page", "full root", "pixel", "long page", "data", "template"],
+    ids=[
+        *("nothing", "no script", "page", "full root", "pixel", "long page", "comments", "form"),
+        *("no links", "list", "picture", "data", "template"),
+    ],
 )
 def test_page_that_is_there_does_not(html):
     assert not looks_empty(html)

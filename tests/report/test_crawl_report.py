@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from recorded_run import META, crawl_of, record, steps
+from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.outlink import Outlinks
@@ -204,12 +205,12 @@ def test_browser_draws_only_figures(path, hostile, tmp_path):
     with Record(path) as read:
         write_report(read, tmp_path / "good.html")
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync"
-    for file, count in ((tmp_path / "good.html", 12), (hostile, 4)):
+    for file in (tmp_path / "good.html", hostile):
         dom = subprocess.run(
             [
                 *(chromium, *flags.split(), "--disable-background-networking"),
                 *("--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"),
-                *("--window-size=1200,9000", "--virtual-time-budget=20000", "--dump-dom"),
+                *("--window-size=1200,900", "--virtual-time-budget=20000", "--dump-dom"),
                 file.as_uri(),
             ],
             capture_output=True,
@@ -217,9 +218,30 @@ def test_browser_draws_only_figures(path, hostile, tmp_path):
             timeout=600,
             check=True,
         ).stdout
-        assert dom.count('<svg class="main-svg"') >= count
+        places = LexborHTMLParser(dom).css("[data-figure]")
+        assert places
+        assert all(place.css_first("svg.main-svg") for place in places), "those below are drawn too"
         assert "<title>owned" not in dom
         assert "Refused" not in dom
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [420, 700, 1300])
+def test_fetches_fit_into_the_window(path, tmp_path, width):
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no Chromium here")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with Record(path) as read:
+        write_report(read, tmp_path / "good.html")
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto((tmp_path / "good.html").as_uri())
+        table = page.locator(".scroll")
+        assert table.evaluate("box => box.scrollWidth <= box.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        browser.close()
 
 
 @pytest.mark.parametrize("policy", ["random", "best_first"])
@@ -260,6 +282,19 @@ def test_record_lies_beside_output_or_job(tmp_path):
     (tmp_path / "food.run").touch()
     assert record_path(output, None, "NOW", "food") == tmp_path / "food-NOW.run"
     assert str(record_path(tmp_path, None, "NOW", "food")) == "output/food-NOW.run"
+
+
+def test_run_without_pages_gives_its_name_up(tmp_path):
+    output, failed = tmp_path / "food.jsonl", tmp_path / "food.run"
+    meta = META | {"started": "THEN"}
+    Writer.open(failed, crawl_of(), meta, {}, 1.0).close(2.0, "no_page")
+    (tmp_path / "food.html").write_text("report")
+    output.write_text("{}\n")
+    assert record_path(output, None, "NOW", "food") == tmp_path / "food-NOW.run"
+    output.unlink()
+    assert record_path(output, None, "NOW", "food") == failed
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"food-THEN.run", "food-THEN.html"}
 
 
 def test_record_is_found_by_output(path, tmp_path):

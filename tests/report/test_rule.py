@@ -75,3 +75,11 @@ def test_distance_words_match_feature():
         edges = [1 / (links + 0.5), 1 / (links - 0.5)]
         said = words_of([Condition(closeness, *edges)])
         assert said.startswith(f"links that are {links} link")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.507, 0.513, "51 % likely"), (0.2, 0.61, "20 % to 61 % likely")],
+)
+def test_range_of_equal_ends_is_one_figure(low, high, said):
+    assert str(Condition(5, low, high)) == f"whose anchor text is {said} to be relevant"

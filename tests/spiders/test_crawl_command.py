@@ -1,8 +1,10 @@
 """`scrapy crawl tres`, run as a user runs it."""
 
+import os
 import re
 import signal
 import subprocess
+import sys
 from collections import Counter
 from urllib.parse import urlsplit
 
@@ -66,6 +68,15 @@ def test_unknown_judge_is_one_line(crawl, judge, said):
     assert "Traceback" not in process.stderr
 
 
+def test_failing_judge_is_not_blamed_on_the_seed(crawl, tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text("def fail(pages):\n    raise ValueError('no model')\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *filter(None, sys.path)]))
+    process, _ = crawl("-a", "web=synthetic", "-a", "judge=own:fail", fresh=True)
+    assert process.returncode == 1
+    assert "No page could be judged (judge_error): the lines `Could not judge`" in process.stderr
+    assert "check the seed" not in process.stderr
+
+
 def test_same_seed_same_urls(crawl, tmp_path):
     orders = []
     for run in range(2):
@@ -112,7 +123,7 @@ def test_item_has_its_origin(crawl, pages):
     }
     assert "onions" in page["text"]
     first, said, leaf = page["why"].split(". L")
-    assert first == f"Highest Q: {page['q_value']:.2f}, best of 1 links from 1 leaves"
+    assert first == f"Highest Q: {page['q_value']:.2f}, best of 1 link from 1 leaf"
     assert re.fullmatch(r"ink: last results of its host \+\d\.\d, .* \+\d\.\d.*", said)
     assert leaf == "eaf: any link (the tree has not split)."
     assert (seed["path"], seed["why"]) == (["http://a.test/"], "Seed.")
@@ -139,7 +150,7 @@ def test_explanation_names_the_refused_language(scrapy, pages, tmp_path):
 def test_pages_built_by_scripts_are_noticed(crawl, pages):
     pages.add("http://a.test/", "<title>Soup</title><div id=root></div><script src=/a.js></script>")
     process, _ = crawl("-a", "seed=http://a.test/", pages=pages)
-    assert "1 of 1 pages look built by scripts: try -a render=auto" in process.stderr
+    assert "1 of 1 page looks built by scripts: try -a render=auto" in process.stderr
 
 
 def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
@@ -223,6 +234,8 @@ def test_max_per_domain_counts_fetched_pages(crawl, pages):
     good = Counter(urlsplit(url).hostname for url in pages.fetched() if url != urls[0])
     assert process.returncode == 0, process.stderr
     assert good == {"seed.test": 1, "www.a.test": 2, "b.test": 2}
+    assert "Links without a page: 7 beyond max_per_domain" in process.stderr
+    assert process.stats["tres/links_refused/max_per_domain"] == 7
 
 
 def test_failures_are_no_pages(crawl, pages):

@@ -341,7 +341,7 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (remove_weights, "No such file"),
+        (remove_weights, "no such file"),
         (alter_vectors, "'../vectors/small.npz' does not have the SHA-256"),
         (pickle_weights, "header"),
         (leave_models, "outside the directory 'models'"),

@@ -147,7 +147,7 @@ def write_one_array(path: Path) -> None:
         (lambda path: path.write_bytes(b"not a zip"), "zip"),
         (lambda path: path.write_bytes(path.read_bytes()[:-40]), "zip"),
         (lambda path: zipfile.ZipFile(path, "w").close(), "no item named 'rows.npy'"),
-        (Path.unlink, "No such file"),
+        (Path.unlink, "no such file"),
     ],
 )
 def test_foreign_file_is_one_line(

@@ -115,6 +115,8 @@ def test_topic_matches_category_names(tmp_path: Path) -> None:
     web = CorpusWeb(path, "opera")
     assert [document.relevant for document in web.documents.values()] == [True, True, False]
     assert web.seeds == (web.documents["B"].url,)
+    both = CorpusWeb(path, "opera+geology")
+    assert all(document.relevant for document in both.documents.values())
 
 
 def test_unknown_topic_is_refused(tmp_path: Path) -> None:

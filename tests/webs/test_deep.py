@@ -150,3 +150,12 @@ def test_log_names_query_and_records(web, often):
         often, web.holding("registry.test").search(often)[:10],
     )  # fmt: skip
     assert second["record"] == 3
+
+
+def test_record_on_any_of_several_topics_counts(web):
+    both = DeepWeb("food+sports").holding("library.test")
+    one = web.holding("library.test")
+    assert (both.topic == one.topic).all()
+    names = [both.topics[topic] for topic in both.topic]
+    assert both.relevant.tolist() == [name in {"food", "sports"} for name in names]
+    assert both.relevant.sum() > one.relevant.sum()

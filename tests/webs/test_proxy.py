@@ -18,7 +18,7 @@ from conftest import PROJECT, interpreter
 from preloaded import Process
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.webs.count import Count
+from tres_scrapy.webs.count import Count, in_words
 from tres_scrapy.webs.fault import FaultSchedule
 from tres_scrapy.webs.proxy import Proxy
 from tres_scrapy.webs.web import HTML, Answer
@@ -177,6 +177,13 @@ def test_count_keeps_least_polite_host() -> None:
     assert count.max_simultaneous == {"a": 2, "b": 2}
     assert count.min_gap == {"a": 3.0, "b": 0.5}
     assert count.summary()["min_gap"] == 0.5
+
+
+def test_count_in_words_agrees_with_numbers() -> None:
+    summary = {"pages": 1, "relevant": 1, "harvest": 1.0, "domains": 1}
+    said = "By the web's true labels: 1 page, 1 relevant, harvest rate 1.0000, 1 relevant domain"
+    assert in_words(summary, pages=1) == said
+    assert in_words(summary, pages=2) == f"{said}, since this start"
 
 
 def test_empty_count_harvests_nothing() -> None:
@@ -370,4 +377,4 @@ def test_recording_server_names_its_content(tmp_path: Path) -> None:
         first = json.loads(server.stdout.readline())
         server.terminate()
     assert first["seeds"] == ["https://a.test/"]
-    assert first["notes"][0] == "1 recorded URLs, 1 pages of 1 hosts"
+    assert first["notes"][0] == "1 recorded URL, 1 page of 1 host"

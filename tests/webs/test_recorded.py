@@ -38,6 +38,12 @@ def test_domains_are_registrable(path):
     assert sorted(count.domains) == ["10.0.0.1", "10.2.0.1", "leek.co.uk", "soup.co.uk"]
 
 
+def test_web_without_a_label_says_so(path):
+    page = exchange_records(answered("http://a.test/"))
+    assert not of(page, path=path).labelled
+    assert of(page, relevant("http://a.test/"), path=path).labelled
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "a.warc.gz"

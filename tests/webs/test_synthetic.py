@@ -77,6 +77,24 @@ def test_unknown_web_topic_is_named() -> None:
         SyntheticWeb("opera")
 
 
+def test_page_on_any_of_several_topics_counts() -> None:
+    both = SyntheticWeb("food+sports", seed=1)
+    assert both.seeds == WEB.seeds
+    sports = np.flatnonzero(WEB.sites.main == list(tables()).index("sports") - 1)
+    assert WEB.pages.vocabulary.topics[WEB.sites.main[sports[0]]] == "sports"
+    numbers = WEB.pages.first(sports[:200])
+    urls = WEB.addresses.urls(WEB.pages.traits(sports[:200], numbers))
+    urls += [url_of(int(site), int(WEB.sites.size[site])) for site in sports[:20]]  # static pages
+    both_labels, food = both.labels(urls), WEB.labels(urls)
+    assert sum(food) < 5
+    assert sum(both_labels) > 120
+    assert not any(both_labels[200:])
+    assert all(label or not also for label, also in zip(both_labels, food, strict=True))
+    assert [label(both, url) for url in urls] == both_labels
+    with pytest.raises(ValueError, match="topic='cricket' has no synthetic web"):
+        SyntheticWeb("food+cricket")
+
+
 def test_few_links_are_dead(walk: list[str]) -> None:
     answers = [WEB.answer(url) for url in walk]
     assert all(answer.status != 502 for answer in answers)

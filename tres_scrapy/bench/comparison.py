@@ -21,6 +21,7 @@ from tres_scrapy.bench.table import (
     variant_table,
 )
 from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.plural import plural
 
 CSV = "results.csv"
 PAGE = "results.md"
@@ -96,7 +97,7 @@ def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture])
     """Yield the lines of the section on crawls of one length."""
     seeds = sorted({result.run.seed for result in results})
     starts = len({result.run.start for result in results} - {""})
-    of_starts = f"{starts} {'start' if starts == 1 else 'starts'}, " if starts else ""
+    of_starts = f"{starts} {plural(starts, 'start')}, " if starts else ""
     yield from (f"## T = {pages:,} pages, {of_starts}seeds {', '.join(map(str, seeds))}", "")
     for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
         if lines:

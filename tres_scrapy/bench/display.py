@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from tres_scrapy.bench.result import Result, Run
 from tres_scrapy.bench.worker import RunFailure
+from tres_scrapy.page.plural import plural
 
 
 class Display:
@@ -71,7 +72,8 @@ def _line(result: Result) -> str:
     start = f" from {run.start}" if run.start else ""
     return (
         f"{run.policy:13} MAX {run.cap:5} {run.topic:9} seed {run.seed}{start}: harvest "
-        f"{100 * result.harvest:5.1f} %, {result.domains} domains, {result.pages} pages{ran_out}, "
+        f"{100 * result.harvest:5.1f} %, {result.domains} {plural(result.domains, 'domain')}, "
+        f"{result.pages} {plural(result.pages, 'page')}{ran_out}, "
         f"{result.seconds:.0f} s"
     )
 

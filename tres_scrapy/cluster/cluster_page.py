@@ -54,9 +54,9 @@ class ClusterState:
     def show(self, overview: Overview) -> None:
         """Take the state of the crawl."""
         now = monotonic()
-        if self._pace is None:
-            self._pace = Pace(overview.pages, now)
-        self._pace.note(overview.pages, now)
+        if overview.is_complete:
+            self._pace = self._pace or Pace(overview.pages, now)
+            self._pace.note(overview.pages, now)
         self._overview = overview
 
     def __call__(self) -> dict[str, Any]:

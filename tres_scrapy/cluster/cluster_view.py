@@ -20,6 +20,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.metrics import registry_of, serve, write_metrics
 from tres_scrapy.extensions.dashboard import listening
+from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_join import JoinedRecord
@@ -119,7 +120,7 @@ class ClusterView:
                 joined.note(**facts)
             page = _report(path) if self._config.watch.report else None
         except (OSError, RecordError) as error:
-            logger.error("The record of all shards cannot be written: %s", error)
+            logger.error("The record of all shards cannot be written: %s", plainly(error))
             return []
         return [path] if page is None else [page, path]
 

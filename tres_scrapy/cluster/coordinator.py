@@ -40,6 +40,11 @@ class Overview:
     shards: int = 0  # that there are
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every shard has reported: before, pages of earlier starts are missing."""
+        return len(self.statuses) == self.shards
+
+    @property
     def pages(self) -> int:
         """The pages of all shards."""
         return sum(status.pages for status in self.statuses.values())

@@ -30,6 +30,7 @@ from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.extensions.ending import SHUTDOWN
+from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record_part import Part, Position
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
@@ -216,7 +217,7 @@ def require_cluster(address: str) -> None:
     try:
         socket.create_connection((place[1], int(place[2])), REACHED).close()
     except (OSError, OverflowError, UnicodeError) as error:
-        raise LostError(f"no Ray cluster answers at {address}: {error}") from None
+        raise LostError(f"no Ray cluster answers at {address}: {plainly(error)}") from None
 
 
 def closing_time(plan: Plan) -> float:

@@ -13,6 +13,7 @@ from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.page.plural import plural
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +35,9 @@ class ClusterProgress:
     def show(self, overview: Overview) -> None:
         """Show the state of the crawl."""
         now = monotonic()
-        if self._pace is None:
-            self._pace = Pace(overview.pages, now)
-        self._pace.note(overview.pages, now)
+        if overview.is_complete:
+            self._pace = self._pace or Pace(overview.pages, now)
+            self._pace.note(overview.pages, now)
         self._note_gone(self._away(overview, now))
         self._note_failing(overview)
         parts = described(overview, self._pace)
@@ -50,7 +51,7 @@ class ClusterProgress:
         """Remove the live line and log the last state."""
         if self._line is not None:
             self._line.close()
-        if self._pace is not None:
+        if overview.statuses:
             logger.info(", ".join(described(overview, self._pace, closing=True)))
 
     def _away(self, overview: Overview, now: float) -> set[int]:
@@ -78,13 +79,18 @@ class ClusterProgress:
                 logger.info("Shard %d has a new snapshot", shard)
 
 
-def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[str]:
-    """Return the progress as short texts, the most important first."""
-    known, shards = len(overview.statuses), overview.shards
-    if known < shards and not closing:
-        return [f"starting: {known} of {shards} shards report"]
-    pages, left = overview.pages, None if closing else pace.left(overview.total)
-    relevant = overview.sum("relevant_pages")
+def described(overview: Overview, pace: Pace | None, *, closing: bool = False) -> list[str]:
+    """Return the progress as short texts, the most important first.
+
+    `pace` is None until every shard has reported, for only then the pages of now are known.
+    """
+    if not (overview.is_complete or closing):
+        return [f"starting: {len(overview.statuses)} of {overview.shards} shards report"]
+    pages, relevant = overview.pages, overview.sum("relevant_pages")
+    left = None if closing or pace is None else pace.left(overview.total)
+    rate = 0.0 if pace is None else pace.overall if closing else pace.recent
+    since = " since this start" if closing and pace is not None and pace.is_resumed else ""
+    domains = overview.sum("relevant_domains")
     of_total = "" if overview.total is None else f"/{overview.total:,}"
     running = len(overview.statuses) - len(overview.gone())
     of_all = "" if running == overview.shards else f" of {overview.shards}"
@@ -92,9 +98,9 @@ def described(overview: Overview, pace: Pace, *, closing: bool = False) -> list[
         f"{pages:,}{of_total} pages",
         "" if left is None else f"{tqdm.format_interval(left)} left",
         f"harvest rate {100 * relevant / max(1, pages):.1f} %",
-        f"{overview.sum('relevant_domains'):,.0f} relevant domains",
-        f"{pace.overall if closing else pace.recent:.1f} pages/s",
+        f"{domains:,.0f} {plural(domains, 'relevant domain')}",
+        f"{rate:.1f} pages/s{since}" if pace is not None else "",
         f"frontier {overview.sum('frontier_size'):,.0f}",
-        f"{running}{of_all} shards",
+        f"{running}{of_all} {plural(overview.shards, 'shard')}",
     ]
     return [part for part in parts if part]

@@ -11,6 +11,7 @@ from typing import Final
 from tres_scrapy.cluster.status import Command
 from tres_scrapy.job.job_file import CLUSTER, JobError
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.page.file import plainly
 
 SNAPSHOTS: Final = "snapshots"  # in meta: their URL
 SCHEMA: Final = Schema(
@@ -56,7 +57,7 @@ class Register:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
-            raise JobError(f"--job {str(directory)!r}: {error}") from None
+            raise JobError(f"--job {str(directory)!r}: {plainly(error)}") from None
         self._connection.execute("PRAGMA synchronous = FULL")  # a grant must survive a power cut
         wanted = {**identity, "shards": str(shards)}
         found = dict(self._connection.execute("SELECT name, value FROM meta"))

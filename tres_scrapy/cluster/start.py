@@ -24,9 +24,12 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.job.job_file import NAME
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import learning_setup, require_packs
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.topic.several import load_packs
+from tres_scrapy.webs.count import FIGURES, in_words
 from tres_scrapy.webs.web_process import WebProcess
 
 # arguments that are about the whole crawl, not for its shards
@@ -80,15 +83,16 @@ def crawl(order: Order) -> int:
             last = driver.run()
             view.progress.close(last)
             if last.finish == SHUTDOWN:
-                logger.info("Stopped after %d pages: the same command resumes it", last.pages)
+                done = f"{last.pages} {plural(last.pages, 'page')}"
+                logger.info("Stopped after %s: the same command resumes it", done)
             if last.pages and order.shards > 1:
                 sent = last.sum("bytes_sent") / last.pages / 1000
                 logger.info("Sent between the processes: %.1f kB a page", sent)
-            if web is not None:
+            if web is not None and web.labelled:
                 facts["web"] = json.dumps(_truth(web.end(), last.pages))
             view.is_whole = store is not None and _gather(plan, store)
             count = join_parts((plan.folder(n) / OUTPUT for n in range(plan.shards)), output)
-            logger.info("Wrote %d relevant pages to %s", count, output)
+            logger.info("Wrote %d %s to %s", count, plural(count, "relevant page"), output)
     return int(has_failed(last) or (store is not None and not view.is_whole))
 
 
@@ -106,7 +110,7 @@ def _gather(plan: Plan, store: SnapshotStore) -> bool:
             found = gather(plan.folder(number), store.folder(f"{SHARD}{number}"), plan.run)
         except (OSError, SnapshotError) as error:
             found = False
-            logger.error("%s", error)
+            logger.error("%s", plainly(error))
         if not found:
             logger.error("The last pages of shard %d are missing: run the same line again", number)
         is_whole &= found
@@ -137,7 +141,7 @@ def _web(config: Config) -> Iterator[WebProcess | None]:
     if config.web.kind is None or config.web.proxy is not None:
         yield None
         return
-    web = WebProcess(config.web, config.topics[0])
+    web = WebProcess(config.web, config.topics)
     for note in web.notes:
         logger.info("The offline web: %s", note)
     yield web  # it ends with this process
@@ -178,10 +182,5 @@ def _identity(config: Config) -> dict[str, str]:
 def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:
     """Log what the web counted by its true labels, and return it for the record."""
     if count["pages"]:
-        logger.info(
-            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
-            "%d relevant domains%s",
-            *(count["pages"], count["relevant"], count["harvest"], count["domains"]),
-            ", since this start" if count["pages"] < pages else "",
-        )
-    return {name: count[name] for name in ("pages", "relevant", "harvest", "domains")}
+        logger.info(in_words(count, pages))
+    return {name: count[name] for name in FIGURES}

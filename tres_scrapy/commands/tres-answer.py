@@ -13,7 +13,8 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import printable
+from tres_scrapy.page.file import plainly, printable
+from tres_scrapy.page.plural import plural
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.training.word_folder import find_folder
@@ -69,12 +70,12 @@ class Command(ScrapyCommand):
                 learn_answers(folder)  # asks about the last pages of an ended crawl too
                 asked = [each for each in folder.read_questions() if each["url"] not in known]
                 given = ask(folder.answers, asked)
-            print(f"{given} answer{'' if given == 1 else 's'} added to {folder.answers}")
+            print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
             if given:
                 for line in learned(folder, [NEXT]):
                     print(line)
         except (AnswerError, OSError, PackError) as error:
-            sys.exit(f"scrapy tres-answer: {error}")
+            sys.exit(f"scrapy tres-answer: {plainly(error)}")
 
 
 def ask(file: Path, asked: list[dict[str, Any]]) -> int:

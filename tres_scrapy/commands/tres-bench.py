@@ -27,6 +27,8 @@ from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.config.preset import set_scrapys
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
 from tres_scrapy.webs.server import DATA, LABELS, open_web
@@ -143,7 +145,7 @@ class Command(ScrapyCommand):
             _check(conditions, runs)
             self.exitcode = _bench(runs, jobs, conditions, opts.output)
         except (OSError, ValueError) as error:
-            sys.exit(f"scrapy tres-bench: {error}")
+            sys.exit(f"scrapy tres-bench: {plainly(error)}")
         except KeyboardInterrupt:
             done = sum((opts.output / RUNS / f"{run.name}.json").exists() for run in runs)
             said = (
@@ -192,7 +194,7 @@ def _lines(path: Path) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {error}") from None
+        raise ValueError(f"cannot be read: {plainly(error)}") from None
     found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not found:
         raise ValueError("must hold at least one start")
@@ -295,8 +297,8 @@ def _report(output: Path, conditions: Conditions) -> None:
     try:
         page = write_report(output, results, str(conditions))
     except OSError as error:
-        raise ValueError(f"the report in {output} cannot be written: {error}") from None
-    print(f"{len(results)} {'run' if len(results) == 1 else 'runs'}, see {page}", flush=True)
+        raise ValueError(f"the report in {output} cannot be written: {plainly(error)}") from None
+    print(f"{len(results)} {plural(len(results), 'run')}, see {page}", flush=True)
 
 
 def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:

@@ -14,6 +14,7 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
+from tres_scrapy.page.file import plainly
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
@@ -60,7 +61,7 @@ class Command(ScrapyCommand):
             answers = folder.read_state().get("answers", {})
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
         except (AnswerError, OSError, PackError, ValueError) as error:
-            sys.exit(f"scrapy tres-pack: {error}")
+            sys.exit(f"scrapy tres-pack: {plainly(error)}")
         print(place)
         if answers and not any(answers.values()):
             print("All answers were no: this topic may find nothing relevant.")

@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from textwrap import fill
 from typing import Final
@@ -15,11 +16,14 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import reason, whole_file
+from tres_scrapy.page.file import plainly, reason, whole_file
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.training.word_folder import find_folder, unlearned
+from tres_scrapy.training.word_folder import WordFolder, find_folder, unlearned
 from tres_scrapy.training.word_learner import learned
 
 SUFFIX: Final = ".rejudged.jsonl"
@@ -31,15 +35,15 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "OUTPUT [--run JOBDIR] [-o FILE]"
+        return "RUN [-o FILE]"
 
     def short_desc(self) -> str:
         return "Judge the pages of a crawl again by the topic it has learned"
 
     def long_desc(self) -> str:
         return fill(
-            "Judge the pages in OUTPUT, the JSON lines file of a crawl from keywords, by the topic "
-            "as the crawl learned it in the end. Each line gains the field final_probability; "
+            "Judge the pages of a crawl from keywords by the topic as the crawl learned it in the "
+            "end. RUN is its JSON lines file or its JOBDIR. Each line gains final_probability; "
             "probability stays what it was at the time. Pages below the threshold are left out. A "
             "page that you have answered follows your answer. "
             "The crawl keeps no text of pages that it judged irrelevant: it cannot add them."
@@ -47,33 +51,67 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.epilog = "Example: scrapy tres-rejudge output/tea.jsonl --run jobs/tea"
-        run = "JOBDIR of the crawl, if it had one"
+        parser.epilog = "Example: scrapy tres-rejudge jobs/tea"
+        run = "JOBDIR of the crawl, if RUN is a file and no record says which crawl wrote it"
         parser.add_argument("--run", metavar="JOBDIR", type=Path, help=run)
-        name = f"file to write (default: OUTPUT with {SUFFIX})"
+        name = f"file to write (default: that of the crawl, with {SUFFIX})"
         parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=name)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise UsageError(f"give one OUTPUT, the JSON lines file of a crawl, not {named(args)}")
+            raise UsageError(f"give one RUN, the output or JOBDIR of a crawl, not {named(args)}")
         source = Path(args[0])
-        target = opts.output or source.with_suffix(SUFFIX)
-        if target.exists() and source.exists() and target.samefile(source):
-            sys.exit(f"scrapy tres-rejudge: -o {target} is OUTPUT itself: give another file")
         try:
-            folder = find_folder(opts.run or source)
-            if not source.is_file():
-                raise AnswerError(f"{str(source)!r} is not a file: give the output of the crawl")
+            source, folder = found(source, opts.run)
+            target = opts.output or source.with_suffix(SUFFIX)
+            if target.exists() and target.samefile(source):
+                raise AnswerError(f"-o {target} is the output itself: give another file")
             if unlearned(folder):
                 for line in learned(folder):
                     print(line)
             answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
             kept, count = rejudge(Pack.load(folder.pack), answers, source, target)
-        except (AnswerError, OSError, PackError) as error:
-            sys.exit(f"scrapy tres-rejudge: {error}")
+        except (AnswerError, OSError, PackError, RecordError) as error:
+            sys.exit(f"scrapy tres-rejudge: {plainly(error)}")
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"scrapy tres-rejudge: {source} is not a crawl's output: {reason(error)}")
         print(f"{kept} of {count} pages are relevant: {target}")
+
+
+def found(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
+    """Return the output of a crawl and the folder of its topic, from one of them or its JOBDIR.
+
+    Raise AnswerError if one of the two cannot be found.
+    """
+    if not run.exists():
+        raise AnswerError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
+    if not run.is_dir():
+        return run, find_folder(jobdir) if jobdir is not None else _folder_of(run)
+    folder = find_folder(run)
+    try:
+        with Record(find_record(run)) as record:
+            output = Path(record.meta().get("output", ""))
+    except RecordError as error:
+        raise AnswerError(f"{error}: give its output, and --run {run}") from None
+    if not output.is_file():
+        raise AnswerError(
+            f"{str(output)!r}, which the crawl in {run} wrote, is not there: give its "
+            f"output, and --run {run}"
+        )
+    return output, folder
+
+
+def _folder_of(output: Path) -> WordFolder:
+    """Return the folder of the topic beside an output, or in the JOBDIR of its crawl."""
+    try:
+        return find_folder(output)
+    except AnswerError:
+        with suppress(AnswerError, RecordError):
+            return find_folder(find_record(output).parent)
+        raise AnswerError(
+            f"{str(output)!r} has no topic that learns beside it, and no record in this folder "
+            "says which crawl wrote it: add --run JOBDIR"
+        ) from None
 
 
 def rejudge(pack: Pack, answers: Mapping[str, bool], source: Path, target: Path) -> tuple[int, int]:

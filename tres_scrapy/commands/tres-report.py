@@ -12,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
+from tres_scrapy.page.file import plainly
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -54,5 +55,5 @@ class Command(ScrapyCommand):
             with Record(path) as record:
                 write_report(record, page)
         except (OSError, RecordError) as error:
-            sys.exit(f"scrapy tres-report: {error}")
+            sys.exit(f"scrapy tres-report: {plainly(error)}")
         print(page)

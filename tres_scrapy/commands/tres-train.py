@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.commands import ScrapyCommand
 
 from tres_scrapy.config.extra import require
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.file import plainly, whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.answer import read_answers
@@ -132,7 +132,7 @@ class Command(ScrapyCommand):
         try:
             self._train(opts)
         except (OSError, ValueError) as error:
-            sys.exit(f"scrapy tres-train: {error}")
+            sys.exit(f"scrapy tres-train: {plainly(error)}")
         except KeyboardInterrupt:
             sys.exit("scrapy tres-train: interrupted")
 

@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
 from tres_scrapy.commands.calling import named
+from tres_scrapy.page.file import plainly
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS, WordVectors
 from tres_scrapy.training.document import Sentences
 from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
@@ -84,7 +85,7 @@ class Command(ScrapyCommand):
             vectors = read_vectors(opts.source, words=opts.words) if opts.source else _train(opts)
             vectors.save(opts.output)
         except (OSError, ValueError) as error:
-            sys.exit(f"scrapy tres-vectors: {error}")
+            sys.exit(f"scrapy tres-vectors: {plainly(error)}")
         n, d = vectors.matrix.shape
         size = opts.output.stat().st_size / 1e6
         print(f"{n} words of {d} dimensions written to {opts.output}, {size:.1f} MB")

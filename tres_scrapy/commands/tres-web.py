@@ -12,6 +12,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
+from tres_scrapy.page.file import plainly
 from tres_scrapy.page.text import read_page
 from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.fault import FaultSchedule
@@ -77,7 +78,7 @@ class Command(ScrapyCommand):
                 *(lambda port: _explain(web, opts.topic, port), faults),
             )
         except (OSError, OverflowError) as error:
-            sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {error}")
+            sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {plainly(error)}")
         except ValueError as error:
             sys.exit(f"scrapy tres-web: {error}")
         print(json.dumps(count.summary(), indent=2))

@@ -362,7 +362,6 @@ class Crawl:
             "hosts_given_up": self.store.gone_hosts,
         }
         figures |= self.counts
-        figures |= {REFUSED + rule: count for rule, count in self.store.refused.items()}
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
         if self.loss is not None:
             figures["q_loss"] = self.loss

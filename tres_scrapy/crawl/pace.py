@@ -22,6 +22,11 @@ class Pace:
             self._marks.popleft()
 
     @property
+    def is_resumed(self) -> bool:
+        """Whether there were pages at the start, which do not count in the speed."""
+        return self._first[1] > 0
+
+    @property
     def recent(self) -> float:
         """Pages a second over the last WINDOW."""
         return _rate(self._marks[0], self._marks[-1])

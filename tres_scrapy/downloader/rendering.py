@@ -26,6 +26,8 @@ from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 from tres_scrapy.page.shell import Content, Shell, content_of, look_at
 from tres_scrapy.url.domain import domain_of
 
@@ -100,7 +102,7 @@ class Rendering:
                 raise OSError("DOWNLOAD_HANDLERS sets http or https: remove these handlers")
             await self.renderer.open()
         except OSError as error:
-            logger.error("-a render=%s: %s", self.config.render.mode, error)
+            logger.error("-a render=%s: %s", self.config.render.mode, plainly(error))
             raise CloseSpider(NO_BROWSER) from None
 
     def concerns(self, request: Request) -> bool:
@@ -168,10 +170,10 @@ class Rendering:
         refused = sum(gate.refused.total() for gate, _ in self._gates.values())
         self._stats.set_value("tres/refused_in_browser", refused)
         logger.info(
-            "Rendered %d pages, of which %d then held much more; %d domains need a browser, "
-            "%d do not; refused %d requests of scripts to private addresses",
-            *(self._rendered, self._helped, self._memory.known(to_need=True)),
-            *(self._memory.known(to_need=False), refused),
+            "Rendered %d %s, of which %d then held much more; domains that need a browser: %d, "
+            "that do not: %d; requests of scripts to private addresses, refused: %d",
+            *(self._rendered, plural(self._rendered, "page"), self._helped),
+            *(self._memory.known(to_need=True), self._memory.known(to_need=False), refused),
         )
 
     def _rule(self) -> GateRule:
@@ -185,7 +187,9 @@ class Rendering:
         try:
             self._memory.save(self._path)
         except OSError as error:
-            logger.warning("JOBDIR: could not save which domains need a browser: %s", error)
+            logger.warning(
+                "JOBDIR: could not save which domains need a browser: %s", plainly(error)
+            )
 
 
 def _memory(path: Path | None) -> DomainMemory:
@@ -194,7 +198,7 @@ def _memory(path: Path | None) -> DomainMemory:
     try:
         return DomainMemory.load(path)
     except (OSError, ValueError) as error:
-        raise JobError(f"JOBDIR: {error}; delete {path}") from None
+        raise JobError(f"JOBDIR: {plainly(error)}; delete {path}") from None
 
 
 async def _addresses(host: str) -> list[str]:

@@ -22,6 +22,7 @@ from tres_scrapy.export.warc_record import exchange_records, info_record, note_r
 from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.page.file import plainly
 
 ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"
@@ -71,7 +72,9 @@ class Archive:
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:
-            raise ConfigError(f"TRES_WARC_FILE {str(path)!r} cannot be written: {error}") from None
+            raise ConfigError(
+                f"TRES_WARC_FILE {str(path)!r} cannot be written: {plainly(error, named=True)}"
+            ) from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
         self._crawl = learner.crawl
         self._again = learner.job.interrupted if learner.job is not None else frozenset()
@@ -119,7 +122,7 @@ class Archive:
         self._failed = True
         logger.error(
             "%s cannot be written (%s): the crawl stops; what is written can be read",
-            *(self.writer.path, self.writer.error),
+            *(self.writer.path, plainly(self.writer.error, named=True)),
         )
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=ARCHIVE_FAILED))
 

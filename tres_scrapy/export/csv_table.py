@@ -22,7 +22,7 @@ from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import printable, whole_file
+from tres_scrapy.page.file import plainly, printable, whole_file
 
 PAGES, DOMAINS = ".csv", "-domains.csv"
 COLUMNS: Final = {  # of the table of pages, and their meaning
@@ -70,6 +70,7 @@ class DomainRow:
 class CsvPipeline:
     """Writes each relevant page to one table, and totals of its domain to another.
 
+    A crawl that continues an output continues its tables too, also if they are not asked for again.
     Runs before the JSON lines: if a kill leaves only the row, the item is exported again.
     """
 
@@ -83,7 +84,7 @@ class CsvPipeline:
     ) -> None:
         self.path, self.domains_path = beside(path, PAGES), beside(path, DOMAINS)
         self._topics = topics if len(topics) > 1 else ()
-        self._columns = [*COLUMNS, *map(SCORE.format, self._topics)]
+        self._columns = _columns(topics)
         self._pages_of = pages_of
         self._job = job
         self._stop = stop
@@ -95,10 +96,14 @@ class CsvPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        if not config.output.csv:
-            raise NotConfigured
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both
+        if not config.output.csv:
+            if not _is_continued(learner.output, config.topics):
+                raise NotConfigured
+            if crawler.settings.get("TRES_CSV") is not None:
+                logger.warning("csv=0: %s is not continued", beside(learner.output, PAGES))
+                raise NotConfigured
         pages_of = learner.crawl.store.ledger.pages_of
         pipeline = cls(learner.output, pages_of, learner.job, learner.stop, config.topics)
         pipeline.open()
@@ -115,7 +120,9 @@ class CsvPipeline:
                 self._file.write(_line(self._columns))
             self._write_domains()
         except (OSError, ValueError) as error:
-            raise ConfigError(f"TRES_CSV: {self.path} cannot be written: {error}") from None
+            raise ConfigError(
+                f"TRES_CSV: {self.path} cannot be written: {plainly(error, named=True)}"
+            ) from None
 
     def close_spider(self) -> None:
         if self._file is None:
@@ -179,6 +186,19 @@ class CsvPipeline:
                 file.write(_line(row).encode())
         end = monotonic()
         self._due = end + max(RARELY, (end - start) / SHARE)
+
+
+def _columns(topics: Sequence[str]) -> list[str]:
+    return [*COLUMNS, *map(SCORE.format, topics if len(topics) > 1 else ())]
+
+
+def _is_continued(output: Path, topics: Sequence[str]) -> bool:
+    """Return whether an output holds pages, and the table beside it is one of such pages."""
+    table = beside(output, PAGES)
+    if not (output.is_file() and output.stat().st_size and table.is_file()):
+        return False
+    with table.open(encoding="utf-8", errors="replace") as lines:
+        return next(lines, "") == _line(_columns(topics))
 
 
 def row_of(item: RelevantPage, topics: Iterable[str] = ()) -> dict[str, str]:

@@ -19,7 +19,8 @@ from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import drop_torn_line
+from tres_scrapy.page.file import drop_torn_line, plainly
+from tres_scrapy.page.plural import plural
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
@@ -44,6 +45,7 @@ class JsonLinesPipeline:
         self._stop = stop
         self._file: TextIO | None = None
         self._written = 0
+        self._is_continued = False  # whether the file held pages before
         self._held: set[str] = set()  # URLs of items to export again that the file holds
 
     @classmethod
@@ -68,10 +70,13 @@ class JsonLinesPipeline:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             drop_torn_line(self.path)
             self._file = self.path.open("a", encoding="utf-8")
+            self._is_continued = self.path.is_file() and self._file.tell() > 0
             if self._job is not None and self._job.unexported:
                 self._find_held(self._job)
         except OSError as error:
-            raise ConfigError(f"TRES_OUTPUT (-a output=) cannot be written: {error}") from None
+            raise ConfigError(
+                f"TRES_OUTPUT (-a output=) cannot be written: {plainly(error)}"
+            ) from None
 
     def _find_held(self, job: Job) -> None:
         """Find the items that a killed crawl had written, but perhaps not exported elsewhere."""
@@ -82,10 +87,15 @@ class JsonLinesPipeline:
     def close_spider(self) -> None:
         if self._file is None:
             return
-        empty = not self._file.tell()
+        empty, pages = not self._file.tell(), plural(self._written, "relevant page")
         self._file.close()
-        if self._written:
-            logger.info("Wrote %d relevant pages to %s", self._written, self.path)
+        if self._is_continued:
+            logger.info(
+                "Wrote %d %s since this start to %s, %d in all",
+                *(self._written, pages, self.path, _count_lines(self.path)),
+            )
+        elif self._written:
+            logger.info("Wrote %d %s to %s", self._written, pages, self.path)
         if empty and self.path.is_file():  # not a device such as /dev/null
             logger.info("No relevant pages: %s is not written", self.path)
             self.path.unlink()  # an empty file would only mislead
@@ -128,6 +138,11 @@ def _refuse_other_topic(path: Path, topic: str) -> None:
             f"TRES_OUTPUT (-a output=) {str(path)!r} holds {held}: name another file, or add "
             "-a append=1"
         )
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
 
 
 def _url_of(line: str) -> str:

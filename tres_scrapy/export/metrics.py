@@ -32,6 +32,7 @@ from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.metric import CrawlCollector, Snapshot
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.page.file import plainly
 
 INTERVAL: Final = 1.0  # seconds between snapshots
 BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
@@ -164,7 +165,9 @@ def serve(options: OutputOptions, registry: CollectorRegistry) -> tuple[int | No
     try:
         server = MetricsServer(host, port, registry)
     except OSError as error:
-        raise ConfigError(f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {error}") from None
+        raise ConfigError(
+            f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {plainly(error)}"
+        ) from None
     thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
     thread.start()
     logger.info("Metrics are served at http://%s:%d/metrics", host, server.server_port)
@@ -184,5 +187,5 @@ def write_metrics(path: Path, registry: CollectorRegistry, *, must: bool = False
         write_to_textfile(str(path), registry)
     except OSError as error:
         if must:
-            raise ConfigError(f"TRES_METRICS_FILE cannot be written: {error}") from None
-        logger.warning("TRES_METRICS_FILE cannot be written: %s", error)
+            raise ConfigError(f"TRES_METRICS_FILE cannot be written: {plainly(error)}") from None
+        logger.warning("TRES_METRICS_FILE cannot be written: %s", plainly(error))

@@ -12,6 +12,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.known import Known
 from tres_scrapy.items import RelevantPage
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +35,12 @@ class NewnessPipeline:
             try:
                 known.read(path)
             except (OSError, EOFError, ValueError) as error:
-                raise ConfigError(f"TRES_KNOWN cannot be read: {error}") from None
-        logger.info("TRES_KNOWN: %d URLs and %d domains", len(known.urls), len(known.domains))
+                raise ConfigError(f"TRES_KNOWN cannot be read: {plainly(error)}") from None
+        urls, domains = len(known.urls), len(known.domains)
+        logger.info(
+            "TRES_KNOWN: %d %s and %d %s",
+            *(urls, plural(urls, "URL"), domains, plural(domains, "domain")),
+        )
         return cls(known)
 
     def process_item(self, item: Any) -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.page.file import plainly
 
 OUTPUT_FAILED: Final = "output_failed"
 
@@ -20,5 +21,5 @@ def end_crawl(
     """Stop the crawl with one line; a resumed job exports the items that are missing."""
     if job is not None:
         job.hold_items()
-    logger.error("%s cannot be written (%s): the crawl stops", path, error)
+    logger.error("%s cannot be written (%s): the crawl stops", path, plainly(error, named=True))
     stop(OUTPUT_FAILED)

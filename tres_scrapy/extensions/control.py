@@ -109,7 +109,7 @@ class Control:
         is_public = not Config.of(self._crawler.settings).download.private_addresses
         crawl = self._learner.crawl
         if crawl.finished:
-            raise ControlError(f"All {crawl.limit:,} pages are fetched")
+            raise ControlError(f"All pages asked for are fetched: {crawl.limit:,}")
         host = urlsplit(url).hostname or ""
         if is_public and not may_be_public(host):
             raise ControlError(

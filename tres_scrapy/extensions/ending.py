@@ -8,13 +8,16 @@ from typing import Final
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
+from scrapy.statscollectors import StatsCollector
 
 from tres_scrapy.crawl.crawl import POSTPONED, Crawl
-from tres_scrapy.crawl.failure import DEAD_LINKS, ROBOTS
+from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
+from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.foreign import foreign_pages
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.frontier.scope import refused_links
 from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
+from tres_scrapy.page.plural import plural
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
@@ -53,9 +56,11 @@ class Ending:
         self._is_ours = is_ours
         self._is_kept = is_kept  # in JOBDIR
         self._health = health
+        self._stats: StatsCollector | None = None
 
     def connect(self, crawler: Crawler) -> None:
         """Listen to the signals of a crawler."""
+        self._stats = crawler.stats
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
@@ -66,22 +71,31 @@ class Ending:
             raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        if reason == NO_PAGE:
+        if self._stats is not None:
+            for rule, count in self._crawl.store.refusals().items():
+                self._stats.set_value(f"tres/{LINKS_REFUSED}{rule}", count)
+        if reason == NO_PAGE and JUDGE_ERROR.kind in self._crawl.failures:
+            logger.error(
+                "No page could be judged (%s): the lines `Could not judge` above say why",
+                self._kinds(),
+            )
+        elif reason == NO_PAGE:
             logger.error(
                 "No seed brought a page (%s): check the seed and the network", self._kinds()
             )
         elif reason == SHUTDOWN:
             rest = "the same command resumes it" if self._is_kept else "it was not kept in a JOBDIR"
-            logger.info("Stopped after %d pages: %s", self._crawl.pages, rest)
+            logger.info("Stopped after %s: %s", self._pages(), rest)
         elif reason == FRONTIER_EXHAUSTED or (reason == FINISHED and self._crawl.pages):
-            logger.info("Ran out of links after %d pages. %s", self._crawl.pages, self.left())
+            logger.info("Ran out of links after %s. %s", self._pages(), self.left())
         if refused := refused_links(self._crawl.counts):
             rules = ", ".join(f"{rule} {count}" for rule, count in refused.most_common())
             logger.info("Refused by the scope, by rule: %s", rules)
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(
-                "%d of %d pages look built by scripts: try -a render=auto", scripted, pages
+                "%d of %s %s built by scripts: try -a render=auto",
+                *(scripted, self._pages(), "looks" if scripted == 1 else "look"),
             )
         if given_up := self.given_up():
             logger.warning("Given up, to be tried once more when resumed: %s", given_up)
@@ -106,6 +120,9 @@ class Ending:
         }
         told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         return f"Links without a page: {told}" if told else "Every link found is fetched"
+
+    def _pages(self) -> str:
+        return f"{self._crawl.pages} {plural(self._crawl.pages, 'page')}"
 
     def given_up(self) -> str:
         """Return the hosts that were given up, each with its last failure."""

@@ -29,6 +29,7 @@ from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.mail import Mail
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
+from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
@@ -100,8 +101,10 @@ class Job:
         recover(self._journal, crawl, own=own if self._keeps_requests else None)
         if crawl.pages or crawl.failures:
             logger.info(
-                "Resuming after %d pages: %d links in the frontier, %d relevant pages",
-                *(crawl.pages, crawl.store.pending, crawl.relevant),
+                "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
+                *(crawl.pages, plural(crawl.pages, "page")),
+                *(crawl.store.pending, plural(crawl.store.pending, "link")),
+                *(crawl.relevant, plural(crawl.relevant, "page")),
             )
         if crawl.finished:
             logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)

@@ -12,6 +12,7 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.policies.assembly import require_packs
+from tres_scrapy.webs.count import FIGURES, in_words
 from tres_scrapy.webs.web_process import WebProcess
 
 logger = logging.getLogger(__name__)
@@ -31,10 +32,8 @@ class OfflineWeb:
         if config.web.proxy is not None:
             self.proxy = config.web.proxy
             return
-        self._web = WebProcess(config.web, config.topics[0] if config.topics else None)
+        self._web = WebProcess(config.web, config.topics)
         self.proxy, self.seeds = self._web.proxy, self._web.seeds
-        if len(config.topics) > 1:
-            logger.info("The offline web: its labels are those of %s alone", config.topics[0])
         for note in self._web.notes:
             logger.info("The offline web: %s", note)
 
@@ -50,25 +49,17 @@ class OfflineWeb:
         return web
 
     def spider_closed(self) -> None:
-        """Stop the web and log its own count of the crawl, by true labels."""
+        """Stop the web and log its own count of the crawl, if it has true labels."""
         if self._web is None:
             return
         count = self._web.end()
-        for name in ("pages", "relevant", "harvest", "domains"):
-            self._stats.set_value(f"tres/web/{name}", count[name])
         if unrecorded := count["by_kind"].get("unrecorded"):
             self._stats.set_value("tres/web/unrecorded", unrecorded)
             logger.info("%d of the requested URLs are not in the recording", unrecorded)
-        if not count["pages"]:
+        if not self._web.labelled:
             return
-        learner = self._crawler.get_extension(Learner)
-        is_resumed = learner is not None and learner.crawl.pages > count["pages"]
-        logger.info(
-            "By the web's true labels: %d pages, %d relevant, harvest rate %.4f, "
-            "%d relevant domains%s",
-            count["pages"],
-            count["relevant"],
-            count["harvest"],
-            count["domains"],
-            ", since this start" if is_resumed else "",
-        )
+        for name in FIGURES:
+            self._stats.set_value(f"tres/web/{name}", count[name])
+        if count["pages"]:
+            learner = self._crawler.get_extension(Learner)
+            logger.info(in_words(count, 0 if learner is None else learner.crawl.pages))

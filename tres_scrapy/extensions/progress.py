@@ -19,6 +19,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.terminal import TerminalLine
+from tres_scrapy.page.plural import plural
 from tres_scrapy.settings import USER_AGENT
 
 _REDRAW: Final = 1.0  # seconds
@@ -85,21 +86,24 @@ class Progress:
         of_limit = f"/{crawl.limit}" if crawl.limit is not None else ""
         left = None if closing else self._pace.left(crawl.limit)
         pace = self._pace.overall if closing else self._pace.recent
+        since = " since this start" if closing and self._pace.is_resumed else ""
         state = "" if closing else self._state()
         logger.info(
-            "%d%s pages, harvest rate %.1f %%, %d relevant domains, frontier %d%s, %s%s",
+            "%d%s pages, harvest rate %.1f %%, %d %s, frontier %d%s, %s%s",
             crawl.pages,
             of_limit,
             100 * crawl.harvest_rate,
             figures["relevant_domains"],
+            plural(float(figures["relevant_domains"]), "relevant domain"),
             figures["frontier_size"],
             f"{_leaves(figures)} ({figures['phase']})" if "leaves" in figures else "",
-            state or f"{pace:.1f} pages/s",
+            state or f"{pace:.1f} pages/s{since}",
             "" if left is None or state else f", {left:.0f} s left",
         )
         if closing and (waited := crawl.patience.waited) >= 1:
             logger.info(
-                "Request slots were left idle for %.0f s in all, for better hosts (hurry)", waited
+                "Request slots were left idle for %.0f s in all%s, for better hosts (hurry)",
+                *(waited, since),
             )
 
     def _draw(self, crawl: Crawl) -> None:
@@ -131,6 +135,5 @@ def described(crawl: Crawl, pace: Pace) -> list[str]:
 
 
 def _leaves(figures: Mapping[str, float | str]) -> str:
-    if "leaves" not in figures:
-        return ""
-    return " in 1 leaf" if figures["leaves"] == 1 else f" in {figures['leaves']:,} leaves"
+    count = figures.get("leaves")
+    return "" if count is None else f" in {count:,} {plural(float(count), 'leaf')}"

@@ -25,18 +25,19 @@ from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.page.file import plainly
 from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.webs.count import FIGURES
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
-WEB: Final = ("pages", "relevant", "harvest", "domains")  # that an offline web counts
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
     *("USER_AGENT", "ROBOTSTXT_OBEY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN"),
@@ -99,7 +100,7 @@ class Recorder:
             if learner.job is not None:
                 self._writer.fill(learner.job.bookings(learner.crawl), time())
         except (OSError, RecordError, sqlite3.Error) as error:
-            logger.error("%s: the crawl continues without a record", error)
+            logger.error("%s: the crawl continues without a record", plainly(error))
             return
         learner.listeners.append(self.booked)
         self._loop = create_looping_call(self._flush)
@@ -143,7 +144,7 @@ class Recorder:
             return
         try:
             self._note_health(writer, None)  # the other processes have ended
-            web = {name: self._stats.get_value(f"tres/web/{name}") for name in WEB}
+            web = {name: self._stats.get_value(f"tres/web/{name}") for name in FIGURES}
             facts = self._facts | ({"web": json.dumps(web)} if web["pages"] else {})
             writer.close(time(), self._reason, **facts)
             if not writer.steps:
@@ -151,7 +152,7 @@ class Recorder:
             elif self._config.watch.report and writer.pages:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
-            logger.error("The record %s cannot be written: %s", self.path, error)
+            logger.error("The record %s cannot be written: %s", self.path, plainly(error))
 
     def _report(self) -> None:
         # Imported here because the templates are slow to import.

@@ -11,6 +11,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.items import CHOSEN
 from tres_scrapy.job.journal import check_job
+from tres_scrapy.page.file import plainly
 from tres_scrapy.policies.assembly import require_packs
 from tres_scrapy.policies.registry import POLICIES, kind_of
 from tres_scrapy.topic.judge_process import Task
@@ -68,7 +69,7 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
     except ValueError as error:
         raise ConfigError(f"keywords {file.name!r}: {error}") from None
     except OSError as error:
-        raise ConfigError(f"the topic cannot be kept in {folder.path}: {error}") from None
+        raise ConfigError(f"the topic cannot be kept in {folder.path}: {plainly(error)}") from None
     for note in notes:
         logger.info("Topic: %s", note)
     count = len(keywords.words) + len(keywords.phrases)
@@ -132,7 +133,9 @@ def _check_answers(path: Path) -> None:
             "write answers into it during the crawl"
         ) from None
     except OSError as error:
-        raise ConfigError(f"answers {str(path)!r} cannot be read: {error.strerror}") from None
+        raise ConfigError(
+            f"answers {str(path)!r} cannot be read: {plainly(error, named=True)}"
+        ) from None
 
 
 def keyword_lines(path: Path) -> tuple[str, ...]:
@@ -140,4 +143,6 @@ def keyword_lines(path: Path) -> tuple[str, ...]:
     try:
         return tuple(path.read_text(encoding="utf-8-sig").split("\n"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"keywords {str(path)!r} cannot be read: {error}") from None
+        raise ConfigError(
+            f"keywords {str(path)!r} cannot be read: {plainly(error, named=True)}"
+        ) from None

@@ -81,7 +81,7 @@ class SampleStore:
         self.left_out = 0  # links that did not fit into the frontier
         self.given_up = array("q")  # hosts, those of earlier runs included
         self.revised = bytearray()  # records of type REVISED, in the order of their changes
-        self.refused: Counter[str] = Counter()  # links found too late, by the rule that says so
+        self.refused: Counter[str] = Counter()  # links not stored, by the rule that says so
         self.on_drop: Callable[[Rows], None] | None = None
         self._hosts = Hosts(ledger)
         self.guests: dict[int, Path] = {}  # rows that stand for pages of other shards
@@ -533,14 +533,18 @@ class SampleStore:
         domains = np.array([self._hosts.domain_of(hosts[i]) for i in open_[:room]], dtype=np.int32)
         rested = np.array([hosts[i] in self._hosts.gone for i in open_[:room]], dtype=np.bool_)
         rules = self._rules(domains, rested)
-        self.refused.update(rules[rules != ""].tolist())
+        late = np.array([not self.closure.knows(urls[i]) for i in open_[:room]], dtype=np.bool_)
+        self.refused.update(rules[late & (rules != "")].tolist())
         alive = np.flatnonzero(rules == "")
         fits = _equal_before(domains[alive]) < self.ledger.room(domains[alive])
         self.left_out += len(open_) - len(domains) + int(np.count_nonzero(~fits))
         return [open_[i] for i in alive[fits]]
 
     def refusals(self) -> Counter[str]:
-        """Return how many links are not fetched because of a rule, by the name of its setting."""
+        """Return how many links are not fetched because of a rule, by the name of its setting.
+
+        These are the URLs that wait, and the links to others that were found too late.
+        """
         samples = self._samples
         rows = np.flatnonzero(~self.closure.closed(samples["url"]))
         rows = rows[np.unique(samples["url"][rows], return_index=True)[1]]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tres_scrapy.job.sqlite import Access, FileFault, Schema, SqliteFileError
-from tres_scrapy.page.file import reason
+from tres_scrapy.page.file import plainly, reason
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def open_database(directory: Path) -> sqlite3.Connection:
     except FileExistsError:
         raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:
-        raise JobError(f"JOBDIR cannot be used: {error}") from None
+        raise JobError(f"JOBDIR cannot be used: {plainly(error)}") from None
     except SqliteFileError as error:
         raise JobError(f"JOBDIR: {error}{_HINTS.get(error.fault, '')}") from None
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
-from tres_scrapy.page.file import printable
+from tres_scrapy.page.file import plainly, printable
 from tres_scrapy.report.record import Record
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 
@@ -93,6 +93,8 @@ class Answering:
         except AnswerError as error:
             raise ControlError(str(error)) from None
         except OSError as error:
-            raise ControlError(f"The answer cannot be written: {error.strerror}") from None
+            raise ControlError(
+                f"The answer cannot be written: {plainly(error, named=True)}"
+            ) from None
         logger.info("Live page: answer %s about %s", "yes" if relevant else "no", printable(url))
         return f"{self._effect} {self._file}."

@@ -12,6 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.page.file import plainly
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import WORD, WORDS, Place
@@ -124,4 +125,6 @@ def _start(patience: float) -> subprocess.Popen[bytes]:
             env={**os.environ, "PYTHONPATH": path},
         )
     except OSError as error:
-        raise DocumentError(f"the process that reads PDFs does not start: {error}") from None
+        raise DocumentError(
+            f"the process that reads PDFs does not start: {plainly(error)}"
+        ) from None

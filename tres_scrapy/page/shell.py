@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tres_scrapy.page.parse import parse
@@ -10,9 +11,11 @@ from tres_scrapy.page.text import UNSEEN, tokenise
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# Of 2,281 real pages, one has fewer words than this, and one fewer links.
-FEW_WORDS: Final = 100
+# A list of tags, a contact page or a picture may have ten words, but then it has links.
+HARDLY_A_WORD: Final = 5
+FEW_WORDS: Final = 15  # with fewer than FEW_LINKS
 FEW_LINKS: Final = 3
+FEW_WORDS_AROUND: Final = 100  # an empty main element, or a text such as "Loading"
 FEW_WORDS_BESIDE_A_NOTICE: Final = 300
 SCRIPT: Final = (
     "script:not([type]), script[type=''], script[type*=javascript i], script[type=module i]"
@@ -21,7 +24,11 @@ ROOT: Final = (
     "#root, #app, #main-app, #app-root, #__next, #__nuxt, #___gatsby, #svelte, #q-app, [ng-app],"
     "[ng-version], [data-reactroot], app-root"
 )
-NOTICE: Final = ("javascript", "enable js", "java script")
+MAIN: Final = "main, [role=main]"
+MEDIA: Final = "img, picture, video, audio, canvas, form, input"
+LOADING: Final = re.compile(r"\bloading\b|\bplease wait\b", re.IGNORECASE)
+NOTICE: Final = re.compile(r"java ?script|enable js", re.IGNORECASE)
+OF_A_PART: Final = re.compile(r"comment|form\b", re.IGNORECASE)  # the rest of the page is there
 # Rendering helped if a page gained at least so much, and half of what it had before.
 WORDS_GAINED: Final = 30
 LINKS_GAINED: Final = 3
@@ -52,25 +59,30 @@ def content_of(html: str) -> Content:
     return _content(parse(html))
 
 
-def needs_scripts(html: str, words: int, links: int) -> bool:
-    """Return whether a page in which few words and links were found needs its scripts."""
-    few = words < FEW_WORDS_BESIDE_A_NOTICE or links < FEW_LINKS
-    return few and look_at(html).is_empty
+def needs_scripts(html: str, words: int) -> bool:
+    """Return whether a page in which so many words were found needs its scripts."""
+    return words < FEW_WORDS_BESIDE_A_NOTICE and look_at(html).is_empty
 
 
 def look_at(html: str) -> Shell:
     """Return the content of a page and whether it needs its scripts.
 
-    It does if it has scripts and one of these: few words, few links, an empty root element of a
-    common framework, or little text with a notice to enable JavaScript.
+    It does if it has scripts and one of these: hardly a word; few words and few links; little text
+    that says "Loading", or around an empty main element; little text with a notice to enable
+    JavaScript for the whole page; an empty root element of a common framework.
     """
     tree = parse(html)
     has_scripts = tree.css_first(SCRIPT) is not None
-    notice = any(word in _text(node).lower() for node in tree.css("noscript") for word in NOTICE)
+    notice = any(map(_is_notice, tree.css("noscript")))
     content = _content(tree)
-    few = content.words < FEW_WORDS or content.links < FEW_LINKS
-    few = few or (notice and content.words < FEW_WORDS_BESIDE_A_NOTICE)
-    return Shell(content, has_scripts and (few or _has_empty_root(tree)))
+    words, links = content
+    is_empty = (
+        words < (HARDLY_A_WORD if links >= FEW_LINKS else FEW_WORDS)
+        or (words < FEW_WORDS_AROUND and _awaits_its_main_part(tree))
+        or (words < FEW_WORDS_BESIDE_A_NOTICE and notice)
+        or _is_any_empty(tree, ROOT)
+    )
+    return Shell(content, has_scripts and is_empty)
 
 
 def _content(tree: LexborHTMLParser) -> Content:
@@ -81,8 +93,19 @@ def _content(tree: LexborHTMLParser) -> Content:
     return Content(len(tokenise(_text(tree.body))), links)
 
 
-def _has_empty_root(tree: LexborHTMLParser) -> bool:
-    return any(not tokenise(_text(node)) for node in tree.css(ROOT))
+def _is_notice(node: LexborNode) -> bool:
+    text = _text(node)
+    return NOTICE.search(text) is not None and OF_A_PART.search(text) is None
+
+
+def _awaits_its_main_part(tree: LexborHTMLParser) -> bool:
+    return LOADING.search(_text(tree.body)) is not None or _is_any_empty(tree, MAIN, but=MEDIA)
+
+
+def _is_any_empty(tree: LexborHTMLParser, elements: str, but: str = "") -> bool:
+    """Return whether one of these elements has no word, and no element of `but`."""
+    empty = (node for node in tree.css(elements) if not tokenise(_text(node)))
+    return any(not (but and node.css(but)) for node in empty)
 
 
 def _text(node: LexborNode | None) -> str:

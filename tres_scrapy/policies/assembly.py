@@ -18,6 +18,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.prior import NO_PRIOR
+from tres_scrapy.page.file import plainly
 from tres_scrapy.policies.pupil_policy import PupilPolicy
 from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
@@ -99,7 +100,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
     needs = POLICIES[config.policy].needs
     try:
         if web is None and needs in {"labels", "graph"}:
-            web = _open_web(config.web, config.topics[0])
+            web = _open_web(config.web, str(config.topic))
         setup = replace(
             learning_setup(config, pack),
             keywords=(" ".join(config.topics), *pack.given),
@@ -118,7 +119,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
         many = config.shard.count > 1
         policy = PupilPolicy(store, setup) if many else make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"TRES_POLICY={config.policy}: {error}") from None
+        raise ConfigError(f"TRES_POLICY={config.policy}: {plainly(error)}") from None
     return Crawl(
         *(store, policy, config.pages),
         trusted_seeds=config.trusted_seeds,

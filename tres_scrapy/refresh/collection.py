@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tres_scrapy.page.file import plainly
 from tres_scrapy.refresh.main_text import Copy, copy_of
 from tres_scrapy.url.canonical import canonicalise
 
@@ -46,7 +47,7 @@ def read_collection(path: Path) -> Iterator[KnownPage]:
                     seen.add(known.url)
                     yield known
     except (OSError, UnicodeDecodeError) as error:
-        raise CollectionError(f"{path} cannot be read: {error}") from None
+        raise CollectionError(f"{path} cannot be read: {plainly(error, named=True)}") from None
     if not seen:
         raise CollectionError(f"{path} holds no page: each line must be a JSON object with a url")
 

@@ -10,7 +10,7 @@ from typing import Any, Self, TextIO
 from scrapy.crawler import Crawler
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.page.file import drop_torn_line
+from tres_scrapy.page.file import drop_torn_line, plainly
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.visit_item import VisitItem
 
@@ -39,7 +39,7 @@ class RefreshPipeline:
             if self._found_path is not None:
                 self._found = self._found_path.open("a", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"TRES_REFRESH_OUTPUT cannot be written: {error}") from None
+            raise ConfigError(f"TRES_REFRESH_OUTPUT cannot be written: {plainly(error)}") from None
 
     def close_spider(self) -> None:
         for file in (self._file, self._found):

@@ -26,29 +26,28 @@ function fitted(trace, width) {
   return {...trace, maxdepth: 3, marker: {...trace.marker, showscale: false}};
 }
 
+// All charts are drawn at once: a print or a picture of the page shows those below too.
+const places = [...document.querySelectorAll("[data-figure]")];
+const widths = new Map();
+
 function draw(place) {
   const {data, layout} = figures[place.dataset.figure];
+  widths.set(place, place.clientWidth);
   const traces = data.map((trace) => fitted(trace, place.clientWidth));
-  Plotly.react(place, traces, themed(layout), options);
+  Plotly.react(place, traces, {...themed(layout), width: place.clientWidth}, options);
 }
 
-// A chart is drawn when it is first seen, so that a long page opens at once.
-const drawn = new Set();
-const resized = new ResizeObserver((entries) => entries.forEach(({target}) => draw(target)));
-const seen = new IntersectionObserver((entries) => {
-  for (const {isIntersecting, target} of entries) {
-    if (isIntersecting && !drawn.has(target)) {
-      drawn.add(target);
-      draw(target);
-      resized.observe(target);
-    }
-  }
-}, {rootMargin: "400px"});
-document.querySelectorAll("[data-figure]").forEach((place) => seen.observe(place));
-dark.addEventListener("change", () => drawn.forEach(draw));
+const resized = new ResizeObserver((entries) => {
+  for (const {target} of entries) if (target.clientWidth !== widths.get(target)) draw(target);
+});
+for (const place of places) {
+  draw(place);
+  resized.observe(place);
+}
+dark.addEventListener("change", () => places.forEach(draw));
 window.addEventListener("beforeprint", () => {
   document.body.classList.add("paper"); // charts get the width that they have on paper
-  document.querySelectorAll("[data-figure]").forEach(draw);
+  places.forEach(draw);
 });
 window.addEventListener("afterprint", () => document.body.classList.remove("paper"));
 

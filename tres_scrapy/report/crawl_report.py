@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.page.plural import plural
 from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.link_chart import PREFIX
@@ -118,8 +119,9 @@ def _verdict(record: Record, meta: dict[str, str]) -> str:
         return "No page was fetched."
     share, topic = _percent(last.relevant / last.pages), meta.get("topic", "the topic")
     return (
-        f"{last.relevant:,} of {last.pages:,} pages, {share}, are relevant to {topic}, "
-        f"on {last.domains:,} domains."
+        f"{last.relevant:,} of {last.pages:,} {plural(last.pages, 'page')}, {share}, "
+        f"{'is' if last.relevant == 1 else 'are'} relevant to {topic}, "
+        f"on {last.domains:,} {plural(last.domains, 'domain')}."
     )
 
 
@@ -130,8 +132,9 @@ def _by_web(record: Record) -> str:
         return ""
     since = ", since the last start" if len(record.starts()) > 1 else ""
     return (
-        f"By the web's true labels: {found['pages']:,.0f} pages, {found['relevant']:,.0f} "
-        f"relevant, {_percent(found['harvest'])}, on {found['domains']:,.0f} domains{since}."
+        f"By the web's true labels: {found['pages']:,.0f} {plural(found['pages'], 'page')}, "
+        f"{found['relevant']:,.0f} relevant, {_percent(found['harvest'])}, on "
+        f"{found['domains']:,.0f} {plural(found['domains'], 'domain')}{since}."
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.policy import Choice, Decision
+from tres_scrapy.page.plural import plural
 from tres_scrapy.report.link_part import parts_of, words_of
 from tres_scrapy.report.rule import RuleBook
 
@@ -104,7 +105,7 @@ def sentence(
     `link` holds the strongest parts of the link, `rule` the rule of its leaf.
     """
     q = "" if q_value is None else f"{q_value:.2f}"
-    drawn = f"{samples:,} links from {leaves:,} leaves"
+    drawn = f"{samples:,} {plural(samples, 'link')} from {leaves:,} {plural(leaves, 'leaf')}"
     reasons = {
         SEED: "Seed",
         QUERY: "Query to the search engine",

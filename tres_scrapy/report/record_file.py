@@ -10,6 +10,7 @@ from typing import Final
 
 from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
 from tres_scrapy.links.code import CODES, Name
+from tres_scrapy.page.file import plainly
 
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
@@ -82,7 +83,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         return SCHEMA.open(path, Access.SHARED)
     except (OSError, SqliteFileError) as error:
-        raise RecordError(f"the record cannot be written: {error}") from None
+        raise RecordError(f"the record cannot be written: {plainly(error)}") from None
 
 
 def names_in(connection: sqlite3.Connection, path: Path) -> list[Name]:

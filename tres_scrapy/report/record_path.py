@@ -14,14 +14,16 @@ from tres_scrapy.report.record_join import JoinedRecord, join_records
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
 SHARDS: Final = "TRES_SHARDS"  # the setting that says how many there are
+REPORT: Final = ".html"
 FRESH: Final = 30.0  # seconds since the crawl itself joined the records of its shards
 
 
 def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
-    """Return the path of a crawl's record: in its JOBDIR, or beside its output.
+    """Return the path of a new crawl's record: in its JOBDIR, or beside its output.
 
     If several runs write to one output, the records of later runs have their start time in the
-    name. If the output is not a file, such as a pipe, the record goes to output/.
+    name. A run that has left no page there gives its name up: its files are renamed.
+    If the output is not a file, such as a pipe, the record goes to output/.
     """
     if job:
         return Path(job, IN_JOB)
@@ -29,7 +31,22 @@ def record_path(output: Path, job: str | None, started: str, topic: str) -> Path
         output = Path("output", f"{topic}-{started}.jsonl")
     stem = output.name.removesuffix(".jsonl")
     first = output.with_name(f"{stem}{SUFFIX}")
+    if first.exists() and not (output.is_file() and output.stat().st_size):
+        _set_aside(first)
     return first if not first.exists() else output.with_name(f"{stem}-{started}{SUFFIX}")
+
+
+def _set_aside(record: Path) -> None:
+    """Add its start time to the names of the record and report of a run that has ended."""
+    try:
+        with Record(record) as old:
+            meta = old.meta()
+    except RecordError:
+        return  # it is not a record
+    if {"started", "ended"} <= meta.keys():
+        for path in (record, record.with_suffix(REPORT)):
+            if path.is_file():
+                path.replace(path.with_stem(f"{path.stem}-{meta['started']}"))
 
 
 def find_record(place: Path) -> Path:

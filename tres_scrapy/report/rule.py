@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.frontier.feature import TABLE, Unit
 from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.page.plural import plural
 
 ANY: Final = "any link (the tree has not split)"
 
@@ -110,7 +111,7 @@ def _steps(condition: Condition) -> tuple[int, int | None]:
 
 
 def _links(count: int) -> str:
-    return "1 link" if count == 1 else f"{count} links"
+    return f"{count} {plural(count, 'link')}"
 
 
 def _interval(condition: Condition) -> str:
@@ -119,7 +120,8 @@ def _interval(condition: Condition) -> str:
         return f"at least {_percent(low)}"
     if low == -math.inf:
         return f"less than {_percent(high)}"
-    return f"{_percent(low)} to {_percent(high)}"
+    least, most = _percent(low), _percent(high)
+    return least if least == most else f"{least} to {most}"
 
 
 def _percent(share: float) -> str:

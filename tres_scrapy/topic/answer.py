@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import printable
+from tres_scrapy.page.file import plainly, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,9 @@ def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
     except FileNotFoundError:
         return {}, []
     except (OSError, UnicodeDecodeError) as error:
-        raise AnswerError(f"answers {path.name!r} cannot be read: {error}") from None
+        raise AnswerError(
+            f"answers {path.name!r} cannot be read: {plainly(error, named=True)}"
+        ) from None
     found: dict[str, bool] = {}
     doubtful: dict[str, None] = {}
     for number, line in enumerate(lines, 1):

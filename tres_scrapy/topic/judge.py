@@ -140,7 +140,7 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
         declared=source.language,
     )
     content = partial(content_of_html, html=html, url=source.url)
-    return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1, len(page.links)))
+    return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1))
 
 
 def _sitemap(source: Source, limits: ReadingLimits, pack: Pack) -> _Read:

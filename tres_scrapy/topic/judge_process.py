@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
+from tres_scrapy.page.file import plainly
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
@@ -204,7 +205,9 @@ class Worker:
                 process_group=0,  # Ctrl-C must not reach it before the crawl has ended
             )
         except OSError as error:
-            raise WorkerError(f"the process that judges pages does not start: {error}") from None
+            raise WorkerError(
+                f"the process that judges pages does not start: {plainly(error)}"
+            ) from None
         assert process.stdin is not None
         assert process.stdout is not None
         self._input, self._output = process.stdin, process.stdout

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from tres_scrapy.page.file import OPENERS, open_bytes, reason
 from tres_scrapy.page.pdf_page import is_pdf
+from tres_scrapy.page.text import tokenise
 from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 from tres_scrapy.training.warc_reader import read_warc
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 JSON: Final = frozenset({".jsonl", ".json", ".ndjson", ".jl"})
 PEEK: Final = 1024
+MOST_WORDS: Final = 1_000_000  # of a kept page that are the same
 HTML: Final = frozenset({".html", ".htm", ".xhtml"})
 PDF: Final = ".pdf"
 
@@ -120,11 +123,27 @@ def _json_lines(lines: Iterable[bytes], name: str) -> Iterator[Record | Unreadab
         yield Unreadable(f"{name}, after line {number}", reason(error))
 
 
+def _kept_page(row: list[Any]) -> Record | None:
+    """Return a page that a topic from keywords keeps (see WordFolder), None if it is none.
+
+    Only its words and their counts are kept: the text has them without their order.
+    """
+    match row:
+        case [int(), str(), str(url), str(title), str(), dict(words), *_] if all(
+            type(count) is int and count <= MOST_WORDS for count in words.values()
+        ):
+            rest = Counter(words) - Counter(tokenise(title))  # the counts include the title
+            return {"url": url, "title": title, "text": " ".join(rest.elements())}
+    return None
+
+
 def _json_line(line: bytes, place: str) -> Record | Unreadable:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         return Unreadable(place, reason(error))
+    if isinstance(record, list):
+        record = _kept_page(record)
     if isinstance(record, dict) and isinstance(record.get("error"), str):
         return Unreadable(str(record.get("url", place)), record["error"])  # a fetch that failed
     if not isinstance(record, dict) or not any(

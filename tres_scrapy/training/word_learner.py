@@ -13,7 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.page.file import printable, sha256
+from tres_scrapy.page.file import plainly, printable, sha256
+from tres_scrapy.page.plural import plural
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.bag import BagOfWords
@@ -173,7 +174,7 @@ class WordLearner:
         try:
             self._folder.add_page(self._seen, mark, sheet)
         except OSError as error:  # only a resumed crawl misses it
-            self._said.append(f"cannot keep a page: {error}")
+            self._said.append(f"cannot keep a page: {plainly(error)}")
 
     def learn(self) -> None:
         """Fit the topic again if enough pages or an answer are new."""
@@ -191,7 +192,7 @@ class WordLearner:
         try:
             self._keep_fit(fit, changed=changed)
         except (OSError, PackError) as error:  # a full disk: the crawl goes on as it was
-            self._said.append(f"cannot keep what was learned: {error}")
+            self._said.append(f"cannot keep what was learned: {plainly(error)}")
 
     def _warn(self, fit: TopicFit) -> None:
         """Say once that the crawl has found hardly a page by the keywords."""
@@ -252,9 +253,10 @@ class WordLearner:
                 self._said.append(str(error))
                 return self._used
             if doubtful:
+                urls = f"{len(doubtful)} {plural(len(doubtful), 'URL')}"
                 self._said.append(
-                    f"answers {path.name!r}: yes and no for {len(doubtful)} URL{_s(len(doubtful))},"
-                    f" the first is {printable(doubtful[0])}; the last line about each counts"
+                    f"answers {path.name!r}: yes and no for {urls}, the first is "
+                    f"{printable(doubtful[0])}; the last line about each counts"
                 )
             answers |= found
         try:
@@ -274,15 +276,13 @@ def _check_file(file: Path | None, used: Mapping[str, bool], found: Mapping[str,
         )
 
 
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
-
-
 def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
-    said = f"learned from {fit.pages} pages and {fit.answers} answer{_s(fit.answers)}"
+    pages, answers_ = plural(fit.pages, "page"), plural(fit.answers, "answer")
+    said = f"learned from {fit.pages} {pages} and {fit.answers} {answers_}"
     if fit.answers:
-        low, high = fit.interval
-        said += f"; by the answers the threshold lies between P {low:.2f} and {high:.2f}"
+        low, high = (f"{each:.2f}" for each in fit.interval)
+        where = f"lies between P {low} and {high}" if low != high else f"is P {low}"
+        said += f"; by the answers the threshold {where}"
     if changed and answers and not any(answers.values()):
         said += "; all answers are no: check the keywords, or answer yes for one page"
     return said

@@ -40,6 +40,7 @@ class ChangingWeb:
     """
 
     search, https = SEARCH, False
+    labelled = False
     notes: tuple[str, ...] = ()
 
     def __init__(

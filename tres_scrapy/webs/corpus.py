@@ -45,6 +45,7 @@ class CorpusWeb:
 
     search = SEARCH
     https = False
+    labelled = True
     notes: tuple[str, ...] = ()
 
     def __init__(self, path: Path, topic: str) -> None:
@@ -93,7 +94,7 @@ class CorpusWeb:
         relevant = [d for d in self.documents.values() if d.relevant]
         if not relevant:
             raise ValueError(f"no document has a category with topic={topic!r}: check categories")
-        titled = (d.url for d in relevant if d.title == SEEDS.get(topic))
+        titled = (d.url for d in relevant if d.title == SEEDS.get(topic.partition("+")[0]))
         return next(titled, max(relevant, key=lambda document: len(document.links)).url)
 
     def _html(self, document: CorpusDocument) -> str:
@@ -114,7 +115,15 @@ class CorpusWeb:
 
 
 def _rule(topic: str) -> Callable[[str], bool]:
-    """Return a function that returns whether a category belongs to the topic."""
+    """Return a function that returns whether a category belongs to a topic, or to one of several.
+
+    Several are joined by "+".
+    """
+    rules = [_rule_of(name) for name in topic.split("+")]
+    return lambda category: any(rule(category) for rule in rules)
+
+
+def _rule_of(topic: str) -> Callable[[str], bool]:
     if marks := MARKS.get(topic):
         return lambda category: any(mark in category for mark in marks)
     return lambda category: topic.lower() in category.lower()

@@ -55,6 +55,7 @@ class DeepWeb:
     """Five sites on a topic: the same seed always gives the same records."""
 
     https = False
+    labelled = True
     notes: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ("http://library.test/",)
     search = "http://library.test/find?q={query}"

@@ -45,16 +45,20 @@ def _words() -> tuple[tuple[str, ...], list[list[str]]]:
 
 
 class Holding:
-    """The records of one site, each a function of the site's key and its number."""
+    """The records of one site, each a function of the site's key and its number.
+
+    Most are on the first topic of `topic`; those on any of several, joined by "+", are relevant.
+    """
 
     def __init__(self, key: int, topic: str) -> None:
         self.key = key
         topics, words = _words()
         self.topics, self._tables = topics, [np.array(table, dtype=object) for table in words]
-        numbers, about = np.arange(RECORDS), topics.index(topic)
+        wanted = [topics.index(name) for name in topic.split("+")]
+        numbers, about = np.arange(RECORDS), wanted[0]
         other = (about + 1 + below(mix(key, 81, numbers), len(topics) - 1)) % len(topics)
-        self.relevant = unit(mix(key, 82, numbers)) < ABOUT
-        self.topic: Ints = np.where(self.relevant, about, other)
+        self.topic: Ints = np.where(unit(mix(key, 82, numbers)) < ABOUT, about, other)
+        self.relevant = np.isin(self.topic, wanted)
         self.rank: Ints = np.argsort(mix(key, 83, numbers))  # orders long answers
         self.titles = [self._title(number) for number in range(RECORDS)]
         self._found: dict[str, list[int]] = {}

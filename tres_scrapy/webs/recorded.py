@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 from tres_scrapy.webs.recording import BROKEN, KINDS, Recording
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import TEXT, Answer
@@ -41,11 +43,18 @@ class RecordedWeb:
         return list(self.recording.slots)
 
     @property
+    def labelled(self) -> bool:
+        """Whether any page has a label."""
+        return bool(self.recording.labelled)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Lines for the user about the recording, shown before the crawl."""
         recording, hosts = self.recording, {urlsplit(url).netloc for url in self._pages}
         notes = [
-            f"{len(recording.slots)} recorded URLs, {len(self._pages)} pages of {len(hosts)} hosts"
+            f"{len(recording.slots)} recorded {plural(len(recording.slots), 'URL')}, "
+            f"{len(self._pages)} {plural(len(self._pages), 'page')} of {len(hosts)} "
+            f"{plural(len(hosts), 'host')}"
             f"{recording.faults()}"
         ]
         if recording.topic:
@@ -64,7 +73,7 @@ class RecordedWeb:
         try:
             status, headers, body = self.recording.read(slot)
         except BROKEN as error:
-            return Answer(502, f"{error}\n".encode(), TEXT, "error", False, "recorded")
+            return Answer(502, f"{plainly(error)}\n".encode(), TEXT, "error", False, "recorded")
         if status < 200:
             return Answer(502, b"only a part of an answer was recorded\n", TEXT, "error")
         kind, relevant = KINDS[self.recording.kind(slot)], self.recording.relevant(slot)

@@ -68,7 +68,7 @@ class Routes:
         rows = np.array(list(places), np.int64)[found]
         trapped = np.array([session for _, _, session in places.values()], np.bool_)[found]
         shown = (pages.fate == PAGE) | (pages.fate == COPY)
-        relevant = rows[shown & pages.relevant & ~trapped]
+        relevant = rows[shown & self.pages.wanted(pages) & ~trapped]
         moved = pages.fate == REDIRECT
         columns = (rows[moved], pages.site[moved], pages.number[moved])
         origins = zip(*(column.tolist() for column in columns), strict=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+from tres_scrapy.page.file import plainly
 from tres_scrapy.webs.changing import DAY, ChangingWeb
 from tres_scrapy.webs.corpus import CorpusWeb
 from tres_scrapy.webs.count import Count
@@ -49,7 +50,10 @@ def open_web(
     epoch: float | None = None,
     tick: float = 0.0,
 ) -> Web:
-    """Return a web by its kind; raise ValueError or OSError if an argument is wrong."""
+    """Return a web by its kind; raise ValueError or OSError if an argument is wrong.
+
+    `topic` is one topic or several, joined by "+".
+    """
     if kind == "synthetic":
         return SyntheticWeb(topic, seed=seed)
     if kind == "deep":
@@ -132,7 +136,7 @@ def main() -> None:
 
     def announce(port: int) -> None:
         started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
-        print(json.dumps(started), flush=True)
+        print(json.dumps(started | {"labelled": web.labelled}), flush=True)
 
     try:
         web = open_web(
@@ -145,7 +149,7 @@ def main() -> None:
         faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
         count = serve(web, options.port, options.log, announce, faults)
     except (OSError, OverflowError) as error:
-        sys.exit(f"cannot serve the {options.web} web on port {options.port}: {error}")
+        sys.exit(f"cannot serve the {options.web} web on port {options.port}: {plainly(error)}")
     except ValueError as error:
         sys.exit(str(error))
     print(json.dumps(count.summary()), flush=True)

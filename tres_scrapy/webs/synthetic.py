@@ -35,20 +35,22 @@ FILES = {
 class SyntheticWeb:
     """The synthetic web of a topic: the same seed always gives the same answers.
 
-    With `slow=False` no host delays its answers. Raise ValueError if `topic` has no such web.
+    Of several topics, joined by "+", the web is that of the first; a page on any is relevant. With
+    `slow=False` no host delays its answers. Raise ValueError if a topic has no such web.
     """
 
     search = SEARCH
     https = False
+    labelled = True
     notes: tuple[str, ...] = ()
 
     def __init__(self, topic: str = "food", *, seed: int = 0, slow: bool = True) -> None:
-        profile, vocabulary = profile_of(topic), Vocabulary()
+        (profile, *_), vocabulary = [profile_of(name) for name in topic.split("+")], Vocabulary()
         self.name, self.slow = f"synthetic-{topic}-{seed}", slow
-        index = vocabulary.topics.index(topic)
+        index, *others = map(vocabulary.topics.index, topic.split("+"))
         self.key = int(mix(seed, index)[0] >> np.uint64(1))
         self.sites = Sites(self.key, index, len(vocabulary.topics), profile)
-        self.pages = SyntheticPages(self.sites, vocabulary, profile)
+        self.pages = SyntheticPages(self.sites, vocabulary, profile, others)
         self.addresses = Addresses(self.pages)
         links, prose = LinkChooser(self.pages, len(vocabulary.topics)), Prose(self.pages)
         self.documents = Documents(self.pages, self.addresses, links, prose)
@@ -92,7 +94,9 @@ class SyntheticWeb:
         if fate in (PAGE, COPY):
             own = self.documents.session(site, number, int(session or "0", 16))
             html = self.documents.page(page, own)
-            return self._html(site, html, "trap" if session else "page", bool(page.relevant[0]))
+            return self._html(
+                site, html, "trap" if session else "page", bool(self.pages.wanted(page)[0])
+            )
         if fate == REDIRECT:
             return _moved(self.routes.redirect(site, number))
         if fate == FILE:

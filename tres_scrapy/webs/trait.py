@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -46,8 +47,11 @@ class SyntheticPages:
     number % sections. Numbers from the site's size on are static pages.
     """
 
-    def __init__(self, sites: Sites, vocabulary: Vocabulary, profile: Profile) -> None:
+    def __init__(
+        self, sites: Sites, vocabulary: Vocabulary, profile: Profile, others: Sequence[int] = ()
+    ) -> None:
         self.sites, self.vocabulary, self.profile = sites, vocabulary, profile
+        self._others = others  # topics that are wanted besides that of the web
         self.key = sites.key
 
     def first(self, site: Ints) -> Ints:
@@ -94,6 +98,11 @@ class SyntheticPages:
     def one(self, site: int, number: int) -> Traits:
         """Return the traits of one page."""
         return self.traits(np.array([site]), np.array([number]))
+
+    def wanted(self, pages: Traits) -> NDArray[np.bool_]:
+        """Return the true label of each page: whether it is on a wanted topic."""
+        is_other = np.isin(pages.topic, self._others)  # static pages are on no topic
+        return pages.relevant | (is_other & (pages.number < self.sites.size[pages.site]))
 
     def _relevant(self, site: Ints, number: Ints, own: NDArray[np.bool_]) -> NDArray[np.bool_]:
         sites = self.sites

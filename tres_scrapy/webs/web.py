@@ -42,6 +42,10 @@ class Web(Protocol):
     https: bool
 
     @property
+    def labelled(self) -> bool:
+        """Whether its pages have true labels."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Lines that the user of the web should read."""
 

@@ -18,13 +18,16 @@ class OfflineWebError(RuntimeError):
 
 
 class WebProcess:
-    """Serves an offline web until `end` is called; `proxy` is its address."""
+    """Serves an offline web until `end` is called; `proxy` is its address.
 
-    def __init__(self, web: WebOptions, topic: str | None) -> None:
+    `topics` are those of the crawl: a page on any of them is relevant.
+    """
+
+    def __init__(self, web: WebOptions, topics: Sequence[str]) -> None:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - the server's
         # In its own session: else Ctrl-C would end the web before the crawl.
         self._server = subprocess.Popen(  # noqa: S603 - our own module, no shell
-            [sys.executable, "-m", "tres_scrapy.webs.server", *_arguments(web, topic)],
+            [sys.executable, "-m", "tres_scrapy.webs.server", *_arguments(web, topics)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -37,6 +40,7 @@ class WebProcess:
         self.proxy = f"http://127.0.0.1:{started['port']}"
         self.seeds: tuple[str, ...] = tuple(started["seeds"])
         self.notes: Sequence[str] = started["notes"]
+        self.labelled: bool = started["labelled"]
 
     def end(self) -> dict[str, Any]:
         """Stop the web; return its own count of the fetches, by true labels."""
@@ -59,11 +63,11 @@ class WebProcess:
         return answer
 
 
-def _arguments(web: WebOptions, topic: str | None) -> list[str]:
+def _arguments(web: WebOptions, topics: Sequence[str]) -> list[str]:
     """Return the command-line arguments for the web server."""
     command = [str(web.kind), "--port", str(web.port)]
-    if topic is not None:
-        command += ["--topic", topic]
+    if topics:
+        command += ["--topic", "+".join(topics)]
     if web.kind in {"synthetic", "deep", "changing"}:
         command += ["--seed", str(web.seed)]
     if web.kind == "changing":
