@@ -276,7 +276,7 @@ def _s(number: int) -> str:
 
 
 def _said(fit: TopicFit, answers: dict[str, bool], *, changed: bool) -> str:
-    said = f"learned from {fit.pages} pages and {fit.answers} answer{_s(fit.answers)}"
+    said = f"learned from {fit.pages} page{_s(fit.pages)} and {fit.answers} answer{_s(fit.answers)}"
     if fit.answers:
         low, high = fit.interval
         said += f"; by the answers the threshold lies between P {low:.2f} and {high:.2f}"
