@@ -1,9 +1,10 @@
 """The pages of docs/: generated parts, names of code, and links."""
 
-import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
+import sys
 
 import pytest
 from conftest import PROJECT, interpreter
@@ -23,6 +24,49 @@ def test_page_says_what_the_code_says(tmp_path, name):
     subprocess.run([interpreter().path, script], cwd=PROJECT, check=True, capture_output=True)
     made = script.with_suffix(".md").read_text(encoding="utf-8")
     assert made == (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_tutorial_can_be_followed():
+    """Where this fails: `python docs/tutorial.py`, and read what has changed."""
+    script = PROJECT / "docs" / "tutorial.py"
+    ended = subprocess.run(
+        [sys.executable, script, "--check"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert re.match(r"1\d commands print what the page says", ended.stdout)
+
+
+def test_tutorial_shows_fresh_figures():
+    shown = ["...", "Wrote 7 pages", "http://a.test/1  a leek"]
+    printed = ["Start", "Wrote 1,234 pages", "http://b.test/  a pea"]
+    assert tutorial().fitted(shown, printed) == ["...", *printed[1:]]
+
+
+@pytest.mark.parametrize(
+    ("shown", "complaint"),
+    [
+        (["Wrote 7 pages"], "'End' is printed, but not shown"),
+        (["Wrote 7 files", "End"], "'Wrote 7 files' is not printed; there is 'Wrote 8 pages'"),
+        (["...", "End", "Wrote 7 pages"], "'Wrote 7 pages' is not printed; there is the end"),
+    ],
+)
+def test_tutorial_notices_other_lines(shown, complaint):
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        tutorial().fitted(shown, ["Wrote 8 pages", "End"])
+
+
+def tutorial():
+    """Import docs/tutorial.py."""
+    place = PROJECT / "docs" / "tutorial.py"
+    spec = importlib.util.spec_from_file_location("tutorial", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_stat_is_documented(scrapy, tmp_path):

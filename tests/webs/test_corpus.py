@@ -119,6 +119,21 @@ def test_topic_matches_category_names(tmp_path: Path) -> None:
     assert all(document.relevant for document in both.documents.values())
 
 
+def test_document_keeps_its_url(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    urls = [f"http://a.test/index.php?page={number}" for number in range(2)]
+    rows = [
+        {"url": url, "title": url, "categories": ["food"], "links": urls, "text": ""}
+        for url in urls
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    web = CorpusWeb(path, "food")
+    assert web.urls == urls
+    assert [url for _, url in anchors(web, urls[0])] == [urls[1]]
+    assert web.labels(urls) == [True, True]
+    assert web.answer("http://a.test/index.php?page=2").kind == "missing"
+
+
 def test_unknown_topic_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_text(json.dumps(ROWS[2]), encoding="utf-8")

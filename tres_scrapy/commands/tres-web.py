@@ -6,17 +6,22 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
+from tqdm import tqdm
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly
+from tres_scrapy.page.file import plainly, whole_file
 from tres_scrapy.page.text import read_page
 from tres_scrapy.webs.changing import DAY, ChangingWeb
+from tres_scrapy.webs.excerpt import Excerpt
 from tres_scrapy.webs.fault import FaultSchedule
 from tres_scrapy.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
+from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.webs.vocabulary import topics
 from tres_scrapy.webs.web import Web
 
 
@@ -37,10 +42,16 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: ArgumentParser) -> None:
         super().add_options(parser)
-        parser.epilog = "Example: scrapy tres-web synthetic --port 8080 --topic food"
+        parser.epilog = (
+            "Examples: scrapy tres-web synthetic --port 8080 --topic food, "
+            "scrapy tres-web synthetic --topic space --collection web.jsonl"
+        )
         parser.add_argument("--port", type=int, default=0, help="default: any free port")
         parser.add_argument(
-            "--topic", default="food", help="topic of the relevant pages (default: food)"
+            "--topic",
+            default="food",
+            help=f"topic of the relevant pages (default: food); the synthetic and the deep web "
+            f"know {', '.join(topics())}",
         )
         parser.add_argument(
             "--seed", type=int, default=0, help="seed of the synthetic web (default: 0)"
@@ -49,7 +60,11 @@ class Command(ScrapyCommand):
         parser.add_argument("--data", type=Path, help=DATA)
         parser.add_argument("--labels", type=Path, help=LABELS)
         parser.add_argument(
-            "--pages", type=int, default=2_000, help="pages of the changing web (default: 2000)"
+            "--pages",
+            type=int,
+            default=2_000,
+            help="pages of the changing web, or that --collection takes of the synthetic web "
+            "(default: 2000)",
         )
         parser.add_argument(
             "--day", type=float, default=DAY, help="seconds per day of the changing web"
@@ -57,7 +72,10 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--collection",
             type=Path,
-            help="file to write the pages of the changing web to, then exit",
+            metavar="FILE",
+            help="write the pages of the changing web, or some of the synthetic web, to FILE as "
+            "JSON lines, and exit. Those of the synthetic web have categories (the topic) and "
+            "links: tres train and the web `corpus` read them",
         )
         parser.add_argument("--log", type=Path, help="file to write one JSON line per fetch to")
 
@@ -71,30 +89,42 @@ class Command(ScrapyCommand):
                 day=opts.day,
             )
             if opts.collection is not None:
-                sys.exit(_write_collection(web, opts.collection))
+                sys.exit(_write_collection(web, opts.topic, opts.collection, opts.pages))
             faults = FaultSchedule.parse(opts.faults, opts.seed) if opts.faults else None
             count = serve(
                 *(web, opts.port, opts.log),
                 *(lambda port: _explain(web, opts.topic, port), faults),
             )
         except (OSError, OverflowError) as error:
-            sys.exit(f"scrapy tres-web: cannot serve on port {opts.port}: {plainly(error)}")
+            doing = f"serve on port {opts.port}" if opts.collection is None else "write the pages"
+            sys.exit(f"scrapy tres-web: cannot {doing}: {plainly(error)}")
         except ValueError as error:
             sys.exit(f"scrapy tres-web: {error}")
         print(json.dumps(count.summary(), indent=2))
 
 
-def _write_collection(web: Web, path: Path) -> str | None:
-    """Write the initial pages to a JSON lines file; return an error message or None."""
-    if not isinstance(web, ChangingWeb):
-        return "scrapy tres-web: --collection needs the web `changing`"
-    with path.open("w", encoding="utf-8") as file:
-        for number, url in enumerate(web.shelf.urls):
-            page = read_page(web.html(number, 0, number), url, language=False)
-            row = {"url": url, "title": page.title, "text": page.text}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    print(f"{len(web.shelf.urls)} pages written to {path}")
+def _write_collection(web: Web, topic: str, path: Path, count: int) -> str | None:
+    """Write pages as JSON lines; return an error message or None."""
+    rows: Iterable[Mapping[str, object]]
+    if isinstance(web, SyntheticWeb):
+        excerpt = Excerpt(web, count)
+        rows, total = excerpt.rows(), len(excerpt)
+        about = f" from {excerpt.hosts:,} hosts, {excerpt.relevant:,} of them on {topic}"
+    elif isinstance(web, ChangingWeb):
+        rows, total, about = _initial(web), len(web.shelf.urls), ""
+    else:
+        return "scrapy tres-web: --collection needs the web `synthetic` or `changing`"
+    with whole_file(path) as file:
+        for row in tqdm(rows, "writing", total, unit=" pages", disable=None):
+            file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
+    print(f"{total:,} pages{about}, written to {path}")
     return None
+
+
+def _initial(web: ChangingWeb) -> Iterator[dict[str, object]]:
+    for number, url in enumerate(web.shelf.urls):
+        page = read_page(web.html(number, 0, number), url, language=False)
+        yield {"url": url, "title": page.title, "text": page.text}
 
 
 def _explain(web: Web, topic: str, port: int) -> None:

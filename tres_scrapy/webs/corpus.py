@@ -1,4 +1,4 @@
-"""A web of linked documents: every document is a page, on the host of its first category."""
+"""A web of linked documents: each is a page, at its URL or on the host of its first category."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 from tres_scrapy.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.webs.web import HTML, Answer, unknown_host
 
-# A document is relevant when a category contains one of these marks, or else the topic's name.
+# A document is relevant when a category contains one of these marks or is the topic's name.
+# For other topics, it is relevant when a category contains the topic's name.
 MARKS = {
     "food": ("Food_and_drink", "Food_and_agriculture", "Everyday_life.Drink"),
     "sports": ("Sports",),
@@ -37,7 +38,9 @@ class CorpusDocument:
 
 
 class CorpusWeb:
-    """The documents of a JSON-lines file, plain or xz: id, title, categories, links, text.
+    """The documents of a JSON-lines file, plain or xz: title, text, categories, links, id or url.
+
+    A document without id has its URL as id.
 
     Raise ValueError if no category matches the topic or a line cannot be read, and
     FileNotFoundError if there is no such file.
@@ -125,7 +128,7 @@ def _rule(topic: str) -> Callable[[str], bool]:
 
 def _rule_of(topic: str) -> Callable[[str], bool]:
     if marks := MARKS.get(topic):
-        return lambda category: any(mark in category for mark in marks)
+        return lambda category: category == topic or any(mark in category for mark in marks)
     return lambda category: topic.lower() in category.lower()
 
 
@@ -135,11 +138,11 @@ def _documents(path: Path, holds: Callable[[str], bool]) -> Iterator[tuple[str, 
         try:
             row = json.loads(line)
             categories = [*row["categories"], "uncategorised"]
-            url = f"http://{_host(categories[0])}/{row['id']}"
+            url = str(row.get("url") or f"http://{_host(categories[0])}/{row['id']}")
             relevant = any(map(holds, categories))
-            links = tuple(row["links"])
-            yield row["id"], CorpusDocument(url, row["title"], links, row["text"], relevant)
-        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            document = CorpusDocument(url, row["title"], tuple(row["links"]), row["text"], relevant)
+            yield row.get("id", url), document
+        except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"{path.name} line {number} is not a document: {error!r}") from error
 
 
@@ -159,8 +162,10 @@ def _host(category: str) -> str:
 
 
 def _key(url: str) -> tuple[str, str]:
+    """Return the host, and the path with the query."""
     parts = urlsplit(url)
-    return parts.hostname or "", unquote(parts.path)
+    query = f"?{parts.query}" if parts.query else ""
+    return parts.hostname or "", unquote(f"{parts.path or '/'}{query}")
 
 
 def _place(block: str, pattern: re.Pattern[str] | None, waiting: dict[str, CorpusDocument]) -> str:

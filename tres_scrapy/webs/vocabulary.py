@@ -14,6 +14,7 @@ from tres_scrapy.webs.noise import Hash, Ints
 
 RESOLUTION = 8192  # a draw is one look-up in a table of this many quantiles
 STOP_WORDS = 150  # this many of the most frequent words never occur in a title
+BACKGROUND = "background"  # the table that belongs to no topic
 FLATTEN = 0.75  # exponent of the counts: one collection's favourites must not dominate
 
 
@@ -25,6 +26,11 @@ def tables() -> dict[str, dict[str, int]]:
     return loaded
 
 
+def topics() -> tuple[str, ...]:
+    """Return the topics that have a table of words."""
+    return tuple(name for name in tables() if name != BACKGROUND)
+
+
 class Vocabulary:
     """Word tables as one array of quantiles; row k is topic k, then background and plain words.
 
@@ -33,9 +39,9 @@ class Vocabulary:
 
     def __init__(self) -> None:
         counts = tables()
-        background = counts["background"]
+        background = counts[BACKGROUND]
         plain = dict(list(background.items())[STOP_WORDS:])
-        self.topics = tuple(name for name in counts if name != "background")
+        self.topics = topics()
         self.background, self.plain = len(self.topics), len(self.topics) + 1
         rows = [*(counts[name] for name in self.topics), background, plain]
         self.words = np.array([word for row in rows for word in row], dtype=object)
