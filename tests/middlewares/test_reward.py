@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from scrapy import Request
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -285,7 +285,7 @@ def test_data_of_use_is_no_failure():
 
 def test_next_call_of_an_api_is_scrapys():
     """An answer of the same kind was data; when it is a page again, the next are samples."""
-    middleware, _, response = leased_page(follow_every_link=False, response_class=Response)
+    middleware, _, response = leased_page(follow_every_link=False, response_class=TextResponse)
 
     async def requests():
         yield Request("http://a.test/?page=2")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from tres_scrapy.config.config import Config
@@ -80,10 +80,14 @@ class RewardMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Give the request of a spider of the project's its own errback back."""
+        if self._follows_all:
+            return
         row = response.meta.get(LEASE)
-        if row is not None and not self._follows_all and self._learner.crawl.is_leased(row):
+        if row is not None and self._learner.crawl.is_leased(row):
             assert response.request is not None
             response.request.errback = self._learner.requests.of(row).errback
+        else:
+            response.meta[VISIT] = None  # callbacks may ask for it
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -93,16 +97,18 @@ class RewardMiddleware:
             self._note_own(response)
             async for output in result:
                 if isinstance(output, Request):
-                    output.meta.pop(OWN, None)  # copied from the meta of the answer
+                    for key in (OWN, VISIT):
+                        output.meta.pop(key, None)  # copied from the meta of the answer
                 yield output
             return
         visit = await self._visit(row, response)
         if visit is None:
             return
+        is_text = isinstance(response, TextResponse)
         response.meta[VISIT] = None if isinstance(visit, Failure) else visit
         outputs, raised = await _gathered(result)
         async with self._turn:
-            booked = self._book(row, visit, outputs)
+            booked = self._book(row, visit, outputs, is_text=is_text)
             await asyncio.sleep(0)  # let the event loop run between pages that were judged together
         for output in booked:
             yield output
@@ -128,7 +134,9 @@ class RewardMiddleware:
             self._learner.crawl.counts[SCRIPTED] += 1
         return visit
 
-    def _book(self, row: int, visit: Visit | Failure, outputs: list[Any]) -> list[Any]:
+    def _book(
+        self, row: int, visit: Visit | Failure, outputs: list[Any], *, is_text: bool
+    ) -> list[Any]:
         """Book the page with its outlinks and its items; return the outputs to pass on.
 
         The outlinks are the links of the page or the spider's own requests.
@@ -136,7 +144,7 @@ class RewardMiddleware:
         items = [each for each in outputs if not (each is None or isinstance(each, Request))]
         outlinks = NO_LINKS
         if not self._follows_all:
-            return self._book_own(row, visit, outputs, items)
+            return self._book_own(row, visit, outputs, items, is_text=is_text)
         if isinstance(visit, Visit):
             found = visit.judged.page.links
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
@@ -148,17 +156,25 @@ class RewardMiddleware:
         return outputs if booked else []
 
     def _book_own(
-        self, row: int, visit: Visit | Failure, outputs: list[Any], items: list[Any]
+        self,
+        row: int,
+        visit: Visit | Failure,
+        outputs: list[Any],
+        items: list[Any],
+        *,
+        is_text: bool,
     ) -> list[Any]:
         """Book an answer to a spider of the project's; return the outputs to pass on.
 
-        An answer from which the spider makes items or requests is no failure, whatever it is.
+        An answer from which the spider makes items or requests is no failure, whatever it is. If it
+        is a text, such as JSON, it was the call of an API.
         """
         requests = [output for output in outputs if isinstance(output, Request)]
         request = self._learner.requests.of(row)
         is_data = isinstance(visit, Failure) and bool(items or requests)
         if isinstance(visit, Visit) or (is_data and visit is NOT_HTML):
-            self._learner.requests.note_answer(request, is_page=isinstance(visit, Visit))
+            if is_text:
+                self._learner.requests.note_answer(request, is_page=isinstance(visit, Visit))
             links = self._links_of(requests)
         else:  # an error, which an errback or the callback handles
             links = {}
