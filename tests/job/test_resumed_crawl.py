@@ -131,8 +131,9 @@ def test_default_output_is_one_per_job(crawl, tmp_path):
         output = tmp_path / "output"
         process = crawl("-a", limit, "-a", "output=")
         assert process.returncode == 0, process.stderr
-    names = {line.rpartition(" ")[2] for line in process.stderr.splitlines() if "Wrote" in line}
-    (name,) = names
+    (name,) = re.findall(
+        r"Wrote 1 relevant page since this start to (\S+), 3 in all", process.stderr
+    )
     output = PROJECT / name
     assert len(output.read_text(encoding="utf-8").splitlines()) == 3
     output.unlink()
