@@ -1,6 +1,7 @@
 """Crawls in a JOBDIR: interrupted, killed, resumed."""
 
 import json
+import re
 import sqlite3
 from shutil import copytree
 
