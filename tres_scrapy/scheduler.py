@@ -75,7 +75,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._scheduling: int | None = None  # the row of a sample between the two calls
         self._told: float | None = None  # the end of a rest that the log has named
         self._health = learner.health
-        share = self._health.options.new_hosts
+        share = self._health.options.new_hosts if learner.follows_all else 1.0
         self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
         self._patience = self._crawl.patience
         self._patience.hurry = _hurry_of(settings)

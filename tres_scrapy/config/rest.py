@@ -46,6 +46,7 @@ class RestOptions:
     new_hosts: float = setting(
         number(0, 1),
         0.25,
-        "share of CONCURRENT_REQUESTS that hosts which have never answered may take",
+        "share of CONCURRENT_REQUESTS that hosts which have never answered may take; a spider of "
+        "your own may take all",
         name="new_host_share",
     )
