@@ -17,7 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, url
 from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.downloader.request import dump_request, load_request
+from tres_scrapy.downloader.request import dump_request, load_sample
 from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
 from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
@@ -179,7 +179,7 @@ class OwnSpider(Spider):
 class StoredRequests:
     """A stored request of a job; reading it must give a plain web request or raise ValueError."""
 
-    name = "load_request"
+    name = "load_sample"
     share = 0.05
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class StoredRequests:
 
     def check(self, text: str) -> None:
         try:
-            request = load_request(text, self._spider)
+            request = load_sample(text, self._spider)
         except ValueError as error:
             check_line(error)
             return

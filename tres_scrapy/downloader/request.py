@@ -73,7 +73,8 @@ def load_sample(text: str, spider: Spider) -> Request:
 
 def _request(fields: dict[str, Any], spider: Spider) -> Request:
     fields.pop("_class", None)  # it would name a class to be imported
-    for name in PROXIES:  # a proxy from the file could give access to private addresses
+    # a proxy from the file could give access to private addresses, a start to local files
+    for name in (*PROXIES, "is_start_request"):
         fields["meta"].pop(name, None)
     fields["body"] = fields["body"].encode(_BYTES)
     fields["headers"] = {
