@@ -3,9 +3,9 @@
 import os
 import re
 import subprocess
-import sys
 
 import pytest
+from conftest import interpreter
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ def run(folder, command, pages):
         words = ["run.py"]
     proxy = {"http_proxy": f"http://127.0.0.1:{pages.port}", "no_proxy": "localhost"}
     ended = subprocess.run(
-        [sys.executable, *words],
+        [interpreter().path, *words],
         cwd=folder,
         env=os.environ | proxy | {"BROWSER": "echo %s"},
         capture_output=True,
