@@ -134,7 +134,7 @@ def examine(options: argparse.Namespace, directory: Path) -> Findings:
             print(f"kill {number} of {len(whens)}: {fetches(log)} fetches so far", flush=True)
         finish(crawl(port, arguments))
     if options.own:  # its start requests are sent at each start, as Scrapy does
-        under_way[web.seeds[0]] += options.kills
+        under_way[web.seeds[0]] += options.kills + 1  # once by a link: Scrapy forgets start_urls
     start = time.perf_counter()
     recovered = recovered_crawl(job, most)
     seconds = time.perf_counter() - start
