@@ -8,6 +8,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
+from tres_scrapy.webs.grammar import lead
 from tres_scrapy.webs.prose import PARAGRAPH
 from tres_scrapy.webs.synthetic import SyntheticWeb
 from tres_scrapy.webs.trait import PAGE, Traits
@@ -54,10 +55,11 @@ class Excerpt:
         """Yield the pages, those of a host one after the other."""
         urls = {place: self.addresses.urls(page)[0] for place, page in self._pages.items()}
         for place, page in self._pages.items():
+            title = self.prose.headings(page)[0]
             yield Row(
                 url=urls[place],
-                title=self.prose.titles(page)[0],
-                text=self._text(page),
+                title=title,
+                text=f"{lead(title)} {self._text(page)}",
                 categories=[self._category(page)],
                 links=[urls[each] for each in self._targets(page) if each in urls],
             )
