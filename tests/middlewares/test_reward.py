@@ -76,7 +76,14 @@ class SeenUrls:
 
 
 def leased_page(
-    follow_every_link, judge=None, url=SEED, status=200, response_class=HtmlResponse, **options
+    follow_every_link,
+    *,
+    judge=None,
+    url=SEED,
+    status=200,
+    response_class=HtmlResponse,
+    errback=None,
+    **options,
 ):
     """A middleware and the response to a leased seed."""
     crawl = crawl_over()
@@ -89,7 +96,7 @@ def leased_page(
         dupefilter=SeenUrls(),
         **options,
     )
-    assert learner.add_seed(url, Request(url))
+    assert learner.add_seed(url, Request(url, errback=errback))
     row = crawl.next().row
     request = Request(url, meta={LEASE: row})
     response = response_class(url, status=status, body=b"text", request=request)
@@ -300,9 +307,22 @@ def test_next_call_of_an_api_is_scrapys():
     assert middleware._learner.requests.url_of_sample(Request("http://a.test/?page=4"))
 
 
+def test_links_of_an_error_page_are_samples():
+    """Without an errback it was the callback that took them from the page."""
+    middleware, crawl, response = leased_page(follow_every_link=False, status=404)
+
+    async def requests():
+        yield Request("http://y.test/")
+
+    (request,) = process(middleware, response, requests)
+    assert (request.meta, crawl.failures) == ({SAMPLE: 1}, {})
+
+
 def test_error_that_is_handled_is_no_failure():
     """What an errback asks for instead is Scrapy's, and sent at once."""
-    middleware, crawl, response = leased_page(follow_every_link=False, status=503)
+    middleware, crawl, response = leased_page(
+        follow_every_link=False, status=503, errback=lambda _: None
+    )
 
     async def requests():
         yield Request("http://y.test/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from tres_scrapy.page.permission import US
 from tres_scrapy.page.robots_rule import product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
+
+OK: Final = 200  # the status of a page
 
 
 class RewardMiddleware:
@@ -104,11 +106,10 @@ class RewardMiddleware:
         visit = await self._visit(row, response)
         if visit is None:
             return
-        is_text = isinstance(response, TextResponse)
         response.meta[VISIT] = None if isinstance(visit, Failure) else visit
         outputs, raised = await _gathered(result)
         async with self._turn:
-            booked = self._book(row, visit, outputs, is_text=is_text)
+            booked = self._book(row, visit, response, outputs)
             await asyncio.sleep(0)  # let the event loop run between pages that were judged together
         for output in booked:
             yield output
@@ -122,7 +123,7 @@ class RewardMiddleware:
 
     async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
-        if response.status != 200:
+        if response.status != OK:
             return failure_of(HttpError(response))
         source = source_of(response, documents=self._documents, crawler=self._name)
         if source is None:
@@ -135,16 +136,16 @@ class RewardMiddleware:
         return visit
 
     def _book(
-        self, row: int, visit: Visit | Failure, outputs: list[Any], *, is_text: bool
+        self, row: int, visit: Visit | Failure, response: Response, outputs: list[Any]
     ) -> list[Any]:
         """Book the page with its outlinks and its items; return the outputs to pass on.
 
         The outlinks are the links of the page or the spider's own requests.
         """
-        items = [each for each in outputs if not (each is None or isinstance(each, Request))]
-        outlinks = NO_LINKS
         if not self._follows_all:
-            return self._book_own(row, visit, outputs, items, is_text=is_text)
+            return self._book_own(row, visit, response, outputs)
+        items = _items_of(outputs)
+        outlinks = NO_LINKS
         if isinstance(visit, Visit):
             found = visit.judged.page.links
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
@@ -156,29 +157,24 @@ class RewardMiddleware:
         return outputs if booked else []
 
     def _book_own(
-        self,
-        row: int,
-        visit: Visit | Failure,
-        outputs: list[Any],
-        items: list[Any],
-        *,
-        is_text: bool,
+        self, row: int, visit: Visit | Failure, response: Response, outputs: list[Any]
     ) -> list[Any]:
         """Book an answer to a spider of the project's; return the outputs to pass on.
 
         An answer from which the spider makes items or requests is no failure, whatever it is. If it
-        is a text, such as JSON, it was the call of an API.
+        is a text that is not HTML, such as JSON, it was the call of an API. What an errback asks
+        for instead of an error is Scrapy's.
         """
+        items = _items_of(outputs)
         requests = [output for output in outputs if isinstance(output, Request)]
         request = self._learner.requests.of(row)
         is_data = isinstance(visit, Failure) and bool(items or requests)
-        if isinstance(visit, Visit) or (is_data and visit is NOT_HTML):
-            if is_text:
-                self._learner.requests.note_answer(request, is_page=isinstance(visit, Visit))
-            links = self._links_of(requests)
-        else:  # an error, which an errback or the callback handles
-            links = {}
-            _clean(requests, own=True)
+        is_call = is_data and visit is NOT_HTML and isinstance(response, TextResponse)
+        if is_call or isinstance(visit, Visit):
+            self._learner.requests.note_answer(request, is_page=not is_call)
+        is_fallback = response.status != OK and request.errback is not None
+        _clean(requests, own=is_fallback)
+        links = {} if is_fallback else self._links_of(requests)
         outlinks = Outlinks(list(links), *self._described(visit, list(links)))
         if isinstance(visit, Visit):
             booked = self._learner.book_page(visit, outlinks, links, items)
@@ -230,7 +226,6 @@ class RewardMiddleware:
         """
         own = self._learner.requests
         links: dict[str, Request] = {}
-        _clean(requests)
         for request in requests:
             url = own.url_of_sample(request)
             if url is None:
@@ -240,6 +235,10 @@ class RewardMiddleware:
             elif url not in links:
                 links[url] = request
         return links
+
+
+def _items_of(outputs: list[Any]) -> list[Any]:
+    return [each for each in outputs if not (each is None or isinstance(each, Request))]
 
 
 def _clean(requests: list[Request], *, own: bool = False) -> None:
