@@ -19,6 +19,7 @@ from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds
 from tres_scrapy.downloader.rendering import Rendering
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.retry import leave_retries
 from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.downloader.shared_address import SharedAddresses
@@ -82,6 +83,8 @@ LIMITS: dict[str, Any] = {
         "USER_AGENT",  # Scrapy's names scrapy.org
     )
 }
+# Scrapy gives up no site: the links of a project's own spider are its own.
+OF_OTHERS: dict[str, Any] = {"TRES_MAX_FAILURES": 2**31 - 1}
 # No open port for commands, unless the project sets it.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
 # A web on this machine needs no politeness.
@@ -98,13 +101,19 @@ class TresAddon:
     Only where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
     """
 
+    def __init__(self, *, follows_all: bool = True) -> None:
+        self._follows_all = follows_all
+
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawls(crawler):
             raise NotConfigured
-        return cls()
+        return cls(follows_all=follows_links(crawler.spidercls))
 
     def update_settings(self, settings: BaseSettings) -> None:
+        if not self._follows_all:
+            for name, value in OF_OTHERS.items():
+                settings.set(name, value, "addon")
         config = Config.of(settings)
         config.require_packages()
         check_parquet(settings)

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
-from scrapy.core.scheduler import BaseScheduler, Scheduler
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import BaseSettings
@@ -24,12 +24,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.patience import LONGEST
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
-from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.downloader.shared_address import SharedAddresses
-from tres_scrapy.downloader.wake import wake
+from tres_scrapy.downloader.wake import is_under_way, wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
+from tres_scrapy.frontier.outlink import NO_LINKS
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.policies.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
@@ -55,7 +56,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self,
         crawler: Crawler,
         learner: Learner,
-        own: Scheduler,
+        own: OwnQueue,
         shared: SharedAddresses | None = None,
     ) -> None:
         self._crawler = crawler
@@ -69,6 +70,7 @@ class TreeFrontierScheduler(BaseScheduler):
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
+        self._out: dict[int, Request] = {}  # by row, the request that was handed out last
         self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
         self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
         self._waking: CallLaterResult | None = None
@@ -108,24 +110,27 @@ class TreeFrontierScheduler(BaseScheduler):
         if self._waking is not None:
             self._waking.cancel()
         self._probe.close()
-        return self._own.close(reason)
+        closed = self._own.close(reason)
+        if self._learner.job is not None and self._learner.job.failed:
+            self._own.discard()  # its filter has seen links that the job has not saved
+        return closed
 
     def has_pending_requests(self) -> bool:
         if self._again:
             return True
-        if self._crawl.finished:
-            return False
-        return self._own.has_pending_requests() or not self._learner.exhausted(monotonic())
+        if self._own.has_pending_requests():
+            return True
+        return not self._crawl.finished and not self._learner.exhausted(monotonic())
 
     def enqueue_request(self, request: Request) -> bool:
         self._scheduling = None
-        if SAMPLE in request.meta:  # the frontier took or refused it when its page was booked
-            return bool(request.meta[SAMPLE] != NO_PARENT)
-        lease = request.meta.get(LEASE)
-        if lease is not None and self._crawl.is_leased(lease):
-            return self._take_back(lease, request)
-        request.meta.pop(LEASE, None)  # a copy of a request whose sample is done
         requests = self._learner.requests
+        if SAMPLE in request.meta:  # the frontier took or refused it when its page was booked
+            return self._take_sample(request.meta[SAMPLE], request)
+        lease = request.meta.get(LEASE)
+        if lease is not None and self._crawl.is_leased(lease) and lease not in requests.answered:
+            return self._take_back(lease, request)
+        request.meta.pop(LEASE, None)  # a copy of a request whose sample is done or answered
         url = requests.url_of_sample(request)
         if url is None and requests.is_done(request):
             return requests.drop(request)
@@ -143,12 +148,11 @@ class TreeFrontierScheduler(BaseScheduler):
         """Drop the sample that was not scheduled after all, for example because it is offsite."""
         row, self._scheduling = self._scheduling, None
         if row is not None and row != NO_PARENT:
-            self._crawl.store.refuse(row)
+            self._learner.requests.refuse(row)
 
     def next_request(self) -> Request | None:
         self._drop_refused()
-        own = None if self._crawl.finished else self._own.next_request()
-        if own is not None:
+        if (own := self._own.next_request()) is not None:
             return own
         if self._health.in_doubt:
             self._probe.start()
@@ -162,6 +166,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
             decision = self._learner.next(busy)
         if decision is None:
+            self._release_replaced()
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
@@ -174,6 +179,15 @@ class TreeFrontierScheduler(BaseScheduler):
         if (host := self._give_back(request.meta.get(LEASE, NO_PARENT))) is not None:
             self._recover(host)
 
+    def _take_sample(self, row: int, request: Request) -> bool:
+        """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
+        if row == NO_PARENT:
+            return False
+        if self._repeats(request):
+            self._learner.requests.refuse(row)
+            return False
+        return True
+
     def _take_back(self, row: int, request: Request) -> bool:
         """Queue a redirect or retry of a leased row, if its URL may be fetched.
 
@@ -181,6 +195,7 @@ class TreeFrontierScheduler(BaseScheduler):
         pages: the row keeps its URL.
         """
         self._give_back(row)
+        self._out.pop(row, None)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
         came_from = request.meta.get("redirect_urls", [None])[-1]
         if came_from is None or canonicalise(came_from) != current:
@@ -195,7 +210,9 @@ class TreeFrontierScheduler(BaseScheduler):
         if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
             self._learner.redirect_away(row, url)
             return False
-        if self._repeats(request) or url == current or not self._learner.redirect(row, url):
+        is_again = not self._learner.follows_all and request.dont_filter
+        moves = not self._repeats(request) and url != current and self._learner.redirect(row, url)
+        if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
             self._learner.book_failure(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
@@ -203,10 +220,11 @@ class TreeFrontierScheduler(BaseScheduler):
         return True
 
     def _repeats(self, request: Request) -> bool:
-        """Return whether the filter of the project has seen a redirect of its own spider."""
+        """Return whether the filter of the project drops a request of its own spider."""
         dupefilter = self._learner.requests.dupefilter
-        asks = not self._learner.follows_all and dupefilter is not None
-        return asks and dupefilter is not None and dupefilter.drops(request)
+        if self._learner.follows_all or dupefilter is None:
+            return False
+        return dupefilter.drops(request)
 
     def _next_again(self, busy: list[int]) -> Request | None:
         resting = set(self._health.resting(monotonic())) if self._again else set()
@@ -225,9 +243,23 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
         return None
 
+    def _release_replaced(self) -> None:
+        """Book samples whose request a middleware has replaced by another one, without our meta."""
+        if self._learner.follows_all:
+            return
+        engine = self._crawler.engine
+        for row, request in list(self._out.items()):
+            if not self._crawl.is_leased(row):
+                del self._out[row]
+            elif not is_under_way(engine, request):
+                del self._out[row]
+                self._learner.book_data(row, NO_LINKS)
+
     def _hand_out(self, row: int, request: Request) -> Request:
         lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
         assert lease is not None  # a request is handed out for a leased row only
+        if not self._learner.follows_all:
+            self._out[row] = request
         lease.host = host
         self._sent[self._crawl.store.hosts[host]] = host
         self._rest(host, since=monotonic())
@@ -323,7 +355,8 @@ class TreeFrontierScheduler(BaseScheduler):
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
         idle = pending and not self._crawl.leased and not self._resting
-        if until is not None and idle and until != self._told:
+        hopes = not self._learner.exhausted(now)  # else the crawl ends
+        if until is not None and idle and hopes and until != self._told:
             self._told = until
             logger.info(
                 "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
@@ -339,7 +372,10 @@ class TreeFrontierScheduler(BaseScheduler):
 
         The requests of a project's own spider are not set back: Scrapy has retried them.
         """
-        failure.request.errback = errback  # type: ignore[attr-defined]
+        request: Request = failure.request  # type: ignore[attr-defined]
+        request.errback = errback
+        if not self._learner.follows_all:
+            request.meta.pop(START, None)  # or a copy of it might start at a local file
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
         found, ours = failure_of(failure.value), self._learner.follows_all

@@ -8,11 +8,19 @@ import api_spiders
 import engine_spiders
 import failing_spiders
 import following_spiders
+import reused_spiders
 import setting_spiders
 import slow_spiders
 from local_spider import Local
 
-MODULES = (following_spiders, api_spiders, failing_spiders, setting_spiders, engine_spiders)
+MODULES = (
+    following_spiders,
+    api_spiders,
+    failing_spiders,
+    setting_spiders,
+    engine_spiders,
+    reused_spiders,
+)
 
 
 def spiders_of(*modules: ModuleType) -> dict[str, type[Local]]:

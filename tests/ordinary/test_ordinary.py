@@ -43,7 +43,8 @@ def pages_of(crawled: Crawled) -> int:
 
 def sent_one_less(plain: Crawled, ours: Crawled) -> bool:
     """Return whether at most the request is missing that Scrapy sends while it ends."""
-    return 0 <= pages_of(plain) - pages_of(ours) <= 1
+    reasons = [run["stats"]["finish_reason"] for each in (plain, ours) for run in each.runs]
+    return 0 <= pages_of(plain) - pages_of(ours) <= 1 and len(set(reasons)) == 1
 
 
 def all_pages_once(plain: Crawled, ours: Crawled) -> bool:
@@ -58,7 +59,7 @@ def counted_what_waits(_: Crawled, ours: Crawled) -> bool:
 
 
 def asked_robots_only(_: Crawled, ours: Crawled) -> bool:
-    return all("/robots.txt" in request for request in ours.requests)
+    return bool(ours.requests) and all("/robots.txt" in each for each in ours.requests)
 
 
 PAGES = ("items", "requests", "item_scraped_count", "downloader/*", "response_received_count")
@@ -84,6 +85,11 @@ JUSTIFIED: dict[str, Justified] = {
         (*PAGES, *ERRORS),
         "The frontier chooses which pages are fetched before the crawl ends.",
         all_pages_once,
+    ),
+    "url-user": Justified(
+        (*PAGES, *ERRORS, "httperror/*"),
+        "User name and password are taken out of a URL: Scrapy cannot send them, and logs them.",
+        lambda _, ours: "love" not in json.dumps(items_of(ours)),
     ),
     "robots-broken": Justified(
         (*PAGES, *ERRORS, "retry/*", "robotstxt/*"),

@@ -148,7 +148,7 @@ def _code_faults() -> Iterator[Finding]:
 
         import tres_scrapy.addon  # noqa: PLC0415 - it needs what is checked here
         import tres_scrapy.topic.judge  # noqa: F401, PLC0415
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
         yield Finding(
             FindingStatus.PROBLEM, "packages", f"a crawl cannot load them: {first_line(error)}"
         )

@@ -60,3 +60,8 @@ class WebOptions:
     log: Path | None = setting(
         Path, None, "file for the offline web's log of fetches (JSON lines)", name="web_log"
     )
+
+    def spoken(self, url: str) -> str:
+        """Return a URL with the scheme that the web speaks: most offline webs have no https."""
+        has_https = self.kind in {None, "recorded"}
+        return url if has_https else url.replace("https://", "http://", 1)

@@ -301,11 +301,8 @@ class Crawl:
         self._expand(experience, outlinks, away, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
-    def book_failure(self, row: int, failure: Failure, links: Outlinks = NO_LINKS) -> Booking:
-        """Book a leased row whose fetch failed: it is not a page of T.
-
-        It may still have links, which a spider read from a sitemap or an API response.
-        """
+    def book_failure(self, row: int, failure: Failure) -> Booking:
+        """Book a leased row whose fetch failed: it is not a page of T."""
         lease = self._leased[row]
         experience = self._observe(row, FAILURE_REWARD)
         self.failures[failure.kind] += 1
@@ -314,10 +311,9 @@ class Crawl:
             self.store.ledger.book_failure(
                 domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
-        self.store.finish(row, self.store.path_after(row, FAILURE_REWARD) if links.urls else None)
-        outlinks, away = self._add(row, links) if links.urls else (NO_ROWS, NO_LINKS)
-        self._expand(experience, outlinks, away)
-        return Booking(experience, False, failure.kind, outlinks, lease)
+        self.store.finish(row)
+        self._expand(experience, NO_ROWS, NO_LINKS)
+        return Booking(experience, False, failure.kind, NO_ROWS, lease)
 
     def book_data(self, row: int, links: Outlinks = NO_LINKS) -> Booking:
         """Book a leased row whose answer is not a page, but which the spider has used.

@@ -116,13 +116,6 @@ class Health:
         alone = row in self._doubtful and not asks and not self.in_doubt
         return not failure.passes or alone
 
-    def burdens(self, failure: Failure) -> bool:
-        """Return whether a failure that Scrapy has retried in vain makes its host rest.
-
-        It does if the host asks for a pause.
-        """
-        return failure.retry_after is not None or failure.kind == TOO_MANY
-
     def set_back(self, row: int, host: int) -> bool:
         """Note that a row waits for its host; return whether other links are to be tried first.
 

@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.page.robots_rule import EVERYONE
 
@@ -45,7 +46,7 @@ class CrawlDelay:
         if not asked:
             return
         if asked > self._max_delay:
-            ours = _is_ours(self._crawler.spider)
+            ours = _belongs_here(self._crawler.spider)
             logger.info(
                 "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: %s",
                 request.url,
@@ -79,7 +80,6 @@ class CrawlDelay:
             slot.delay = max(slot.delay, self._asked[key])
 
 
-def _is_ours(spider: Spider | None) -> bool:
+def _belongs_here(spider: Spider | None) -> bool:
     """Return whether a spider belongs to this package, or follows links as `tres` does."""
-    follows_all = getattr(spider, "follow_every_link", False)
-    return bool(follows_all) or type(spider).__module__.startswith("tres_scrapy.")
+    return follows_links(spider) or type(spider).__module__.startswith("tres_scrapy.")

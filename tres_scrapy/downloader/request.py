@@ -22,9 +22,19 @@ ROBOTS_TXT = "tres_robots"
 ASIDE = "tres_aside"  # key of Request.meta: not a sample of the frontier, for example a query
 OWN = "tres_own"  # key of Request.meta: a spider's own request that is not a sample
 
+START = "is_start_request"  # Scrapy's key of Request.meta
+
 PROXIES = ("proxy", "_auth_proxy", "_scheme_proxy")
 _BYTES = "latin-1"  # maps every byte to a character
 _FIELDS = frozenset(Request.attributes)
+
+
+def follows_links(spider: Spider | type[Spider] | None) -> bool:
+    """Return whether every link of a page enters the frontier, as for our own spider.
+
+    Otherwise the requests are those of a project's own spider.
+    """
+    return bool(getattr(spider, "follow_every_link", False))
 
 
 def dump_request(request: Request, spider: Spider) -> str:
@@ -74,7 +84,8 @@ def load_sample(text: str, spider: Spider) -> Request:
 def _request(fields: dict[str, Any], spider: Spider) -> Request:
     fields.pop("_class", None)  # it would name a class to be imported
     # a proxy from the file could give access to private addresses, a start to local files
-    for name in (*PROXIES, "is_start_request"):
+    is_web = fields["url"].startswith(("http://", "https://"))
+    for name in PROXIES if is_web else (*PROXIES, START):
         fields["meta"].pop(name, None)
     fields["body"] = fields["body"].encode(_BYTES)
     fields["headers"] = {

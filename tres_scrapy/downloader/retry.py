@@ -9,7 +9,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 
 from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError, replace_middleware
-from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.downloader.wake import is_closing
 
 
@@ -28,21 +28,21 @@ class OtherRetries(RetryMiddleware):
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Request | Response:
-        answer: Request | Response
-        ours = self._is_ours(request)
-        answer = response if ours else super().process_response(request, response)
+        if self._is_ours(request):
+            return response
+        answer: Request | Response = super().process_response(request, response)
         return answer
 
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> Request | Response | None:
-        again: Request | Response | None
-        ours = self._is_ours(request)
-        again = None if ours else super().process_exception(request, exception)
+        if self._is_ours(request):
+            return None
+        again: Request | Response | None = super().process_exception(request, exception)
         return again
 
     def _is_ours(self, request: Request) -> bool:
-        if not getattr(self.crawler.spider, "follow_every_link", False):
+        if not follows_links(self.crawler.spider):
             return False
         # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
         own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)

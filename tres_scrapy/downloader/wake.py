@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 
@@ -10,6 +11,12 @@ def wake(engine: ExecutionEngine) -> None:
     slot = engine._slot
     if slot is not None:
         slot.nextcall.schedule()
+
+
+def is_under_way(engine: ExecutionEngine, request: Request) -> bool:
+    """Return whether a request is being downloaded, or its answer is with the spider."""
+    slot = engine._slot
+    return slot is not None and request in slot.inprogress
 
 
 def is_closing(engine: ExecutionEngine) -> bool:

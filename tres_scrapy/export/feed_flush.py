@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.learner import Learner
@@ -31,7 +32,7 @@ class FeedFlush:
         if not crawler.settings["JOBDIR"]:
             raise NotConfigured
         feeds = crawler.settings.getdict("FEEDS").values()
-        own = not getattr(crawler.spider, "follow_every_link", False)  # no JSON lines hold them
+        own = not follows_links(crawler.spider)  # no JSON lines hold them
         if own and any(options.get("format") == FORMAT for options in feeds):
             raise ConfigError(
                 "JOBDIR: items of a Parquet feed wait in memory, where a kill loses them: use "

@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
@@ -51,7 +52,7 @@ class JsonLinesPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        if config.output.file is None and not getattr(crawler.spider, "follow_every_link", False):
+        if config.output.file is None and not follows_links(crawler.spider):
             raise NotConfigured  # a spider of another project exports its own items
         learner = crawler.get_extension(Learner)
         assert learner is not None  # the add-on installs both

@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted, seeds
-from tres_scrapy.downloader.request import SAMPLE
+from tres_scrapy.downloader.request import SAMPLE, follows_links
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.live.steering import ControlError, require_state, said, short
@@ -92,7 +92,7 @@ class Control:
             raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last and crawl.limit is None:
             raise ControlError(f"MAX {cap} depends on the share of pages done: pages must be set")
-        follows_all = getattr(self._spider, "follow_every_link", False)
+        follows_all = follows_links(self._spider)
         rows = crawl.change_cap(cap, None if follows_all else self._learner.requests)
         if job is not None and not job.note_cap(cap):
             raise ControlError("JOBDIR cannot be written: the crawl stops")

@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.extensions.own_queue import discard_unclean
 
 
@@ -33,7 +34,7 @@ class OwnDupeFilter:
             wanted is RFPDupeFilter and type(crawler.request_fingerprinter) is RequestFingerprinter
         )
         assert crawler.spider is not None
-        keeps = is_default and not getattr(crawler.spider, "follow_every_link", False)
+        keeps = is_default and not follows_links(crawler.spider)
         if keeps and crawler.settings["JOBDIR"]:
             discard_unclean(crawler.settings["JOBDIR"])
         owner = crawler if keeps else _without_job(crawler)

@@ -23,7 +23,7 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.downloader.request import LEASE, dump_request, load_sample
+from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
@@ -68,7 +68,7 @@ class Job:
         self._unkept: set[type] = set()  # classes of items that the log has named
         self._journal = journal
         self._spider = spider
-        self._keeps_requests = not getattr(spider, "follow_every_link", False)
+        self._keeps_requests = not follows_links(spider)
         self._stop = stop
         self._holds_items = False
 
@@ -191,7 +191,11 @@ class Job:
             try:
                 self._journal.keep(row, dump_request(request, self._spider))
             except (TypeError, ValueError) as error:
-                logger.warning("%s cannot be saved in JOBDIR, a kill loses it: %s", request, error)
+                logger.warning(
+                    "%s cannot be saved in JOBDIR, a resumed crawl is without it: %s",
+                    request,
+                    error,
+                )
 
     def forget(self, rows: Iterable[int]) -> None:
         """Remove the own requests of rows that are never fetched."""

@@ -27,14 +27,14 @@ from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit, text_of
-from tres_scrapy.downloader.request import LEASE
+from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.ending import Ending
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
+from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.scope import REFUSED
 from tres_scrapy.policies.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
@@ -136,7 +136,7 @@ class Learner:
             dupefilter=OwnDupeFilter.from_crawler(crawler),
             rest=config.rest,
             is_offline=config.web.kind is not None,
-            follows_all=bool(getattr(crawler.spider, "follow_every_link", False)),
+            follows_all=follows_links(crawler.spider),
             stop=stop,
         )
         learner.ending.connect(crawler)
@@ -260,27 +260,17 @@ class Learner:
         self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
         return self._save(booking, own, items, visit)
 
-    def book_failure(
-        self,
-        row: int,
-        failure: Failure,
-        outlinks: Outlinks = NO_LINKS,
-        own: Mapping[str, Request] | None = None,
-        items: Sequence[Any] = (),
-    ) -> bool:
-        """Book a failed fetch with the items of its answer, if it is still leased.
+    def book_failure(self, row: int, failure: Failure) -> bool:
+        """Book a failed fetch, if it is still leased.
 
         Return False if the booking could not be saved, as `book_page` does.
         """
         if not self.crawl.is_leased(row):
             return True
-        booking = self.crawl.book_failure(row, failure, outlinks)
+        booking = self.crawl.book_failure(row, failure)
         if failure is JUDGE_ENDED:
             self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
-        booked = self._save(booking, own, items)
-        if not self.follows_all and self.health.burdens(failure):
-            self._rest(self.crawl.store.host(row), failure, monotonic())
-        return booked
+        return self._save(booking, None, ())
 
     def book_data(
         self,

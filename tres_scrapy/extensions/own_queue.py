@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from pathlib import Path
 from typing import Any, Final, Self
@@ -12,13 +13,18 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.crawler import Crawler
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
-from tres_scrapy.downloader.request import dump_request, load_request
+from tres_scrapy.downloader.request import PROXIES, dump_request, load_request
 
+WEB: Final = frozenset({"http", "https"})
 # Scrapy's names in JOBDIR: requests, which of its queues hold some, and fingerprints.
 QUEUE, STATE, SEEN = "requests.queue", "active.json", "requests.seen"
+
+logger = logging.getLogger(__name__)
 
 
 class OwnQueue(Scheduler):
@@ -44,9 +50,13 @@ class OwnQueue(Scheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         """Open the queue; its state is written again when the crawl ends."""
         opened = super().open(spider)
+        self.discard()
+        return opened
+
+    def discard(self) -> None:
+        """Let the next crawl in the same JOBDIR begin without what is kept now."""
         if self.dqdir is not None:
             Path(self.dqdir, STATE).unlink(missing_ok=True)
-        return opened
 
 
 def discard_unclean(jobdir: str) -> None:
@@ -74,6 +84,9 @@ class _JsonQueue:
         return cls(crawler, key)
 
     def push(self, request: Request) -> None:
+        parts = urlparse_cached(request)
+        if parts.scheme not in WEB or "@" in parts.netloc or not _is_kept(request):
+            raise ValueError(f"{request} stays in memory: the file would not hold all of it")
         try:
             text = dump_request(request, self._spider)
         except TypeError as error:
@@ -81,13 +94,25 @@ class _JsonQueue:
         super().push(text.encode())  # type: ignore[misc]
 
     def pop(self) -> Request | None:
-        return self._loaded(super().pop())  # type: ignore[misc]
+        while (text := super().pop()) is not None:  # type: ignore[misc]
+            if (request := self._loaded(text)) is not None:
+                return request
+        return None
 
     def peek(self) -> Request | None:
-        return self._loaded(super().peek())  # type: ignore[misc]
+        text = super().peek()  # type: ignore[misc]
+        return None if text is None else self._loaded(text)
 
-    def _loaded(self, text: bytes | None) -> Request | None:
-        return None if text is None else load_request(text.decode(), self._spider)
+    def _loaded(self, text: bytes) -> Request | None:
+        try:
+            return load_request(text.decode(), self._spider)
+        except ValueError as error:
+            logger.error("A request in JOBDIR is left out: %s", error)
+            return None
+
+
+def _is_kept(request: Request) -> bool:
+    return request.meta.keys().isdisjoint(PROXIES)
 
 
 class JsonLifoDiskQueue(_JsonQueue, LifoDiskQueue):  # type: ignore[misc]
@@ -99,14 +124,15 @@ class JsonFifoDiskQueue(_JsonQueue, FifoDiskQueue):  # type: ignore[misc]
 
 
 _IN_PLACE_OF: Final = {
-    "scrapy.squeues.PickleLifoDiskQueue": JsonLifoDiskQueue,
-    "scrapy.squeues.PickleFifoDiskQueue": JsonFifoDiskQueue,
+    PickleLifoDiskQueue: JsonLifoDiskQueue,
+    PickleFifoDiskQueue: JsonFifoDiskQueue,
 }
 
 
 def keep_as_json(settings: BaseSettings) -> None:
-    """Replace Scrapy's default queues, which load pickles; queues that a project sets stay."""
+    """Replace Scrapy's two queues in files that load pickles."""
     for name in ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE"):
-        ours = _IN_PLACE_OF.get(settings[name])
-        if ours is not None and settings.getpriority(name) == SETTINGS_PRIORITIES["default"]:
-            settings.set(name, ours, "addon")
+        ours = _IN_PLACE_OF.get(load_object(settings[name])) if settings[name] else None
+        if ours is not None:
+            asked = settings.getpriority(name) or 0
+            settings.set(name, ours, max(asked, SETTINGS_PRIORITIES["addon"]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+import numpy as np
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
@@ -45,6 +47,7 @@ class OwnRequests:
         self._first: dict[str, Request] = {}  # by URL, the first of those that wait for it
         self.follows_all = follows_all
         self.seeds: dict[str, int] = {}  # rows of an interrupted crawl's seeds not yet fetched
+        self.answered: set[int] = set()  # leased rows whose answer the spider has got
         self._before: set[str] = set()  # URLs of the earlier runs of this crawl
         self._calls: set[_Kind] = set()  # whose last answer was data that the spider used
         store.on_drop = self._forget
@@ -94,6 +97,12 @@ class OwnRequests:
     def done(self, row: int) -> None:
         """Remove the request of a row that is booked."""
         self._remove(row)
+        self.answered.discard(row)
+
+    def refuse(self, row: int) -> None:
+        """Take a sample out of the frontier: its request was refused when it was scheduled."""
+        self._store.refuse(row)
+        self._forget(np.array([row]))
 
     def _remove(self, row: int) -> bool:
         request = self._requests.pop(row, None)
@@ -131,7 +140,8 @@ class OwnRequests:
         The filter of Scrapy may not know of it: a killed crawl leaves it nothing.
         """
         url = canonicalise(request.url)
-        return not request.dont_filter and url is not None and url in self._before
+        is_plain = request.method == "GET" and not request.body and not request.dont_filter
+        return is_plain and url is not None and url in self._before
 
     def note_answer(self, request: Request, *, is_page: bool) -> None:
         """Note what a request brought: a page, or data that the spider has used."""
@@ -175,5 +185,7 @@ class OwnRequests:
 
 
 def _kind_of(request: Request) -> _Kind:
-    callback = getattr(request.callback, "__name__", repr(request.callback))
-    return callback, origin_of(request.url)
+    callback: Any = request.callback
+    while isinstance(callback, partial):
+        callback = callback.func
+    return getattr(callback, "__name__", type(callback).__name__), origin_of(request.url)

@@ -147,7 +147,9 @@ class Recorder:
             web = {name: self._stats.get_value(f"tres/web/{name}") for name in FIGURES}
             facts = self._facts | ({"web": json.dumps(web)} if web["pages"] else {})
             writer.close(time(), self._reason, **facts)
-            if not writer.steps:
+            learner = self._crawler.get_extension(Learner)
+            own = learner is not None and not learner.follows_all
+            if not writer.steps or (own and not writer.pages):
                 self.path.unlink()  # an empty file would only mislead
             elif self._config.watch.report and writer.pages:
                 self._report()

@@ -19,6 +19,7 @@ from scrapy.robotstxt import RobotParser
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.scope import Scope
@@ -56,7 +57,7 @@ class Sitemaps:
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not Config.of(crawler.settings).sitemap:
             raise NotConfigured
-        if not getattr(crawler.spider, "follow_every_link", False):
+        if not follows_links(crawler.spider):
             raise NotConfigured(
                 "sitemap=1 has no effect on a spider that chooses its links: use Scrapy's "
                 "SitemapSpider"

@@ -9,7 +9,6 @@ from typing import Final, Self
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.url.userinfo import CREDENTIALS, without_credentials
@@ -38,10 +37,9 @@ _FILTER: Final = LogFilter()
 
 
 class CredentialMiddleware:
-    """Removes credentials from the URLs of redirects and robots.txt: Scrapy logs them.
+    """Removes credentials from the URLs of requests: Scrapy cannot send them, but logs them.
 
-    The URLs that a spider asks for stay as they are. Runs closer to the downloader than Scrapy's
-    redirects, which log and store their targets.
+    Runs closer to the downloader than Scrapy's redirects, which log and store their targets.
     """
 
     @classmethod
@@ -52,8 +50,6 @@ class CredentialMiddleware:
 
     def process_request(self, request: Request) -> Request | None:
         if "@" not in urlparse_cached(request).netloc:
-            return None
-        if "redirect_urls" not in request.meta and request.callback is not NO_CALLBACK:
             return None
         return request.replace(url=CREDENTIALS.sub(r"\1", request.url))
 

@@ -18,7 +18,7 @@ from tres_scrapy.config.render import NEVER
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
-from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
+from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
 from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
@@ -55,7 +55,7 @@ class RewardMiddleware:
         self._name = name  # by which pages may address us
         self._renders = renders
         self._turn = asyncio.Lock()
-        self._follows_all = bool(getattr(spider, "follow_every_link", False))
+        self._follows_all = follows_links(spider)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -86,6 +86,7 @@ class RewardMiddleware:
             return
         row = response.meta.get(LEASE)
         if row is not None and self._learner.crawl.is_leased(row):
+            self._learner.requests.answered.add(row)
             assert response.request is not None
             response.request.errback = self._learner.requests.of(row).errback
         else:
@@ -99,7 +100,7 @@ class RewardMiddleware:
             self._note_own(response)
             async for output in result:
                 if isinstance(output, Request):
-                    for key in (OWN, VISIT):
+                    for key in (OWN, VISIT, START):
                         output.meta.pop(key, None)  # copied from the meta of the answer
                 yield output
             return
@@ -151,7 +152,7 @@ class RewardMiddleware:
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
             outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
-            booked = self._learner.book_failure(row, visit, outlinks, None, items)
+            booked = self._learner.book_failure(row, visit)
         else:
             booked = self._learner.book_page(visit, outlinks, None, items)
         return outputs if booked else []
@@ -163,7 +164,7 @@ class RewardMiddleware:
 
         An answer from which the spider makes items or requests is no failure, whatever it is. If it
         is a text that is not HTML, such as JSON, it was the call of an API. What an errback asks
-        for instead of an error is Scrapy's.
+        for instead of an error becomes a seed, which is fetched first.
         """
         items = _items_of(outputs)
         requests = [output for output in outputs if isinstance(output, Request)]
@@ -173,7 +174,7 @@ class RewardMiddleware:
         if is_call or isinstance(visit, Visit):
             self._learner.requests.note_answer(request, is_page=not is_call)
         is_fallback = response.status != OK and request.errback is not None
-        _clean(requests, own=is_fallback)
+        _clean(requests)
         links = {} if is_fallback else self._links_of(requests)
         outlinks = Outlinks(list(links), *self._described(visit, list(links)))
         if isinstance(visit, Visit):
@@ -181,7 +182,7 @@ class RewardMiddleware:
         elif is_data:
             booked = self._learner.book_data(row, outlinks, links, items)
         else:
-            booked = self._learner.book_failure(row, visit, outlinks, links, items)
+            booked = self._learner.book_failure(row, visit)
         for each in links.values():
             each.meta.setdefault(SAMPLE, NO_PARENT)  # a rule keeps its URL out of the frontier
         return outputs if booked else []
@@ -230,10 +231,8 @@ class RewardMiddleware:
             url = own.url_of_sample(request)
             if url is None:
                 links |= own.waiting(request)
-            elif url not in links and own.repeats(url, request):
-                request.meta[SAMPLE] = NO_PARENT
-            elif url not in links:
-                links[url] = request
+            else:
+                links.setdefault(url, request)
         return links
 
 
@@ -241,13 +240,11 @@ def _items_of(outputs: list[Any]) -> list[Any]:
     return [each for each in outputs if not (each is None or isinstance(each, Request))]
 
 
-def _clean(requests: list[Request], *, own: bool = False) -> None:
-    """Remove keys that were copied from the request of the page; `own` requests are Scrapy's."""
+def _clean(requests: list[Request]) -> None:
+    """Remove keys that were copied from the request of the page."""
     for request in requests:
-        for key in (SAMPLE, LEASE, VISIT, OWN):
+        for key in (SAMPLE, LEASE, VISIT, OWN, START):
             request.meta.pop(key, None)
-        if own:
-            request.meta[OWN] = True
 
 
 def source_of(response: Response, *, documents: bool = True, crawler: str = US) -> Source | None:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
+from tres_scrapy.crawl.crawl import DATA
 from tres_scrapy.page.plural import plural
 from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
@@ -76,7 +77,7 @@ def render(record: Record) -> str:
         best=_with_reasons(record, _best(record)),
         relevant=_with_reasons(record, record.relevant(RELEVANT)),
         found=record.count().get("relevant", 0),
-        output=Path(meta.get("output", "")).name,
+        output=output.name if (output := Path(meta.get("output", ""))).exists() else "",
         brief=_brief,
         kinds=KINDS,
         by_web=_by_web(record),
@@ -154,7 +155,7 @@ def _headline(record: Record) -> dict[str, str]:
     if not curve:
         return {}
     last = curve[-1]
-    pages = ("relevant", "irrelevant", "copy", "query")
+    pages = ("relevant", "irrelevant", "copy", "query", DATA)
     failures = sum(count.values()) - sum(count.get(kind, 0) for kind in pages)
     found = {
         "pages": f"{last.pages:,}",

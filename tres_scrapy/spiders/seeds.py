@@ -27,6 +27,7 @@ from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.file import printable
+from tres_scrapy.page.plural import plural
 from tres_scrapy.page.robots_rule import EVERYONE, product_token
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.seed_rating import ALLOWED, FORBIDDEN, Sampled, SeedRating
@@ -68,7 +69,11 @@ class SeedSpider(Spider):
             self.ratings = {url: SeedRating(url) for url in web.seeds}
         for url in self.ratings:
             yield Request(
-                url, errback=self.fail, cb_kwargs={"seed": url}, dont_filter=True, priority=1
+                Config.of(self.settings).web.spoken(url),
+                errback=self.fail,
+                cb_kwargs={"seed": url},
+                dont_filter=True,
+                priority=1,
             )
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
@@ -161,7 +166,8 @@ class SeedSpider(Spider):
         """Say on standard error what was found at a seed."""
         self._done += 1
         count = len(rating.sample)
-        found = rating.error or f"{rating.links:,} links; the {count} best are fetched next"
+        links = plural(rating.links, "link")
+        found = rating.error or f"{rating.links:,} {links}; {count} of them are fetched next"
         _progress(f"{self._done} of {len(self.ratings)}: {rating.url}: {found}")
 
     def _count_sampled(self) -> None:

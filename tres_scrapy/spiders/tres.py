@@ -42,12 +42,13 @@ class TresSpider(Spider):
         return super().from_crawler(crawler, *args, **rest)
 
     async def start(self) -> AsyncIterator[Any]:
-        seeds = Config.of(self.settings).seed
+        config = Config.of(self.settings)
+        seeds = config.seed
         offline_web = self.crawler.get_extension(OfflineWeb)
         if not seeds and offline_web is not None:
             seeds = offline_web.seeds
         for url in seeds:
-            yield Request(CREDENTIALS.sub(r"\1", url))
+            yield Request(config.web.spoken(CREDENTIALS.sub(r"\1", url)))
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         visit: Visit | None = response.meta.get(VISIT)
