@@ -245,7 +245,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _release_replaced(self) -> None:
         """Book samples whose request a middleware has replaced by another one, without our meta."""
-        if self._learner.follows_all:
+        if self._learner.follows_all or self._learner.judging.is_lost:
             return
         engine = self._crawler.engine
         for row, request in list(self._out.items()):
@@ -378,6 +378,7 @@ class TreeFrontierScheduler(BaseScheduler):
             request.meta.pop(START, None)  # or a copy of it might start at a local file
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
+        self._out.pop(row, None)
         found, ours = failure_of(failure.value), self._learner.follows_all
         if found.kind == SHUTDOWN or (ours and self._learner.set_back(row, found, monotonic())):
             return None

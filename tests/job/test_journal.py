@@ -115,7 +115,7 @@ class Web:
             kind = "robots" if number % 4 == 2 else "http_404"
             booking, note = self.crawl.book_failure(row, Failure(kind)), ()
         elif number % 14 == 13:
-            booking, note = self.crawl.book_failure(row, Failure("not_html"), links), ()
+            booking, note = self.crawl.book_data(row, links), ()
         else:
             if number % 10 == 9:
                 self._move(row, f"http://q{number % 3}.test/{number}")
@@ -343,12 +343,17 @@ def test_marks_come_back_in_their_order(tmp_path):
     journal.close()
 
 
+def booked_of(crawl):
+    """Return how many samples a crawl has booked."""
+    return crawl.pages + crawl.failures.total() + crawl.counts["data_answers"]
+
+
 def test_bookings_come_back_in_their_order(tmp_path):
     journal, crawl = a_job(tmp_path)
     found = bookings(journal, crawl)
     pages = [booking for booking in found if booking.kind == PAGE]
     assert (len(pages), sum(booking.relevant for booking in pages)) == (crawl.pages, crawl.relevant)
-    assert len(found) == journal.steps == crawl.pages + sum(crawl.failures.values())
+    assert len(found) == journal.steps == booked_of(crawl)
     assert crawl.store.is_seed(found[0].experience.row)
     assert all(booking.lease.url == crawl.store.url(booking.experience.row) for booking in found)
     assert found[0].experience.x.shape == (len(FEATURES),)
@@ -388,7 +393,7 @@ def test_full_disk_leaves_what_was_written(tmp_path):
     journal.connection.close()
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed)
-    assert journal.steps == resumed.pages + resumed.failures.total() == written[-1]
+    assert journal.steps == booked_of(resumed) == written[-1]
     journal.close()
 
 

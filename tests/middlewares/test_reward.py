@@ -319,7 +319,7 @@ def test_links_of_an_error_page_are_samples():
 
 
 def test_error_that_is_handled_is_no_failure():
-    """What an errback asks for instead is Scrapy's, and sent at once."""
+    """What an errback asks for instead becomes a seed when it is scheduled."""
     middleware, crawl, response = leased_page(
         follow_every_link=False, status=503, errback=lambda _: None
     )
@@ -328,7 +328,7 @@ def test_error_that_is_handled_is_no_failure():
         yield Request("http://y.test/")
 
     (request,) = process(middleware, response, requests)
-    assert request.meta == {OWN: True}
+    assert request.meta == {}
     assert (len(crawl.store), crawl.leased, crawl.failures) == (1, 0, {})
 
 
@@ -351,33 +351,6 @@ def test_links_survive_callback_error():
         process(middleware, response, requests)
     assert crawl.counts["data_answers"] == 1
     assert not crawl.store.is_seed(1)
-
-
-class SeenByHeart:
-    """A filter of duplicates that treats all URLs of a host as one."""
-
-    is_default = False
-
-    def __init__(self):
-        self.seen = {"b.test"}
-
-    def drops(self, request):
-        host = request.url.split("/")[2]
-        return not request.dont_filter and (host in self.seen or self.seen.add(host) is not None)
-
-
-def test_foreign_filter_is_asked_once():
-    middleware, _, response = leased_page(follow_every_link=False)
-    middleware._learner.requests.dupefilter = SeenByHeart()
-
-    async def requests():
-        for url in ("http://b.test/", "http://c.test/1", "http://c.test/2", "http://a.test/2"):
-            yield Request(url)
-
-    output = process(middleware, response, requests)
-    assert [request.meta[SAMPLE] for request in output] == [NO_PARENT, 1, NO_PARENT, 2]
-    assert not seed(middleware, "http://c.test/3")
-    assert seed(middleware, "http://c.test/4", dont_filter=True)
 
 
 def test_repeated_link_is_no_seed():

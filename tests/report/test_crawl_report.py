@@ -357,6 +357,7 @@ def test_report_error_is_one_line(tmp_path):
 def test_topics_are_compared(tmp_path):
     crawl, path = crawl_of("random", pages=60), tmp_path / "both.run"
     both = {"topic": "food+sports", "output": str(tmp_path / "both.jsonl")}
+    (tmp_path / "both.jsonl").touch()
     writer = Writer.open(path, crawl, META | both, {}, 100.0)
     for number, booking in enumerate(steps(crawl)):
         writer.note(booking, 100.0 + number, title="t", probability=0.9)

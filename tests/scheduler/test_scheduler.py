@@ -75,7 +75,9 @@ def fail(request, error):
     return request.errback(failure)
 
 
-def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, **settings):
+def scheduler_of(
+    *urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_NEW, follows_all=True, **settings
+):
     """A scheduler over the seeds `urls`; `slots` are the downloader's, by host."""
     crawler = SimpleNamespace(
         settings=Settings(
@@ -89,7 +91,7 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_
     store = SampleStore(DomainLedger(cap))
     crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
     stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
-    learner = Learner(crawl, Judge(), stats, Verdicts(0.5), rest=rest)
+    learner = Learner(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:
@@ -99,6 +101,11 @@ def scheduler_of(*urls, slots=None, cap=None, limit=None, shared=None, rest=ALL_
 
 def slot(delay=0.0, concurrency=1, lastseen=0.0, jitter=0.0):
     return SimpleNamespace(delay=delay, concurrency=concurrency, lastseen=lastseen, jitter=jitter)
+
+
+def outlinks(*urls):
+    """Links without anchors."""
+    return Outlinks(list(urls), [""] * len(urls), np.zeros((len(urls), 3), dtype=np.float32))
 
 
 def urls_of(scheduler):
@@ -415,6 +422,61 @@ def test_late_request_is_sent_once(clock):
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
     assert scheduler.enqueue_request(announced)
     assert scheduler.next_request() is None
+
+
+class SeenHosts:
+    """A filter of duplicates that takes all URLs of a host for one."""
+
+    is_default = False
+
+    def __init__(self):
+        self.seen, self.dropped = set(), []
+
+    def drops(self, request):
+        host = request.url.split("/")[2]
+        if host in self.seen:
+            self.dropped.append(request.url)
+        return host in self.seen or self.seen.add(host) is not None
+
+
+def test_filter_is_asked_when_a_sample_is_scheduled(clock):
+    """As Scrapy does: a request that a listener refuses before does not count as seen."""
+    scheduler, crawl = scheduler_of("http://a.test/", follows_all=False)
+    own = scheduler._learner.requests
+    own.dupefilter = SeenHosts()
+    row = scheduler.next_request().meta[LEASE]
+    urls = ["http://b.test/1", "http://b.test/2", "http://c.test/"]
+    requests = {url: Request(url) for url in urls}
+    rows = crawl.book_page(row, False, outlinks(*urls)).outlinks
+    own.keep_of(rows, requests)
+    scheduler.request_scheduled(requests[urls[2]])  # and refused by another listener
+    kept = [scheduler.enqueue_request(requests[url]) for url in urls[:2]]
+    assert (kept, own.dupefilter.dropped) == ([True, False], ["http://b.test/2"])
+    assert urls_of(scheduler) == ["http://b.test/1"]
+    assert own.dupefilter.seen == {"b.test"}
+
+
+def test_answered_lease_is_not_taken_back(clock):
+    """A callback may hand a request with the meta of its answer to the engine."""
+    scheduler, crawl = scheduler_of("http://a.test/", follows_all=False)
+    request = scheduler.next_request()
+    scheduler._learner.requests.answered.add(request.meta[LEASE])
+    assert scheduler.enqueue_request(Request("http://b.test/", meta=request.meta))
+    assert crawl.leased == 1
+    assert urls_of(scheduler) == ["http://b.test/"]
+
+
+def test_replaced_request_gives_its_lease_back(clock):
+    """A middleware may send another request, without our meta, instead of ours."""
+    scheduler, crawl = scheduler_of("http://a.test/", follows_all=False)
+    request = scheduler.next_request()
+    slot_ = scheduler._crawler.engine._slot
+    slot_.inprogress = {request}
+    assert scheduler.next_request() is None
+    assert crawl.leased == 1
+    slot_.inprogress = set()
+    assert scheduler.next_request() is None
+    assert (crawl.leased, crawl.counts["data_answers"]) == (0, 1)
 
 
 def test_copied_request_is_separate(clock):

@@ -29,7 +29,7 @@ class Judging:
         self.judge = judge
         self._verdicts = verdicts
         self._stop = stop
-        self._lost = False
+        self.is_lost = False  # the process that judges pages: the crawl stops
 
     async def visit(self, row: int, source: Source) -> Visit | Failure | None:
         """Judge a page; return its Visit, or a Failure if it cannot be judged.
@@ -82,7 +82,7 @@ class Judging:
         self.judge.close()
 
     def _lose(self, error: WorkerError) -> None:
-        if not self._lost:
-            self._lost = True
+        if not self.is_lost:
+            self.is_lost = True
             logger.error("The crawl stops: %s", error)
             self._stop(NO_JUDGE)
