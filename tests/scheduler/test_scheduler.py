@@ -1,4 +1,5 @@
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -85,7 +86,10 @@ def scheduler_of(
         ),
         engine=SimpleNamespace(
             downloader=SimpleNamespace(slots=slots or {}),
-            _slot=SimpleNamespace(nextcall=SimpleNamespace(schedule=lambda: None)),
+            _slot=SimpleNamespace(
+                nextcall=SimpleNamespace(schedule=lambda: None),
+                inprogress=MagicMock(**{"__contains__.return_value": True}),
+            ),
         ),
     )
     store = SampleStore(DomainLedger(cap))
