@@ -61,8 +61,8 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
         assert found is None
         return
     assert rows[found.ready].tolist() == ready
-    assert found.best in ready
-    assert bounds[found.best] == max(bounds[row] for row in ready)
+    assert found.best({}) in ready
+    assert bounds[found.best({})] == max(bounds[row] for row in ready)
     later = [bounds[row] for row in left if store.host(row) in soon]
     assert found.later == np.float32(max(later, default=-np.inf))
     assert found.domains == (store.domain(chosen),)
@@ -75,8 +75,14 @@ def test_ranking_remembers_its_domains():
     store.lease(0)
     ranking = ranking.after(store, 0)
     store.lease(1)
-    assert ranking.best == 1
+    assert ranking.best({}) == 1
     assert ranking.after(store, 1) is None, "only a link of the first domain is left"
+
+
+def test_priority_chooses_between_equals():
+    store, rows = store_of([f"http://{name}.test/" for name in "abcd"], MANY)
+    ranking = ranking_of(rows, [0.4, 0.5, 0.5, 0.5])
+    assert [ranking.best(each) for each in ({}, {0: 9}, {2: 1, 3: 1}, {1: -1})] == [1, 1, 2, 2]
 
 
 def test_few_pages_under_way_need_no_ranking():

@@ -65,6 +65,8 @@ class OwnRequests:
         """Restore the requests that an interrupted crawl saved."""
         for row, request in requests.items():
             request.meta[SAMPLE] = row
+            if request.priority:
+                self._store.priorities[row] = request.priority
             self._first.setdefault(canonicalise(request.url) or "", request)
         self._requests |= requests
 
@@ -108,6 +110,7 @@ class OwnRequests:
         request = self._requests.pop(row, None)
         if request is None:
             return False
+        self._store.priorities.pop(row, None)
         url = canonicalise(request.url) or ""
         if self._first.get(url) is request:
             del self._first[url]

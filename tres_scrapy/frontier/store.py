@@ -72,6 +72,7 @@ class SampleStore:
 
     def __init__(self, ledger: DomainLedger, scope: Scope | None = None) -> None:
         self.ledger = ledger
+        self.priorities: dict[int, int] = {}  # by row, of own requests, unless they are 0
         self.scope = scope  # of links; seeds are exempt
         self.closure = Closure()
         self.anchors = Anchors()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -37,10 +37,18 @@ class Ranking(NamedTuple):
     further: int
     domains: tuple[int, ...] = ()
 
-    @property
-    def best(self) -> int:
-        """The place of the sample with the highest bound of those that are ready."""
-        return int(np.argmax(np.where(self.ready, self.bounds, -np.inf)))
+    def best(self, priorities: Mapping[int, int]) -> int:
+        """Return the place of the sample with the highest bound of those that are ready.
+
+        Of equal ones it is the first with the highest priority; `priorities` has those that are
+        not 0, by row.
+        """
+        bounds = np.where(self.ready, self.bounds, -np.inf)
+        best = int(np.argmax(bounds))
+        if not priorities:
+            return best
+        equal = np.flatnonzero(bounds == bounds[best]).tolist()
+        return max(equal, key=lambda place: priorities.get(int(self.rows[place]), 0))
 
     def after(
         self,

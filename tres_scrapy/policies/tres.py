@@ -168,7 +168,7 @@ class TresPolicy:
 
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
-        best = ranking.best
+        best = ranking.best(self._store.priorities)
         if self._patience.waits(float(ranking.bounds[best]), ranking.later):
             return None
         row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
