@@ -80,7 +80,7 @@ def test_ranking_remembers_its_domains():
 
 
 def test_priority_chooses_between_equals():
-    store, rows = store_of([f"http://{name}.test/" for name in "abcd"], MANY)
+    _, rows = store_of([f"http://{name}.test/" for name in "abcd"], MANY)
     ranking = ranking_of(rows, [0.4, 0.5, 0.5, 0.5])
     assert [ranking.best(each) for each in ({}, {0: 9}, {2: 1, 3: 1}, {1: -1})] == [1, 1, 2, 2]
 
