@@ -360,7 +360,8 @@ class TreeFrontierScheduler(BaseScheduler):
             self._told = until
             logger.info(
                 "All %d waiting links are on hosts that rest; the next is asked in %.0f s",
-                *(pending, until - now),
+                pending,
+                until - now,
             )
 
     def _wake(self) -> None:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class Joining:
-    """Joins the records of the shards every `period` seconds, or seldomer if that takes long.
+    """Joins the records of the shards every `period` seconds, or less often if that takes long.
 
     `parts` returns what the shards have after a position. If the record cannot be written, one
     line is logged and the crawl goes on.

@@ -92,8 +92,11 @@ class Command(ScrapyCommand):
                 sys.exit(_write_collection(web, opts.topic, opts.collection, opts.pages))
             faults = FaultSchedule.parse(opts.faults, opts.seed) if opts.faults else None
             count = serve(
-                *(web, opts.port, opts.log),
-                *(lambda port: _explain(web, opts.topic, port), faults),
+                web,
+                opts.port,
+                opts.log,
+                lambda port: _explain(web, opts.topic, port),
+                faults,
             )
         except (OSError, OverflowError) as error:
             doing = f"serve on port {opts.port}" if opts.collection is None else "write the pages"

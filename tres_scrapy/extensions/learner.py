@@ -128,7 +128,10 @@ class Learner:
         judge = Judge(pack, *workers, together=at_once // (1 + len(workers)))
         verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
         learner = cls(
-            *(crawl, judge, crawler.stats, verdicts),
+            crawl,
+            judge,
+            crawler.stats,
+            verdicts,
             language=pack.language,
             started=began,
             output=config.output.file or Path("output", f"{config.topic}-{began}.jsonl"),

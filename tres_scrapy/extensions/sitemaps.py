@@ -42,7 +42,8 @@ logger = logging.getLogger(__name__)
 class Sitemaps:
     """Asks a host for its sitemaps and feeds once it has given a relevant page.
 
-    They are no pages and no experiences. Their URLs that are new become links of that page.
+    They do not count as pages, and nothing is learned from them. Their URLs that are new become
+    links of that page.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -66,7 +66,8 @@ class RewardMiddleware:
         config = Config.of(settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
         return cls(
-            *(learner, crawler.spider),
+            learner,
+            crawler.spider,
             renders=config.render.mode != NEVER,
             documents=config.reading.documents,
             name=product_token(agent),
