@@ -10,7 +10,7 @@ setup(
     package_dir={"tres_scrapy.models": "models"},
     include_package_data=False,  # of the sources' files, a wheel has these:
     package_data={
-        "": ["*.css", "*.html", "*.jinja", "*.js", "*.json"],
+        "": ["*.css", "*.html", "*.jinja", "*.js", "*.json", "py.typed"],
         "tres_scrapy.models": ["*/topic.toml", "*/*.safetensors", "*/*.npz", "*/keywords.txt"],
     },
 )
