@@ -21,9 +21,12 @@ MOST_BYTES = 40 * 10**6
 FOLDERS = (".ci", "benchmarks", "docs", "examples", "models", "tests", "tres_scrapy")
 FILES = (
     "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
     "LICENSE",
     "MANIFEST.in",
     "README.md",
+    "SECURITY.md",
     "pyproject.toml",
     "requirements.txt",
     "scrapy.cfg",
