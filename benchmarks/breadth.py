@@ -25,9 +25,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from tres_scrapy.bench.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
-from tres_scrapy.bench.simulation import World
-from tres_scrapy.bench.table import name_of
+from tres_scrapy.lab.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
+from tres_scrapy.lab.simulation import World
+from tres_scrapy.lab.table import name_of
 from tres_scrapy.config.config import Config
 from tres_scrapy.policies.registry import POLICIES
 

@@ -23,9 +23,9 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tres_scrapy.webs.prose import EMPTY
-from tres_scrapy.webs.synthetic import SyntheticWeb
-from tres_scrapy.webs.web import Answer
+from tres_scrapy.lab.webs.prose import EMPTY
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.web import Answer
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

@@ -29,7 +29,7 @@ from typing import IO
 from cluster_kill import ancestors
 from kill import PROJECT, TOPIC, domains, fetches, harvest, served
 
-from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -58,7 +58,7 @@ from kill import (
 from tres_scrapy.crawl.parcel import Parcel
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.job.job_file import NAME
-from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 KINDS = ("shard", "learner", "coordinator", "driver", "raylet")
 DISKS = ("disk", "all disks")  # with snapshots

@@ -28,7 +28,7 @@ from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.policies.rivals.synchronous import SynchronousPolicy
+from tres_scrapy.lab.rivals.synchronous import SynchronousPolicy
 from tres_scrapy.policies.tres import TresPolicy
 
 LINKS = 40

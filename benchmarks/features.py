@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 
-from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import Standing

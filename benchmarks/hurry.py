@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
-from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.config import Config
 
 

@@ -22,9 +22,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tres_scrapy.bench.fetching import Fetching
-from tres_scrapy.bench.library import Fetched
-from tres_scrapy.bench.simulation import Simulation, World
+from tres_scrapy.lab.fetching import Fetching
+from tres_scrapy.lab.library import Fetched
+from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions

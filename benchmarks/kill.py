@@ -43,8 +43,8 @@ from tres_scrapy.job.recovery import recover
 from tres_scrapy.page.text import read_page
 from tres_scrapy.policies.registry import make_policy
 from tres_scrapy.url.domain import registrable_domain
-from tres_scrapy.webs.count import PAGES
-from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.count import PAGES
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 PROJECT = Path(__file__).parents[1]
 KITCHEN = PROJECT / "tests" / "example_project"
@@ -248,7 +248,7 @@ def expected(job: Path, own: bool, web: SyntheticWeb) -> set[str]:
 @contextmanager
 def served(options: argparse.Namespace, log: Path, topic: str = TOPIC) -> Iterator[int]:
     """Serve a synthetic web on a port."""
-    command = [sys.executable, "-m", "tres_scrapy.webs.server", "synthetic", "--topic", topic]
+    command = [sys.executable, "-m", "tres_scrapy.lab.webs.server", "synthetic", "--topic", topic]
     command += ["--seed", str(options.seed), "--log", str(log), "--faults", options.faults]
     pipe = subprocess.PIPE
     server = subprocess.Popen(command, cwd=PROJECT, stdin=pipe, stdout=pipe, text=True)  # noqa: S603

@@ -25,7 +25,7 @@ from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.utils.project import get_project_settings
 
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 FIELDS = (
     *("pages", "seconds", "pages_per_second", "cpu_ms_per_page", "megabytes", "judge_megabytes"),

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from tres_scrapy.webs.changing import ChangingWeb
-from tres_scrapy.webs.truth import deliveries, freshness
+from tres_scrapy.lab.webs.changing import ChangingWeb
+from tres_scrapy.lab.webs.truth import deliveries, freshness
 
 PROJECT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "refresh"
@@ -83,7 +83,7 @@ def _run(place: Path, policy: str, seed: int, options: argparse.Namespace) -> di
     _call("-m", "scrapy", "tres-web", "changing", *common, "--collection", collection)
     own = ["--log", log, "--epoch", 0, "--tick", options.seconds / options.budget]
     server = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "tres_scrapy.webs.server", "changing", *map(str, [*common, *own])],
+        [sys.executable, "-m", "tres_scrapy.lab.webs.server", "changing", *map(str, [*common, *own])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from random import Random
 
-from tres_scrapy.webs.corpus import MARKS
-from tres_scrapy.webs.vocabulary import tables
+from tres_scrapy.lab.webs.corpus import MARKS
+from tres_scrapy.lab.webs.vocabulary import tables
 
 HOST_PAGES = 10
 LENGTH = 2_400  # characters of a page

@@ -33,8 +33,8 @@ from tres_scrapy.surface.selector import (
     YieldRatio,
     Zipf,
 )
-from tres_scrapy.surface.simulated_database import Search, SimulatedDatabase
-from tres_scrapy.surface.simulation import Oracle, surface
+from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
+from tres_scrapy.lab.surface_simulation import Oracle, surface
 from tres_scrapy.surface.trial import Trials, recaptured_total
 
 RESULTS = Path(__file__).parent / "results" / "surface"

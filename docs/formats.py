@@ -14,9 +14,9 @@ from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
 from tres_scrapy.export.metric import ALL
 from tres_scrapy.frontier.feature import TABLE, Feature
 from tres_scrapy.items import CHOSEN, RelevantPage
-from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.recording import KINDS
-from tres_scrapy.webs.web import Answer
+from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.recording import KINDS
+from tres_scrapy.lab.webs.web import Answer
 
 ITEM = {  # what the fields of an item hold
     "url": "the URL that was chosen",

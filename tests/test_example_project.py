@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 from conftest import PROJECT, interpreter
 
-from tres_scrapy.webs.count import Count
-from tres_scrapy.webs.web import Answer
+from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.web import Answer
 
 PAGES = 80
 KITCHEN = PROJECT / "tests" / "example_project"
@@ -40,7 +40,7 @@ def served_pages(log):
 def crawl_synthetic_web(spider, tmp_path, kitchen):
     """Crawl by a spider and return the items, the true labels of what was served, and the log."""
     log, feed = tmp_path / f"{spider}.log", tmp_path / f"{spider}.jsonl"
-    command = [interpreter().path, "-m", "tres_scrapy.webs.server", "synthetic", "--log", log]
+    command = [interpreter().path, "-m", "tres_scrapy.lab.webs.server", "synthetic", "--log", log]
     with subprocess.Popen(
         command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as web:

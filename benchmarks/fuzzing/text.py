@@ -26,7 +26,7 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise
 from tres_scrapy.url.domain import registrable_domain
 from tres_scrapy.url.public_address import is_public, literal, may_be_public
-from tres_scrapy.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 BASE: Final = "https://shop.example.org/cheese/index.html"
 URL: Final = re.compile(r"https?://[!-~]+")

@@ -10,7 +10,7 @@ import numpy as np
 
 from refreshing.run import Run, mean_of
 from tres_scrapy.refresh.allocation import allocate, freshness
-from tres_scrapy.refresh.simulation import MULTIPLE, SINGLE
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
 
 Runs = Mapping[str, Sequence[Run]]
 

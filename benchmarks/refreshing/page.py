@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from refreshing.band import Runs, bands, optima, seconds_of_a_million
 from refreshing.run import POINTS, WINDOW, mean_of
-from tres_scrapy.bench.comparison_plot import COLOURS, DASHES, NO_METADATA, STYLE
+from tres_scrapy.lab.comparison_plot import COLOURS, DASHES, NO_METADATA, STYLE
 
 TITLES = {
     "single": "One page in each arm (the paper's Figures 1 and 3)",

@@ -36,7 +36,7 @@ from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.policies.registry import POLICIES, make_policy
-from tres_scrapy.webs.graph import Graph
+from tres_scrapy.lab.webs.graph import Graph
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))

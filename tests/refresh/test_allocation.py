@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tres_scrapy.refresh.allocation import allocate, allocate_within, chance, freshness
-from tres_scrapy.refresh.simulation import MULTIPLE, SINGLE
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
 
 WEIGHTS = np.array(SINGLE.weights)
 PROBLEMS = st.lists(

@@ -21,8 +21,8 @@ from tres_scrapy.surface.selector import (
     make_selector,
     zipf_mandelbrot,
 )
-from tres_scrapy.surface.simulated_database import Search, SimulatedDatabase
-from tres_scrapy.surface.simulation import Oracle, surface
+from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
+from tres_scrapy.lab.surface_simulation import Oracle, surface
 from tres_scrapy.surface.surfacing import BUDGET, DRY, NO_KEYWORD, Surfacing
 from tres_scrapy.surface.trial import Trial, Trials, recaptured_total
 

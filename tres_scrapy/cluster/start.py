@@ -29,8 +29,8 @@ from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import learning_setup, require_packs
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.topic.several import load_packs
-from tres_scrapy.webs.count import FIGURES, in_words
-from tres_scrapy.webs.web_process import WebProcess
+from tres_scrapy.lab.webs.count import FIGURES, in_words
+from tres_scrapy.lab.webs.web_process import WebProcess
 
 # arguments that are about the whole crawl, not for its shards
 WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")

@@ -15,12 +15,12 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from tres_scrapy.bench.condition import TOPIC, Conditions
-from tres_scrapy.bench.display import Display
-from tres_scrapy.bench.grid import make_grid, read_results
-from tres_scrapy.bench.mean import VARIANTS
-from tres_scrapy.bench.version import code_version
-from tres_scrapy.bench.worker import Advance, RunFailure, work
+from tres_scrapy.lab.condition import TOPIC, Conditions
+from tres_scrapy.lab.display import Display
+from tres_scrapy.lab.grid import make_grid, read_results
+from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.version import code_version
+from tres_scrapy.lab.worker import Advance, RunFailure, work
 from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
@@ -31,14 +31,14 @@ from tres_scrapy.page.file import plainly
 from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import require_pack
 from tres_scrapy.policies.registry import POLICIES
-from tres_scrapy.webs.server import DATA, LABELS, open_web
+from tres_scrapy.lab.webs.server import DATA, LABELS, open_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from scrapy.settings import Settings
 
-    from tres_scrapy.bench.result import Run
+    from tres_scrapy.lab.result import Run
 
 INTERRUPTED: Final = 130
 RUNS: Final = "runs"  # the folder of results in --output
@@ -289,7 +289,7 @@ def _bench(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path)
 def _report(output: Path, conditions: Conditions) -> None:
     """Write the report of all results in the folder, from other commands too."""
     # importing matplotlib takes a second
-    from tres_scrapy.bench.comparison import write_report  # noqa: PLC0415
+    from tres_scrapy.lab.comparison import write_report  # noqa: PLC0415
 
     results, _ = read_results(output / RUNS)
     if not results:

@@ -33,7 +33,7 @@ from tres_scrapy.topic.judge_process import Worker, WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.seed_rating import SeedRating, ranked
 from tres_scrapy.topic.several import load_packs
-from tres_scrapy.webs.web_process import OfflineWebError
+from tres_scrapy.lab.webs.web_process import OfflineWebError
 
 INTERRUPTED: Final = 130
 WIDEST: Final = 36  # characters of a URL in the table

@@ -16,13 +16,13 @@ from tqdm import tqdm
 from tres_scrapy.commands.calling import named
 from tres_scrapy.page.file import plainly, whole_file
 from tres_scrapy.page.text import read_page
-from tres_scrapy.webs.changing import DAY, ChangingWeb
-from tres_scrapy.webs.excerpt import Excerpt
-from tres_scrapy.webs.fault import FaultSchedule
-from tres_scrapy.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
-from tres_scrapy.webs.synthetic import SyntheticWeb
-from tres_scrapy.webs.vocabulary import topics
-from tres_scrapy.webs.web import Web
+from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
+from tres_scrapy.lab.webs.excerpt import Excerpt
+from tres_scrapy.lab.webs.fault import FaultSchedule
+from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.vocabulary import topics
+from tres_scrapy.lab.webs.web import Web
 
 
 class Command(ScrapyCommand):

@@ -15,7 +15,7 @@ from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.console.spider_option import SPIDERS, LineParser
 from tres_scrapy.job.job_file import JobError
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.webs.web_process import OfflineWebError
+from tres_scrapy.lab.webs.web_process import OfflineWebError
 
 USAGE: Final = "tres cluster crawl TOPIC URL... --job DIR [--shards N] [options of tres crawl]"
 DESCRIPTION: Final = """\

@@ -12,7 +12,7 @@ from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptio
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.patience import Patience
 from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
-from tres_scrapy.webs.graph import Graph
+from tres_scrapy.lab.webs.graph import Graph
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]

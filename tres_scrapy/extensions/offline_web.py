@@ -12,8 +12,8 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.policies.assembly import require_packs
-from tres_scrapy.webs.count import FIGURES, in_words
-from tres_scrapy.webs.web_process import WebProcess
+from tres_scrapy.lab.webs.count import FIGURES, in_words
+from tres_scrapy.lab.webs.web_process import WebProcess
 
 logger = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
-from tres_scrapy.webs.count import FIGURES
+from tres_scrapy.lab.webs.count import FIGURES
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,

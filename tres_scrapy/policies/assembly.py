@@ -26,10 +26,10 @@ from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.webs.graph import Graph, read_graph
-from tres_scrapy.webs.search import SEARCH
-from tres_scrapy.webs.server import open_web
-from tres_scrapy.webs.web import FiniteWeb, Web
+from tres_scrapy.lab.webs.graph import Graph, read_graph
+from tres_scrapy.lab.webs.search import SEARCH
+from tres_scrapy.lab.webs.server import open_web
+from tres_scrapy.lab.webs.web import FiniteWeb, Web
 
 
 def require_packs(config: Config) -> list[Path]:

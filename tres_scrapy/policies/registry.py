@@ -10,15 +10,15 @@ from tres_scrapy.config.parser import one_of
 from tres_scrapy.crawl.policy import Policy
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.policies.rivals.ache import AchePolicy
-from tres_scrapy.policies.rivals.han import AsyncPolicy
-from tres_scrapy.policies.rivals.lookahead import LookaheadPolicy
-from tres_scrapy.policies.rivals.order import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
-from tres_scrapy.policies.rivals.sb_classifier import SbClassifierPolicy
-from tres_scrapy.policies.rivals.seedfinder import SeedFinderPolicy
-from tres_scrapy.policies.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
-from tres_scrapy.policies.rivals.tree_random import TreeRandomPolicy
-from tres_scrapy.policies.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.rivals.ache import AchePolicy
+from tres_scrapy.lab.rivals.han import AsyncPolicy
+from tres_scrapy.lab.rivals.lookahead import LookaheadPolicy
+from tres_scrapy.lab.rivals.order import BestFirstPolicy, BreadthFirstPolicy, OraclePolicy
+from tres_scrapy.lab.rivals.sb_classifier import SbClassifierPolicy
+from tres_scrapy.lab.rivals.seedfinder import SeedFinderPolicy
+from tres_scrapy.lab.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
+from tres_scrapy.lab.rivals.tree_random import TreeRandomPolicy
+from tres_scrapy.lab.rivals.uniform import RandomPolicy
 from tres_scrapy.policies.tres import NoNeighbourhoodPolicy, TresPolicy
 
 

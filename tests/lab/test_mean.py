@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from tres_scrapy.lab.mean import (
+    DecisionPace,
+    Key,
+    Spread,
+    caps_of,
+    cells_of,
+    pace_of,
+    policies_of,
+)
+from tres_scrapy.lab.result import Result, Run, Series
+
+
+def result(
+    policy: str,
+    seed: int,
+    relevant: int,
+    domains: int,
+    *,
+    cap: str = "none",
+    pages: int = 100,
+    start: str = "",
+) -> Result:
+    run = Run("synthetic", "food", seed, policy, cap, 100, start)
+    return Result(run, pages, relevant, domains, pages, pages < 100, 1.0, Series())
+
+
+def cell(*results: Result):
+    (found,) = cells_of(results).values()
+    return found
+
+
+def test_means_have_sample_deviation() -> None:
+    tres = cell(result("tres", 1, 90, 10), result("tres", 2, 80, 14))
+    assert tres.harvest == pytest.approx((85.0, 7.0710678))
+    assert tres.domains == pytest.approx((12.0, 2.8284271))
+
+
+def test_one_value_has_no_deviation() -> None:
+    assert Spread.of([3.0]) == (3.0, None)
+
+
+def test_exhausted_crawl_counts_fetched_pages() -> None:
+    ache = cell(
+        result("ache", 1, 30, 5, pages=60), result("ache", 2, 40, 5), result("ache", 3, 0, 0)
+    )
+    assert ache.harvest.mean == pytest.approx((50 + 40 + 0) / 3)
+    assert ache.ran_out == [60]
+    assert cell(result("ache", 2, 40, 5)).ran_out == []
+
+
+def test_ratio_uses_common_seeds() -> None:
+    tres = cell(result("tres", 1, 40, 1), result("tres", 2, 60, 1), result("tres", 9, 1, 1))
+    oracle = cell(result("oracle", 1, 80, 1), result("oracle", 2, 80, 1), result("oracle", 3, 0, 1))
+    assert tres.shares(oracle) == [0.5, 0.75]
+    assert tres.shares(cell(result("oracle", 1, 0, 1))) == []
+
+
+def test_ratio_uses_common_starts() -> None:
+    tres = cell(result("tres", 1, 40, 1, start="a"), result("tres", 1, 60, 1, start="b"))
+    oracle = cell(result("oracle", 1, 80, 1, start="b"), result("oracle", 2, 10, 1, start="a"))
+    assert tres.shares(oracle) == [0.75]
+    assert tres.shares(oracle, lambda result: result.domains) == [1.0]
+    assert tres.beside(oracle) == cell(result("tres", 1, 60, 1, start="b"))
+
+
+@pytest.mark.parametrize(
+    ("relevant", "domains", "dominated"),
+    [(49, 9, True), (50, 9, True), (49, 10, True), (50, 10, False), (51, 9, False), (1, 11, False)],
+)
+def test_dominance_needs_no_disadvantage(relevant: int, domains: int, dominated: bool) -> None:
+    tres = cell(result("tres", 1, 50, 10))
+    assert tres.dominates(cell(result("ache", 1, relevant, domains))) is dominated
+
+
+def test_policies_and_caps_are_ordered() -> None:
+    caps = ["5_2", "10", "none", "5", "100"]
+    policies = ["gone", "random", "tree_random", "tres"]
+    cells = cells_of(
+        result(policy, 1, 1, 1, cap=cap) for policy, cap in zip(policies, caps[:4], strict=True)
+    )
+    cells |= cells_of([result("tres", 1, 1, 1, cap=caps[4])])
+    assert caps_of(cells) == ["none", "100", "10", "5", "5_2"]
+    assert policies_of(cells) == ["tres", "tree_random", "random", "gone"]
+    assert Key("food", "random", "10") in cells
+
+
+def test_pace_is_of_last_tenth() -> None:
+    run = Run("synthetic", "food", 1, "tres", "none", 100)
+    marks = list(range(5, 101, 5))
+    frontier = [100 * mark for mark in marks]
+    times = [9.0] * 18 + [1.0, 2.0]
+    series = Series(marks, marks, marks, frontier=frontier, decision_ms=times)
+    measured = Result(run, 100, 1, 1, 100, False, 1.0, series)
+    assert pace_of([measured, result("tres", 2, 1, 1)]) == DecisionPace(1.5, 9750)
+    assert pace_of([result("tres", 2, 1, 1)]) is None

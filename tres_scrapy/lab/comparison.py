@@ -1,0 +1,146 @@
+"""The report of a benchmark: a CSV file of all runs, and a page with tables and plots."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+
+from tres_scrapy.lab.comparison_plot import Picture, draw
+from tres_scrapy.lab.grid import UNSEEDED
+from tres_scrapy.lab.mean import Cells, cells_of, pace_of, topics_of
+from tres_scrapy.lab.result import Result
+from tres_scrapy.lab.table import (
+    COUNTS,
+    crawler_table,
+    found_table,
+    pace_table,
+    pareto_table,
+    ratio_table,
+    variant_table,
+)
+from tres_scrapy.page.file import whole_file
+from tres_scrapy.page.plural import plural
+
+CSV = "results.csv"
+PAGE = "results.md"
+FIELDS = (
+    *("web", "topic", "policy", "max", "start", "seed", "pages_asked", "pages", "relevant"),
+    *("harvest", "domains", "fetches", "exhausted", "seconds", "decision_ms"),
+    *(f"found_{each}" for each in COUNTS),
+    "area",
+)
+
+COLUMNS = (
+    f"{CSV} has one line per run. `pages` is the number of pages fetched of the `pages_asked`. "
+    "`fetches` also counts redirects, failures and retries (over HTTP only), but not robots.txt. "
+    "`exhausted` is 1 if links ran out. `seconds` is processor time, or clock time over HTTP. "
+    "`decision_ms` is the median processor time of a choice in the last tenth of the pages (not "
+    "measured over HTTP). `start` has the URLs that a run started from; it is empty where the web "
+    f"chose them. `found_{COUNTS[0]}` is the number of relevant pages that the first {COUNTS[0]} "
+    "fetches found. `area` is the area under the curve of relevant pages over the first "
+    "`pages_asked` fetches. Table and figure numbers are those of the paper (Kontogiannis et al., "
+    "Tree-based Focused Web Crawling with Reinforcement Learning)."
+)
+
+FOUND = (
+    "Mean, lowest and highest of the runs, which differ in start and seed. A fetch is any request "
+    "but that for a robots.txt: a dead link or a redirect counts. The column of pages counts only "
+    "fetches that brought a page. `area` is the area under the curve of relevant pages over the "
+    "first fetches, as many as pages were asked for, as a share of that of Lookahead, which knows "
+    "the links and labels of the web."
+)
+
+
+def write_report(directory: Path, results: Sequence[Result], conditions: str) -> Path:
+    """Write results.csv, the plots and results.md, and return the path of the page.
+
+    Each table or plot shows crawls of one length only.
+    """
+    results = sorted(results, key=lambda result: result.run)
+    write_rows(directory / CSV, results)
+    versions = len({result.code for result in results})
+    by = f", by {versions} versions of the code" if versions > 1 else ""
+    lines = ["# Every policy on the same web", "", f"{conditions}{by}.", "", COLUMNS, ""]
+    for pages in sorted({result.run.pages for result in results}):
+        chosen = [result for result in results if result.run.pages == pages]
+        lines += _section(pages, chosen, draw(directory, chosen, f"_{pages}"))
+    path = directory / PAGE
+    with whole_file(path) as file:
+        file.write("\n".join(lines).encode())
+    return path
+
+
+def write_rows(path: Path, results: Sequence[Result]) -> None:
+    """Write a CSV file with one line per run."""
+    rows = StringIO(newline="")
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(FIELDS)
+    writer.writerows(map(_row, results))
+    with whole_file(path) as file:
+        file.write(rows.getvalue().encode())
+
+
+def _row(result: Result) -> list[object]:
+    run, pace = result.run, pace_of([result])
+    found = [result.found_after(each) if run.pages >= each else "" for each in COUNTS]
+    return [
+        *(run.web, run.topic, run.policy, run.cap, run.start, run.seed, run.pages),
+        *(result.pages, result.relevant, round(result.harvest, 4), result.domains, result.fetches),
+        *(int(result.exhausted), result.seconds, round(pace.milliseconds, 4) if pace else ""),
+        *((*found, result.area) if result.has_found else [""] * (len(COUNTS) + 1)),
+    ]
+
+
+def _section(pages: int, results: Sequence[Result], pictures: Sequence[Picture]) -> Iterator[str]:
+    """Yield the lines of the section on crawls of one length."""
+    seeds = sorted({result.run.seed for result in results})
+    starts = len({result.run.start for result in results} - {""})
+    of_starts = f"{starts} {plural(starts, 'start')}, " if starts else ""
+    yield from (f"## T = {pages:,} pages, {of_starts}seeds {', '.join(map(str, seeds))}", "")
+    for title, text, lines in (*_tables(cells_of(results)), *found_tables(pages, results)):
+        if lines:
+            yield from (f"### {title}", "", text, "", *lines, "")
+    for picture in pictures:
+        yield from (f"![{picture.caption}]({picture.name})", "", f"{picture.caption}.", "")
+
+
+def _tables(cells: Cells) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield title, explanation and lines of each table; no lines without data."""
+    yield (
+        "Harvest rate in % / relevant domains (Table 3)",
+        "Mean ± standard deviation over seeds and starts, counted by the web. The best crawler "
+        "for each MAX is bold (oracle and lookahead are excluded). n: the number of runs, if other "
+        "crawlers have more; such rows are never bold. †: links ran out after that many pages. "
+        "Pages asked for but not fetched count as irrelevant for bold, ratios and Pareto order.",
+        crawler_table(cells),
+    )
+    yield "Variants of TRES (Table 4)", "As above.", variant_table(cells)
+    yield (
+        "Relevant pages as a share of the oracle's",
+        "Mean ± standard deviation over seeds and starts. The oracle knows the labels of the web "
+        "and looks one link ahead.",
+        ratio_table(cells),
+    )
+    yield (
+        "Pareto",
+        "TRES dominates a crawler if TRES is at least as good in both mean harvest rate and mean "
+        "domains, and better in one, on the seeds and starts that both have (Figure 3).",
+        pareto_table(cells),
+    )
+    yield (
+        "Milliseconds of a choice",
+        "Median processor time over the last tenth of the pages. In brackets: the size of the "
+        "frontier, including samples that can no longer be taken. The time a policy takes to add "
+        "links or to learn is not included; policies with queues rate links when they add them.",
+        pace_table(cells),
+    )
+
+
+def found_tables(pages: int, results: Sequence[Result]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield a table for each topic of the webs that were not generated."""
+    cells = cells_of(result for result in results if result.run.web in UNSEEDED)
+    for number, topic in enumerate(topics_of(cells)):
+        text = "As above." if number else FOUND
+        yield f"Relevant pages found: {topic}", text, found_table(cells, topic, pages)

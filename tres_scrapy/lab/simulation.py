@@ -1,0 +1,139 @@
+"""A crawl of an offline web in one process, without HTTP.
+
+It makes the same choices in the same order as `scrapy crawl tres` with CONCURRENT_REQUESTS=1.
+Rules of robots.txt and redirects are applied as Scrapy and the adapters do. A test compares the two
+for every policy. Retries and delays are not simulated: they do not affect choices.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import process_time
+from urllib.parse import urlsplit
+
+from scrapy.robotstxt import ProtegoRobotParser
+
+from tres_scrapy.lab.fetching import Fetching
+from tres_scrapy.lab.library import OK, Library
+from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.config.config import Config
+from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.page.robots_rule import EVERYONE, own_rules, product_token
+from tres_scrapy.policies.assembly import load_pack, make_crawl
+from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.server import open_web
+
+MARKS = 200  # points of a series
+
+
+class World:
+    """A web and a topic pack; pages are read and judged once for all crawls."""
+
+    def __init__(self, config: Config, *, user_agent: str) -> None:
+        web = config.web
+        assert web.kind is not None
+        self.web = open_web(web.kind, str(config.topic), web.seed, web.data, web.labels)
+        self.pack = load_pack(config)
+        self.library = Library(self.web, self.pack, config.reading)
+        self.user_agent = user_agent
+        self._robots: dict[str, ProtegoRobotParser] = {}
+
+    def crawl(self, config: Config, progress: Callable[[int], None] = lambda pages: None) -> Result:
+        """Crawl with the policy of `config`; call `progress` with the number of new pages."""
+        return Simulation(self, config).run(progress)
+
+    def seeds(self, config: Config) -> Outlinks:
+        """Return the seeds of `config`, or those that the web has."""
+        seeds = config.seed or self.web.seeds
+        texts = [""] * len(seeds)
+        return Outlinks(seeds, texts, self.pack.action_features(seeds, texts))
+
+    def allows(self, url: str, longest_delay: float) -> bool:
+        """Return whether robots.txt allows the URL, with a delay of `longest_delay` at most."""
+        parts = urlsplit(url)
+        if parts.netloc not in self._robots:
+            answer = self.web.answer(f"{parts.scheme}://{parts.netloc}/robots.txt")
+            body = answer.body if answer.status == OK else b""
+            own = own_rules(body, product_token(self.user_agent))
+            self._robots[parts.netloc] = ProtegoRobotParser(own, None)
+        rules = self._robots[parts.netloc]
+        delay = rules.crawl_delay(EVERYONE) or 0
+        return delay <= longest_delay and rules.allowed(url, EVERYONE)
+
+
+class Simulation:
+    """One crawl of a world."""
+
+    def __init__(self, world: World, config: Config) -> None:
+        self.count = Count()
+        self.crawl = make_crawl(config, world.pack, world.web)
+        self.order: list[str] = []  # the URLs in the order in which they were chosen
+        self._world = world
+        self._config = config
+        self._fetching = Fetching(world, config, self.crawl, self.count)
+        self._series = Series(found=self._fetching.found)
+        self._deciding, self._decisions = 0.0, 0
+
+    def run(self, progress: Callable[[int], None] = lambda pages: None) -> Result:
+        """Crawl until the last page or the last link."""
+        start, pages = process_time(), self._config.pages or sys.maxsize
+        every = max(1, min(pages, 20_000) // MARKS)
+        self.crawl.add_seeds(self._world.seeds(self._config))
+        while (row := self._next()) is not None:
+            before = self.count.pages
+            self._fetching.fetch(row)
+            if self.count.pages > before and self.count.pages % every == 0:
+                self._mark()
+                progress(every)
+        progress(self.count.pages % every)
+        if self.count.pages % every:
+            self._mark()
+        return self._result(process_time() - start)
+
+    def _next(self) -> int | None:
+        start = process_time()
+        decision = self.crawl.next()
+        self._deciding += process_time() - start
+        self._decisions += 1
+        if decision is None:
+            return None
+        self.order.append(self.crawl.store.url(decision.row))
+        return decision.row
+
+    def _mark(self) -> None:
+        figures, series = self.crawl.figures(), self._series
+        series.pages.append(self.count.pages)
+        series.relevant.append(self.count.relevant)
+        series.domains.append(len(self.count.domains))
+        series.frontier.append(self.crawl.store.pending)
+        series.leaves.append(int(figures.get("leaves", 0)))
+        series.decision_ms.append(round(1000 * self._deciding / max(1, self._decisions), 4))
+        self._deciding, self._decisions = 0.0, 0
+
+    def _result(self, seconds: float) -> Result:
+        config, count = self._config, self.count
+        return Result(
+            run_of(config),
+            count.pages,
+            count.relevant,
+            len(count.domains),
+            count.fetches,
+            not self.crawl.finished,
+            round(seconds, 1),
+            self._series,
+        )
+
+
+def run_of(config: Config) -> Run:
+    """Return the run that a configuration describes."""
+    cap = config.max_per_domain
+    return Run(
+        str(config.web.kind),
+        str(config.topic),
+        config.web.seed,
+        config.policy,
+        "none" if cap is None else str(cap),
+        config.pages or 0,
+        ",".join(config.seed),
+    )

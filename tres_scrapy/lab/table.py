@@ -1,0 +1,221 @@
+"""Markdown tables of the results, in the form of Tables 3 and 4 of the paper."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Final, TypeGuard
+
+from tres_scrapy.lab.mean import (
+    CEILINGS,
+    LOOKAHEAD,
+    ORACLE,
+    TRES,
+    VARIANTS,
+    Cell,
+    Cells,
+    Key,
+    Spread,
+    caps_of,
+    pace_of,
+    policies_of,
+    topics_of,
+)
+
+NAMES: Final = {
+    "tres": "TRES",
+    "tree_random": "Tree-Random",
+    "random": "Random",
+    "synchronous": "Synchronous",
+    "tres_async": "TRES_Async",
+    "async": "Async",
+    "ache": "ACHE",
+    "seedfinder": "SeedFinder",
+    "sb_classifier": "SB-CLASSIFIER",
+    "best_first": "Best-First",
+    "breadth_first": "Breadth-First",
+    "oracle": "Oracle",
+    "lookahead": "Lookahead",
+    "tres_svm": "TRES_SVM",
+    "tres_nh": "TRES_NH",
+}  # as in the paper
+COUNTS: Final = (100, 200, 400)  # fetches after which the relevant pages are counted
+
+Trials = set[tuple[str, int]]  # starts and seeds
+
+
+def name_of(policy: str, cap: str = "none") -> str:
+    """Return the name of a crawler with its MAX, such as TRES_10."""
+    name = NAMES.get(policy, policy)
+    return name if cap == "none" else f"{name}_{cap}"
+
+
+def crawler_table(cells: Cells) -> list[str]:
+    """Return Table 3: harvest rate and relevant domains of every crawler but the variants."""
+    return _score_table(cells, [name for name in policies_of(cells) if name not in VARIANTS])
+
+
+def variant_table(cells: Cells) -> list[str]:
+    """Return Table 4: TRES and its variants; [] without variants."""
+    variants = [name for name in policies_of(cells) if name in VARIANTS]
+    return _score_table(cells, [TRES, *variants]) if variants else []
+
+
+def ratio_table(cells: Cells) -> list[str]:
+    """Return the relevant pages as a share of the oracle's; [] without an oracle."""
+
+    def text(key: Key) -> str:
+        oracle = cells.get(key._replace(policy=ORACLE))
+        shares = cells[key].shares(oracle) if oracle and key in cells else []
+        return _spread(Spread.of(shares), 3) + _few(shares, _trials(cells, key)) if shares else ""
+
+    policies = [policy for policy in policies_of(cells) if policy != ORACLE]
+    if len(policies) == len(policies_of(cells)):
+        return []
+    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
+
+
+def pareto_table(cells: Cells) -> list[str]:
+    """Return the crawlers that TRES dominates, and where the others are better."""
+    rows = []
+    for topic, cap in product(topics_of(cells), caps_of(cells)):
+        tres, rivals = cells.get(Key(topic, TRES, cap)), _rivals(cells, topic, cap)
+        if tres is not None and rivals:
+            beaten, others = [], []
+            for rival, cell in rivals.items():
+                name = rival + _few(cell.beside(tres).results, tres.trials | cell.trials)
+                if tres.dominates(cell):
+                    beaten.append(name)
+                else:
+                    others.append(f"{name} ({_advantage(cell, tres)})")
+            rows.append([topic, cap, ", ".join(beaten), ", ".join(others)])
+    return _table(["topic", "MAX", "dominated by TRES", "not dominated"], rows) if rows else []
+
+
+def pace_table(cells: Cells) -> list[str]:
+    """Return the milliseconds of a choice; [] if not measured."""
+    caps, rows = caps_of(cells), []
+    for policy in policies_of(cells):
+        row = []
+        for cap in caps:
+            chosen = [cells[key] for key in cells if (key.policy, key.cap) == (policy, cap)]
+            pace = pace_of(result for cell in chosen for result in cell.results)
+            row.append(f"{pace.milliseconds:.3g} ({pace.frontier:,.0f})" if pace else "")
+        if any(row):
+            rows.append([name_of(policy), *row])
+    return _table(["", *(f"MAX {cap}" for cap in caps)], rows) if rows else []
+
+
+def found_table(cells: Cells, topic: str, pages: int) -> list[str]:
+    """Return how many relevant pages the first fetches found; [] if not measured.
+
+    `pages` is the number of pages that the crawls were asked for.
+    """
+    counts = [*(each for each in COUNTS if each < pages), pages]
+    rows = [
+        _found_row(cells, Key(topic, policy, cap), counts)
+        for cap, policy in product(caps_of(cells), policies_of(cells))
+        if _is_measured(cells.get(Key(topic, policy, cap)))
+    ]
+    head = ["", "runs", *(f"{each} fetches" for each in counts), f"{pages} pages", "area"]
+    return _table(head, rows) if rows else []
+
+
+def _found_row(cells: Cells, key: Key, counts: Sequence[int]) -> list[str]:
+    cell, ceiling = cells[key], cells.get(key._replace(policy=LOOKAHEAD))
+    found = [[result.found_after(each) for result in cell.results] for each in counts]
+    every = [result.relevant for result in cell.results]
+    shares = cell.shares(ceiling, lambda result: result.area) if _is_measured(ceiling) else []
+    area = _range(shares, 3) + _few(shares, cell.trials) if shares else ""
+    name, number = name_of(key.policy, key.cap), str(len(cell.results))
+    return [name, number, *(_range(each, 1) for each in (*found, every)), area]
+
+
+def _is_measured(cell: Cell | None) -> TypeGuard[Cell]:
+    return cell is not None and all(result.has_found for result in cell.results)
+
+
+def _range(values: Sequence[int] | Sequence[float], digits: int) -> str:
+    """Return the mean with the lowest and the highest value; one value if all are the same."""
+    ends = (min(values), max(values))
+    low, high = (f"{end}" if isinstance(end, int) else f"{end:.{digits}f}" for end in ends)
+    return low if low == high else f"{statistics.fmean(values):.{digits}f} ({low} to {high})"
+
+
+def _score_table(cells: Cells, policies: Sequence[str]) -> list[str]:
+    def text(key: Key) -> str:
+        if key not in cells:
+            return ""
+        trials = _trials(cells, key)
+        keys = [key._replace(policy=name) for name in policies if name not in CEILINGS]
+        found = [cells[each] for each in keys if each in cells]
+        rivals = [each for each in found if each.trials == trials]
+        return _score(cells[key], [] if key.policy in CEILINGS else rivals, trials)
+
+    return _table(["", *topics_of(cells)], _rows(cells, policies, text))
+
+
+def _score(cell: Cell, rivals: Sequence[Cell], trials: Trials) -> str:
+    """Return "harvest rate / domains", each bold if the cell is one of `rivals` and the best."""
+    harvest, domains = _spread(cell.harvest, 1), _spread(cell.domains, 0)
+    if cell in rivals and cell.reach == max(rival.reach for rival in rivals):
+        harvest = f"**{harvest}**"
+    if cell in rivals and cell.domains.mean == max(rival.domains.mean for rival in rivals):
+        domains = f"**{domains}**"
+    return f"{harvest} / {domains}{_few(cell.results, trials)}{_end(cell)}"
+
+
+def _end(cell: Cell) -> str:
+    """Return after how many pages links ran out, and in how many runs if not for all."""
+    if not cell.ran_out:
+        return ""
+    all_did = len(cell.ran_out) == len(cell.results)
+    of_some = "" if all_did else f" ({len(cell.ran_out)} of {len(cell.results)})"
+    return f" †{statistics.fmean(cell.ran_out):,.0f}{of_some}"
+
+
+def _trials(cells: Cells, key: Key) -> Trials:
+    """Return the starts and seeds of all crawlers for a topic and MAX."""
+    alike = (cell for other, cell in cells.items() if other._replace(policy=key.policy) == key)
+    return set().union(*(cell.trials for cell in alike))
+
+
+def _few(values: Sequence[object], trials: Trials) -> str:
+    """Return the number of runs, or "" if no other crawler has more."""
+    return "" if len(values) == len(trials) else f" (n = {len(values)})"
+
+
+def _rivals(cells: Cells, topic: str, cap: str) -> dict[str, Cell]:
+    """Return the crawlers that TRES is compared with, by name."""
+    keys = (Key(topic, name, cap) for name in policies_of(cells) if name not in {TRES, *CEILINGS})
+    return {name_of(key.policy): cells[key] for key in keys if key in cells}
+
+
+def _advantage(cell: Cell, tres: Cell) -> str:
+    """Return where a crawler is better than TRES on the starts and seeds that both have."""
+    cell, tres = cell.beside(tres), tres.beside(cell)
+    pairs = {
+        "harvest": (cell.reach, tres.reach, "{:.1f} > {:.1f}"),
+        "domains": (cell.domains.mean, tres.domains.mean, "{:,.1f} > {:,.1f}"),
+    }
+    ahead = [f"{name} {form.format(a, b)}" for name, (a, b, form) in pairs.items() if a > b]
+    return ", ".join(ahead) or "the same"
+
+
+def _rows(cells: Cells, policies: Sequence[str], text: Callable[[Key], str]) -> Iterator[list[str]]:
+    """Yield a row for each MAX and policy, with a cell for each topic; skip empty rows."""
+    for cap in caps_of(cells):
+        for policy in policies:
+            row = [text(Key(topic, policy, cap)) for topic in topics_of(cells)]
+            if any(row):
+                yield [name_of(policy, cap), *row]
+
+
+def _spread(spread: Spread, digits: int) -> str:
+    return " ± ".join(f"{value:,.{digits}f}" for value in spread if value is not None)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]

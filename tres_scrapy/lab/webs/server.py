@@ -1,0 +1,159 @@
+"""Serves an offline web to any crawler that honours http_proxy, and counts its fetches.
+
+python -m tres_scrapy.lab.webs.server synthetic --topic food --seed 1 --port 0 --log FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+from tres_scrapy.page.file import plainly
+from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
+from tres_scrapy.lab.webs.corpus import CorpusWeb
+from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.deep import DeepWeb
+from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults, FaultSchedule
+from tres_scrapy.lab.webs.proxy import Proxy
+from tres_scrapy.lab.webs.recorded import RecordedWeb
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.web import Web
+
+KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
+DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
+FAULTS = (
+    f"faults to inject, by the random seed: {RULE}, or `default` for {DEFAULT}. SHARE of the hosts "
+    f"at a time: {'; '.join(f'{kind}: {said}' for kind, said in OF_HOSTS.items())}. SHARE of the "
+    f"requests: {'; '.join(f'{kind}: {said}' for kind, said in OF_REQUESTS.items())}"
+)
+LABELS = "recorded web: a file of relevant URLs, or of JSON lines with url and relevant"
+
+
+def open_web(
+    kind: str,
+    topic: str,
+    seed: int,
+    data: Path | None,
+    labels: Path | None = None,
+    *,
+    pages: int = 2_000,
+    day: float = DAY,
+    epoch: float | None = None,
+    tick: float = 0.0,
+) -> Web:
+    """Return a web by its kind; raise ValueError or OSError if an argument is wrong.
+
+    `topic` is one topic or several, joined by "+".
+    """
+    if kind == "synthetic":
+        return SyntheticWeb(topic, seed=seed)
+    if kind == "deep":
+        return DeepWeb(topic, seed=seed)
+    if kind == "changing":
+        if pages < 1 or not 0 < day < math.inf:
+            raise ValueError(f"pages={pages!r} and day={day!r} must be above 0")
+        return ChangingWeb(pages, seed=seed, day=day, epoch=epoch, tick=tick)
+    if kind not in KINDS:
+        raise ValueError(f"web={kind!r} must be one of {', '.join(KINDS)}")
+    if data is None:
+        what = "JSON lines of linked documents" if kind == "corpus" else "a WARC file or a folder"
+        raise ValueError(f"a {kind} web needs --data FILE, {what}")
+    return CorpusWeb(data, topic) if kind == "corpus" else RecordedWeb(data, labels)
+
+
+def serve(
+    web: Web,
+    port: int,
+    log: Path | None,
+    ready: Callable[[int], None],
+    faults: Faults | None = None,
+) -> Count:
+    """Serve a web until SIGINT, SIGTERM or the end of a piped standard input; return the count.
+
+    Call `ready` with the port. Raise OSError if the port is taken or the log cannot be written.
+    """
+    with open(log, "w", buffering=1, encoding="utf-8") if log else nullcontext() as lines:
+        count = Count(lines)
+        asyncio.run(_serve(Proxy(web, count, faults), port, ready))
+    return count
+
+
+async def _serve(proxy: Proxy, port: int, ready: Callable[[int], None]) -> None:
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, done.set)
+    listening = await proxy.start(port)
+    if sys.stdin and _is_pipe(sys.stdin.fileno()):  # None if it was closed before the start
+        loop.add_reader(sys.stdin.fileno(), _read, sys.stdin.fileno(), done)
+    ready(listening)
+    await done.wait()
+    await proxy.stop()
+
+
+def _is_pipe(descriptor: int) -> bool:
+    """Return whether a parent process holds the other end, unlike a terminal or /dev/null."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _read(descriptor: int, done: asyncio.Event) -> None:
+    if not os.read(descriptor, 4096):
+        asyncio.get_running_loop().remove_reader(descriptor)
+        done.set()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tres_scrapy.lab.webs.server", description="Serve an offline web as a proxy."
+    )
+    parser.add_argument("web", choices=KINDS)
+    parser.add_argument("--topic", default="food")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the web")
+    parser.add_argument("--data", type=Path, help=DATA)
+    parser.add_argument("--labels", type=Path, help=LABELS)
+    parser.add_argument("--pages", type=int, default=2_000, help="number of pages (changing)")
+    parser.add_argument("--day", type=float, default=DAY, help="seconds in a day (changing)")
+    parser.add_argument("--tick", type=float, default=0.0, help="clock seconds per request")
+    parser.add_argument("--epoch", type=float, help="Unix time of its start; default: now")
+    parser.add_argument("--faults", default="", help=FAULTS)
+    parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
+    parser.add_argument("--log", type=Path, help="one JSON line per fetch")
+    return parser
+
+
+def main() -> None:
+    """Serve a web; print a JSON line with its port, seeds and search URL, at the end its count."""
+    options = _parser().parse_args()
+
+    def announce(port: int) -> None:
+        started = {"port": port, "seeds": web.seeds, "search": web.search, "notes": web.notes}
+        print(json.dumps(started | {"labelled": web.labelled}), flush=True)
+
+    try:
+        web = open_web(
+            *(options.web, options.topic, options.seed, options.data, options.labels),
+            pages=options.pages,
+            day=options.day,
+            epoch=options.epoch,
+            tick=options.tick,
+        )
+        faults = FaultSchedule.parse(options.faults, options.seed) if options.faults else None
+        count = serve(web, options.port, options.log, announce, faults)
+    except (OSError, OverflowError) as error:
+        sys.exit(f"cannot serve the {options.web} web on port {options.port}: {plainly(error)}")
+    except ValueError as error:
+        sys.exit(str(error))
+    print(json.dumps(count.summary()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
