@@ -42,8 +42,8 @@ from tres_scrapy.training.document import record_page
 from tres_scrapy.training.reader import read_records
 from tres_scrapy.training.sample import Example
 from tres_scrapy.training.source import Unreadable
-from tres_scrapy.training.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
-from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, questions
+from tres_scrapy.topic.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
+from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
 
 RESULTS = Path(__file__).parent / "results"
 FILES = ("pages", "wiki", "bbc", "news20", "university")
@@ -64,7 +64,7 @@ FIRST_PACK = """
 import sys
 from pathlib import Path
 from words import TOPICS
-from tres_scrapy.training.word_learner import open_topic
+from tres_scrapy.topic.word_learner import open_topic
 open_topic(sys.argv[2], TOPICS[sys.argv[2]].words(), Path(sys.argv[1], "first"))
 """
 

@@ -41,8 +41,8 @@ from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.training.word_learner import WordLearner, open_topic
-from tres_scrapy.training.word_topic import THRESHOLD
+from tres_scrapy.topic.word_learner import WordLearner, open_topic
+from tres_scrapy.topic.word_topic import THRESHOLD
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
 

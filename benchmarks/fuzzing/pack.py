@@ -23,7 +23,7 @@ from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.training.pack_file import write_pack
+from tres_scrapy.topic.pack_file import write_pack
 
 WEIGHTS: Final = "classifier-0.safetensors"
 VECTORS: Final = "../vectors/small.npz"

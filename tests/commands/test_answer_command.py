@@ -14,9 +14,9 @@ from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_learner import WordLearner, open_topic
-from tres_scrapy.training.word_reason import topic_reason
+from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.word_learner import WordLearner, open_topic
+from tres_scrapy.topic.word_reason import topic_reason
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 

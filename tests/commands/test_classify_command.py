@@ -14,9 +14,9 @@ import pytest
 from conftest import PROJECT, command, interpreter
 
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
-from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.topic.pack_file import write_pack
+from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.word_topic import Sheet
 
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."
 GERMAN = "Der Käse und der Wein stehen auf dem Tisch, und es gibt auch etwas Brot mit Butter."

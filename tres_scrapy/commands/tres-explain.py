@@ -77,8 +77,8 @@ class Command(ScrapyCommand):
 
 def _topic_reason(record: Path, url: str) -> str:
     """Return what a topic from keywords says of a page, "" without such a topic or page."""
-    from tres_scrapy.training.word_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
-    from tres_scrapy.training.word_reason import topic_reason  # noqa: PLC0415
+    from tres_scrapy.topic.word_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
+    from tres_scrapy.topic.word_reason import topic_reason  # noqa: PLC0415
 
     for run in (record, record.parent):  # beside the output, or in JOBDIR
         with suppress(AnswerError, OSError, PackError):

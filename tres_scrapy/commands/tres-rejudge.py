@@ -23,8 +23,8 @@ from tres_scrapy.report.record_path import find_record
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.training.word_folder import WordFolder, find_folder, unlearned
-from tres_scrapy.training.word_learner import learned
+from tres_scrapy.topic.word_folder import WordFolder, find_folder, unlearned
+from tres_scrapy.topic.word_learner import learned
 
 SUFFIX: Final = ".rejudged.jsonl"
 

@@ -22,7 +22,7 @@ from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.training.word_folder import find_folder
+from tres_scrapy.topic.word_folder import find_folder
 
 if TYPE_CHECKING:
     import argparse
@@ -143,7 +143,7 @@ class Command(ScrapyCommand):
         if opts.classifier == WORDS:
             _check_few(opts)
         # importing scikit-learn takes two seconds
-        from tres_scrapy.training.pack_file import check_place  # noqa: PLC0415
+        from tres_scrapy.topic.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
         from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
 

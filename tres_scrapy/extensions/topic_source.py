@@ -20,7 +20,7 @@ from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.shipped import packs, shipped_models
 
 if TYPE_CHECKING:
-    from tres_scrapy.training.word_folder import WordFolder
+    from tres_scrapy.topic.word_folder import WordFolder
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
 def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | None) -> Task:
     """Make the first pack of a topic from keywords, or continue with what it has learned."""
     # they load PyTorch, which the crawler's process does without
-    from tres_scrapy.training.word_learner import open_topic  # noqa: PLC0415
-    from tres_scrapy.training.word_task import WordTask  # noqa: PLC0415
+    from tres_scrapy.topic.word_learner import open_topic  # noqa: PLC0415
+    from tres_scrapy.topic.word_task import WordTask  # noqa: PLC0415
 
     lines = keyword_lines(file)
     if config.words.answers is not None:
@@ -96,7 +96,7 @@ def _content(config: Config) -> tuple[str, ...]:
 
 def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
     """Return the folder of the topic of a crawl from keywords."""
-    from tres_scrapy.training.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
+    from tres_scrapy.topic.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
 
     return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
 

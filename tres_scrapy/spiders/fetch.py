@@ -30,7 +30,7 @@ from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.training.pdf_text import read_pdf
+from tres_scrapy.page.pdf_text import read_pdf
 from tres_scrapy.url.canonical import canonicalise
 
 # No frontier and no pipelines: these spiders fetch only URLs that they are given. Those are trusted

@@ -13,7 +13,7 @@ from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
 from tres_scrapy.links.model import normed
 from tres_scrapy.links.prior import LinkPrior
 from tres_scrapy.page.place import WORD
-from tres_scrapy.training.logistic import Bags, fit_logistic
+from tres_scrapy.topic.logistic import Bags, fit_logistic
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
 

@@ -8,7 +8,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from tres_scrapy.page.file import reason
 from tres_scrapy.page.pdf_page import PDF, is_pdf
-from tres_scrapy.training.pdf_text import read_pdf
+from tres_scrapy.page.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.training import word_learner
-from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_learner import WordLearner, learn_answers, open_topic
-from tres_scrapy.training.word_task import WordJudge, WordTask
+from tres_scrapy.topic import word_learner
+from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.word_learner import WordLearner, learn_answers, open_topic
+from tres_scrapy.topic.word_task import WordJudge, WordTask
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghijklmnopqrst"]

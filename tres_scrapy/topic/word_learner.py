@@ -23,9 +23,9 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.training.background import FREQUENCIES, Background
-from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_topic import Sheet, TopicFit, WordTopic, questions
+from tres_scrapy.topic.background import FREQUENCIES, Background
+from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
 
 MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
 LEAST_WORDS: Final = 20  # of a page to learn from

@@ -8,8 +8,8 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.training.word_learner import word_topic
-from tres_scrapy.training.word_topic import Sheet, _deviation, questions
+from tres_scrapy.topic.word_learner import word_topic
+from tres_scrapy.topic.word_topic import Sheet, _deviation, questions
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]

@@ -5,10 +5,10 @@ import pytest
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.training import word_folder
-from tres_scrapy.training.word_folder import WordFolder, find_folder
-from tres_scrapy.training.word_task import WordTask
-from tres_scrapy.training.word_topic import Sheet
+from tres_scrapy.topic import word_folder
+from tres_scrapy.topic.word_folder import WordFolder, find_folder
+from tres_scrapy.topic.word_task import WordTask
+from tres_scrapy.topic.word_topic import Sheet
 
 SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
 

@@ -14,8 +14,8 @@ from tres_scrapy.links.code import Wordbook
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.training.word_folder import WordFolder
-from tres_scrapy.training.word_learner import WordLearner
+from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.word_learner import WordLearner
 
 
 @dataclass(frozen=True)

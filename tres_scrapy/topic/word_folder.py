@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Final
 from tres_scrapy.page.file import printable, whole_file
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.training.pack_file import write_pack
-from tres_scrapy.training.word_topic import THRESHOLD, Sheet
+from tres_scrapy.topic.pack_file import write_pack
+from tres_scrapy.topic.word_topic import THRESHOLD, Sheet
 from tres_scrapy.url.canonical import canonicalise
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.training.word_topic import TopicFit
+    from tres_scrapy.topic.word_topic import TopicFit
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR

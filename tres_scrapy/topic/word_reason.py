@@ -10,10 +10,10 @@ from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.influence import moving_words
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.training.word_topic import alikeness
+from tres_scrapy.topic.word_topic import alikeness
 
 if TYPE_CHECKING:
-    from tres_scrapy.training.word_folder import WordFolder
+    from tres_scrapy.topic.word_folder import WordFolder
 
 SHOWN: Final = 8  # words of a kind
 ANSWERS: Final = 3

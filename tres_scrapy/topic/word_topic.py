@@ -19,10 +19,10 @@ import numpy as np
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.calibration import Calibration, sigmoid
-from tres_scrapy.training.background import RAREST
-from tres_scrapy.training.correction import fit_correction
-from tres_scrapy.training.logistic import Bags, fit_line, fit_logistic
-from tres_scrapy.training.mixture import fit_mixture, lift
+from tres_scrapy.topic.background import RAREST
+from tres_scrapy.topic.correction import fit_correction
+from tres_scrapy.topic.logistic import Bags, fit_line, fit_logistic
+from tres_scrapy.topic.mixture import fit_mixture, lift
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.vectors import WordVectors
-    from tres_scrapy.training.background import Background
-    from tres_scrapy.training.mixture import TwoGroups
+    from tres_scrapy.topic.background import Background
+    from tres_scrapy.topic.mixture import TwoGroups
 
     Numbers = NDArray[np.float64]
 
