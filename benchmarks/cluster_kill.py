@@ -55,7 +55,7 @@ from kill import (
     urls_in,
 )
 
-from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb

@@ -5,8 +5,8 @@ import numpy as np
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.parcel import Parcel
-from tres_scrapy.crawl.router import Router
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.router import Router
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks

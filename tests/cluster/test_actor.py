@@ -11,7 +11,7 @@ from scrapy.signalmanager import SignalManager
 pytest.importorskip("ray", reason="needs the extra cluster")
 from ray.exceptions import RayActorError
 
-from tres_scrapy.agent.teacher import Teacher
+from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor, LearnerActor, ShardActor
 from tres_scrapy.cluster.coordinator import FAILED
@@ -23,7 +23,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.job.job_file import JobError
-from tres_scrapy.policies.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup()
 PAGES = 30

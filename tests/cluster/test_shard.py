@@ -17,12 +17,12 @@ from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.status import Command, Orders
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.mail import OWNER, Waiting
+from tres_scrapy.cluster.mail import OWNER, Waiting
 
 
 class FakeMail:

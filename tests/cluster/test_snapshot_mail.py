@@ -12,12 +12,12 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 from tres_scrapy.cluster.shard import Shard
-from tres_scrapy.crawl.parcel import Parcel
-from tres_scrapy.crawl.router import Packed
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.router import Packed
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.job.job_file import SCHEMA
-from tres_scrapy.job.mail import Mail
+from tres_scrapy.cluster.mail import Mail
 
 SHARDS = 3
 OWN = "CREATE TABLE page (shard INTEGER, url TEXT); CREATE TABLE link (url TEXT)"

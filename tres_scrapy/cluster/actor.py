@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import ray
 from ray.exceptions import RayError
 
-from tres_scrapy.agent.teacher import Teacher
+from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
 from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
 from tres_scrapy.cluster.line import note_owner, take_over
@@ -33,7 +33,7 @@ from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import check_job
-from tres_scrapy.job.mail import Waiting
+from tres_scrapy.cluster.mail import Waiting
 from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_part import Part, Position, read_part
 from tres_scrapy.report.record_path import SHARD

@@ -23,7 +23,7 @@ from tres_scrapy.extensions.dashboard import listening
 from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_join import JoinedRecord
+from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.report.record_path import join_shards
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,

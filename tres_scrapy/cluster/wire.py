@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.job.mail import Waiting
+from tres_scrapy.cluster.mail import Waiting
 
 
 class Version(NamedTuple):

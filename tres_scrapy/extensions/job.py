@@ -27,7 +27,7 @@ from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, l
 from tres_scrapy.extensions.kept_item import dump_item, load_item
 from tres_scrapy.job.job_file import JobError, reading
 from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.mail import Mail
+from tres_scrapy.cluster.mail import Mail
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.page.plural import plural
 from tres_scrapy.policies.assembly import require_packs

@@ -22,7 +22,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.crawl.foreign import count_foreign
+from tres_scrapy.cluster.foreign import count_foreign
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts

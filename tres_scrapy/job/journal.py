@@ -17,7 +17,7 @@ from tres_scrapy.crawl.policy import Decision
 from tres_scrapy.crawl.resumption import Resumable
 from tres_scrapy.job.checksum import RowChecksum
 from tres_scrapy.job.job_file import JobError, open_database, reading
-from tres_scrapy.job.mail import Mail
+from tres_scrapy.cluster.mail import Mail
 
 
 class Written(NamedTuple):

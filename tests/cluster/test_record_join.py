@@ -12,7 +12,7 @@ from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_join import JoinedRecord
+from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.report.record_part import read_part
 from tres_scrapy.report.record_path import find_record, join_shards, records_below
 

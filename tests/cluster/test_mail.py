@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.parcel import Parcel
-from tres_scrapy.crawl.router import Router
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.router import Router
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -20,7 +20,7 @@ from tres_scrapy.job.job_file import JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import recover
 from tres_scrapy.links.code import Ragged
-from tres_scrapy.policies.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup(learning=LearningOptions(replay_capacity=12, batch_size=4))
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from tres_scrapy.agent.lesson import Lesson
-from tres_scrapy.agent.teacher import FULL, NEWS, Teacher
+from tres_scrapy.cluster.lesson import Lesson
+from tres_scrapy.cluster.teacher import FULL, NEWS, Teacher
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.setup import Setup

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl import parcel as module
-from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.cluster import parcel as module
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.frontier.feature import NO_PATH, Path
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.links.code import CODES, Ragged, silent

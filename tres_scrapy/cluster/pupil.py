@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.lesson import Taught
+from tres_scrapy.cluster.lesson import Taught
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.notebook import Notebook
+from tres_scrapy.cluster.notebook import Notebook
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.crawl.policy import Experience
 from tres_scrapy.crawl.resumption import Past

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.lesson import Lesson, Taught
-from tres_scrapy.agent.notebook import Notebook
+from tres_scrapy.cluster.lesson import Lesson, Taught
+from tres_scrapy.cluster.notebook import Notebook
 from tres_scrapy.crawl.resumption import Past
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from tres_scrapy.crawl.parcel import Parcel
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.outlink import Outlinks

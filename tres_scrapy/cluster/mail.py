@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tres_scrapy.crawl.router import Packed
+from tres_scrapy.cluster.router import Packed
 
 OWNER: Final = 32  # bits of a number below those that say which owner of a shard gave it
 

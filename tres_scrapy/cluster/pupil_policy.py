@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tres_scrapy.agent.lesson import Taught
-from tres_scrapy.agent.notebook import Notebook
-from tres_scrapy.agent.pupil import PupilLinkLearner, PupilQLearner
+from tres_scrapy.cluster.lesson import Taught
+from tres_scrapy.cluster.notebook import Notebook
+from tres_scrapy.cluster.pupil import PupilLinkLearner, PupilQLearner
 from tres_scrapy.crawl.setup import Setup
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore

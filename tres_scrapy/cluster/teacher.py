@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from tres_scrapy.agent.ddqn import DoubleDQN
-from tres_scrapy.agent.lesson import Lesson, Taught
+from tres_scrapy.cluster.lesson import Lesson, Taught
 from tres_scrapy.agent.link_trainer import LinkTrainer
 from tres_scrapy.agent.q_learner import reward_expected
 from tres_scrapy.agent.recent_yield import RecentYield
