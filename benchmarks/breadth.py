@@ -29,7 +29,7 @@ from tres_scrapy.lab.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.lab.table import name_of
 from tres_scrapy.config.config import Config
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 
 RESULTS = Path(__file__).parent / "results"
 RIVALS = ("best_first", "breadth_first", "async", "ache", "seedfinder", "sb_classifier")

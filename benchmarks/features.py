@@ -25,7 +25,7 @@ from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import Standing
-from tres_scrapy.policies.tres import TresPolicy
+from tres_scrapy.agent.tres import TresPolicy
 
 MOST = 30_000  # most links that are ranked
 TITLE = """\

@@ -31,7 +31,7 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import marks, recover
-from tres_scrapy.policies.assembly import make_crawl
+from tres_scrapy.crawl.assembly import make_crawl
 
 UNDER_WAY = 16
 RESULTS = Path(__file__).parent / "results" / "interruption.csv"

@@ -77,7 +77,7 @@ PARTS = {
         f"tres_scrapy.agent.link_learner:LinkLearner.{method}"
         for method in ("observe", "expand", "rate", "rate_again")
     ],
-    "crawler: choice": ["tres_scrapy.policies.tres:TresPolicy.select"],
+    "crawler: choice": ["tres_scrapy.agent.tres:TresPolicy.select"],
     "crawler: Double DQN": ["tres_scrapy.agent.q_learner:QLearner.learn"],
 }
 WEBS = {"50 links": "synthetic", "20 links, sentences": "corpus"}

@@ -40,7 +40,7 @@ from tres_scrapy.lab.mean import TRES
 from tres_scrapy.lab.result import Result
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.page.text import read_page
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.url.domain import domain_of
 from tres_scrapy.lab.webs.recorded import RecordedWeb

@@ -36,7 +36,7 @@ from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl import revision, scout
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.policy import NO_TEXT, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page

@@ -10,7 +10,7 @@ from tres_scrapy import settings as project
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import PREFIX, Group, Setting
 from tres_scrapy.config.parser import one_of
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.surface.settings import SurfaceOptions
 

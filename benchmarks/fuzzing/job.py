@@ -24,7 +24,7 @@ from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
@@ -36,7 +36,7 @@ from tres_scrapy.job.journal import Journal
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.crawl.registry import make_policy
 
 STEPS: Final = 14  # of the job, before it was killed
 CHECKPOINT: Final = 5  # experiences between two states of the link model

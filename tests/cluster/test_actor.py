@@ -18,7 +18,7 @@ from tres_scrapy.cluster.coordinator import FAILED
 from tres_scrapy.cluster.plan import RUN, Plan
 from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore

@@ -11,7 +11,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.cluster.router import Router
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks

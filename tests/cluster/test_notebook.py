@@ -3,7 +3,7 @@ import pytest
 
 from tres_scrapy.cluster.lesson import Lesson, Taught
 from tres_scrapy.cluster.notebook import Notebook
-from tres_scrapy.crawl.resumption import Past
+from tres_scrapy.agent.resumption import Past
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN

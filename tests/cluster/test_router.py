@@ -9,7 +9,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.crawl.policy import Decision
+from tres_scrapy.agent.policy import Decision
 from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.learner import Learner

@@ -21,9 +21,9 @@ from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -35,7 +35,7 @@ from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import Journal
 from tres_scrapy.job.recovery import bookings, items, marks, recover
 from tres_scrapy.links.code import CODES, Ragged
-from tres_scrapy.policies.registry import POLICIES, make_policy
+from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.lab.webs.graph import Graph
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]

@@ -7,7 +7,7 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.links.code import CueGroup, coded
 from tres_scrapy.page.text import read_page
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer

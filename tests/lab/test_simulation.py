@@ -16,8 +16,8 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc_record import exchange_records
-from tres_scrapy.policies.assembly import require_pack
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.rivals import ache
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from tres_scrapy.lab.table import (
     ratio_table,
     variant_table,
 )
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 
 
 def result(

@@ -18,7 +18,7 @@ from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses

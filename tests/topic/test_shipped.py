@@ -6,7 +6,7 @@ from conftest import PROJECT
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.policies.assembly import require_pack
+from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.topic import shipped
 from tres_scrapy.topic.shipped import VECTORS, packs, shipped_models, topics
 

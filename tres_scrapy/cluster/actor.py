@@ -30,7 +30,7 @@ from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.job.job_file import NAME, JobError
 from tres_scrapy.job.journal import check_job
 from tres_scrapy.cluster.mail import Waiting

@@ -26,7 +26,7 @@ from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.job.job_file import NAME
 from tres_scrapy.page.file import plainly
 from tres_scrapy.page.plural import plural
-from tres_scrapy.policies.assembly import learning_setup, require_packs
+from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.topic.several import load_packs
 from tres_scrapy.lab.webs.count import FIGURES, in_words

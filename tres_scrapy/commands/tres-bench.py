@@ -29,8 +29,8 @@ from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.page.file import plainly
 from tres_scrapy.page.plural import plural
-from tres_scrapy.policies.assembly import require_pack
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.webs.server import DATA, LABELS, open_web
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import joined, seeds
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.page.file import printable
-from tres_scrapy.policies.assembly import threshold_of
+from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.spiders.seeds import SeedSpider
 from tres_scrapy.topic.judge import Judge

@@ -71,7 +71,7 @@ class Config(Options):
     judges: int = setting(
         whole(1, 64), 1, "processes that judge pages, for machines with more cores (see judge.md)"
     )
-    # policies/registry.py has the list of policies and checks the name
+    # crawl/registry.py has the list of policies and checks the name
     policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)
     search_url: str | None = setting(
         query_url,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
 from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.crawl.patience import Patience
-from tres_scrapy.crawl.policy import (
+from tres_scrapy.agent.patience import Patience
+from tres_scrapy.agent.policy import (
     NO_TEXT,
     Decision,
     Experience,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tres_scrapy.crawl.policy import Decision, PageText
+from tres_scrapy.agent.policy import Decision, PageText
 from tres_scrapy.crawl.reward import Verdict
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.judge import Judged

@@ -20,8 +20,8 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.crawl.policy import Decision
-from tres_scrapy.crawl.resumption import Resumable
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
@@ -30,7 +30,7 @@ from tres_scrapy.job.journal import Journal
 from tres_scrapy.cluster.mail import Mail
 from tres_scrapy.job.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.page.plural import plural
-from tres_scrapy.policies.assembly import require_packs
+from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
 JOB_FAILED = "job_failed"

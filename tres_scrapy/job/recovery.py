@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
-from tres_scrapy.crawl.policy import Decision, Experience
-from tres_scrapy.crawl.resumption import Past, Resumable
+from tres_scrapy.agent.policy import Decision, Experience
+from tres_scrapy.agent.resumption import Past, Resumable
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path

@@ -17,7 +17,7 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.lab.webs.count import Count

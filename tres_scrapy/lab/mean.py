@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from tres_scrapy.lab.result import Result
 from tres_scrapy.config.cap import Cap
-from tres_scrapy.policies.registry import POLICIES
+from tres_scrapy.crawl.registry import POLICIES
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"

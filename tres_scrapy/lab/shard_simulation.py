@@ -25,7 +25,7 @@ from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.sharding import ShardOptions
 from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.policies.assembly import learning_setup, make_crawl
+from tres_scrapy.crawl.assembly import learning_setup, make_crawl
 from tres_scrapy.cluster.pupil_policy import PupilPolicy
 from tres_scrapy.lab.webs.count import Count
 

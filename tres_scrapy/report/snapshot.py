@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.crawl.policy import Policy, Valuing
+from tres_scrapy.agent.policy import Policy, Valuing
 from tres_scrapy.frontier.feature import FEATURES, TABLE
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier

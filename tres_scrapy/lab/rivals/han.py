@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.policy import Decision, Experience, PageText
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy import Decision, Experience, PageText
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing, State

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy

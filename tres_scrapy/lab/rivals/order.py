@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.policy import PageText
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy import PageText
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore

@@ -27,8 +27,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives

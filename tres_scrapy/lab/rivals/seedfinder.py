@@ -20,8 +20,8 @@ from urllib.parse import quote_plus, urlsplit
 
 import numpy as np
 
-from tres_scrapy.crawl.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing

@@ -13,14 +13,14 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.crawl.setup import Labels, Setup
+from tres_scrapy.agent.policy_inputs import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.prior import NO_PRIOR
 from tres_scrapy.page.file import plainly
 from tres_scrapy.cluster.pupil_policy import PupilPolicy
-from tres_scrapy.policies.registry import POLICIES, kind_of, make_policy
+from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics

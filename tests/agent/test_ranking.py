@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from test_link_choice import CueWeb
 
 from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.crawl.patience import WORTH, Patience
-from tres_scrapy.crawl.setup import Setup
+from tres_scrapy.agent.patience import WORTH, Patience
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.policies import tres
-from tres_scrapy.policies.ranking import PAGES_A_CHOICE, Ranking
-from tres_scrapy.policies.registry import make_policy
+from tres_scrapy.agent import tres
+from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
+from tres_scrapy.crawl.registry import make_policy
 
 HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "d.test"]
 NUMBERS = st.integers(0, len(HOSTS) - 1)
@@ -96,7 +96,7 @@ def test_few_pages_under_way_need_no_ranking():
 
 @pytest.mark.parametrize("under_way", [1, PAGES_A_CHOICE, 5 * PAGES_A_CHOICE])
 def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
-    monkeypatch.setattr("tres_scrapy.policies.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
     web, drawings = CueWeb(), []
     draw = tres.representatives
     monkeypatch.setattr(
@@ -117,7 +117,7 @@ def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
 
 
 def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.policies.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
     web = CueWeb()
     web.run(40)
     decisions = [web.crawl.next() for _ in range(20)]

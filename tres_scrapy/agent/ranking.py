@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.patience import WORTH
+from tres_scrapy.agent.patience import WORTH
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.crawl.patience import Patience
+from tres_scrapy.agent.patience import Patience
 from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
 from tres_scrapy.lab.webs.graph import Graph
 
