@@ -57,7 +57,7 @@ from kill import (
 
 from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.job.job_file import NAME
+from tres_scrapy.run.job_file import NAME
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 KINDS = ("shard", "learner", "coordinator", "driver", "raylet")

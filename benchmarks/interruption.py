@@ -29,8 +29,8 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import marks, recover
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.recovery import marks, recover
 from tres_scrapy.crawl.assembly import make_crawl
 
 UNDER_WAY = 16

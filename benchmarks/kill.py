@@ -37,9 +37,9 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
-from tres_scrapy.job.job_file import NAME
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import recover
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.recovery import recover
 from tres_scrapy.page.text import read_page
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.url.domain import registrable_domain

@@ -24,9 +24,9 @@ from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.job.job_file import NAME
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import recover
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.recovery import recover
 from tres_scrapy.crawl.registry import make_policy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000

@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import suppress
 
-from tres_scrapy.job.checksum import total
+from tres_scrapy.run.checksum import total
 
 
 def seal(connection):

@@ -30,9 +30,9 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.job.checksum import TABLES, total
-from tres_scrapy.job.job_file import NAME, JobError
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.checksum import TABLES, total
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import Journal
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page

@@ -22,7 +22,7 @@ from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup()

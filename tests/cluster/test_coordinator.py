@@ -10,7 +10,7 @@ from tres_scrapy.cluster.coordinator import (
 )
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.status import Status
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 
 
 class Clock:

@@ -8,8 +8,8 @@ pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
-from tres_scrapy.job.job_file import NAME, JobError
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import Journal
 
 STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL)"
 

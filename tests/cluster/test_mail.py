@@ -16,9 +16,9 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing
-from tres_scrapy.job.job_file import JobError
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import recover
+from tres_scrapy.run.job_file import JobError
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.recovery import recover
 from tres_scrapy.links.code import Ragged
 from tres_scrapy.cluster.pupil_policy import PupilPolicy
 

@@ -21,7 +21,7 @@ from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.journal import Journal
 from tres_scrapy.cluster.mail import OWNER, Waiting
 
 

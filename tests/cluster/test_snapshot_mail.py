@@ -16,7 +16,7 @@ from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.cluster.router import Packed
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.job.job_file import SCHEMA
+from tres_scrapy.run.job_file import SCHEMA
 from tres_scrapy.cluster.mail import Mail
 
 SHARDS = 3

@@ -15,7 +15,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 
 FOOD = {"topic": "food", "web": "synthetic"}
 IDENTITY = {

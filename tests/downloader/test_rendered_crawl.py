@@ -26,7 +26,7 @@ from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.memory import CERTAIN
 from tres_scrapy.downloader.rendering import MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.page.shell import Content
 

@@ -9,7 +9,7 @@ import pytest
 from scrapy import Field, Item
 
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.job.job_file import JobError, reading
+from tres_scrapy.run.job_file import JobError, reading
 
 
 class Dish(Item):

@@ -9,14 +9,14 @@ from conftest import served
 from soup import FOOD, OTHER, lines_of, link
 
 from tres_scrapy.frontier.store import REVISED
-from tres_scrapy.job.job_file import NAME
-from tres_scrapy.job.journal import DESCRIBED
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.journal import DESCRIBED
 
 PAGES = 24
 KEYWORDS = "food\ncooking\nrecipe\nsoup\nbread\n"
 KILLED = """
 import os, runpy
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.journal import Journal
 book = Journal.book
 def die(self, *arguments):
     if self.steps == 13:

@@ -31,8 +31,8 @@ from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.job.job_file import NAME, JobError
-from tres_scrapy.job.journal import check_job
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import check_job
 from tres_scrapy.cluster.mail import Waiting
 from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_part import Part, Position, read_part

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from tres_scrapy.cluster.snapshot_store import Manifest, SnapshotFolder
-from tres_scrapy.job.backup import held_in
-from tres_scrapy.job.job_file import NAME, JobError
+from tres_scrapy.run.backup import held_in
+from tres_scrapy.run.job_file import NAME, JobError
 from tres_scrapy.page.file import whole_file
 from tres_scrapy.report.record_path import PART
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 from tres_scrapy.report.record_path import SHARD
 
 OUTPUT: Final = "pages.jsonl"

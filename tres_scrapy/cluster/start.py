@@ -23,7 +23,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
-from tres_scrapy.job.job_file import NAME
+from tres_scrapy.run.job_file import NAME
 from tres_scrapy.page.file import plainly
 from tres_scrapy.page.plural import plural
 from tres_scrapy.crawl.assembly import learning_setup, require_packs

@@ -11,7 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy import Item
 
 from tres_scrapy.items import RelevantPage, item_class
-from tres_scrapy.job.job_file import JobError
+from tres_scrapy.run.job_file import JobError
 
 _LONGEST: Final = 100  # characters quoted of a name from a file
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.job.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
 from tres_scrapy.links.code import CODES, Name
 from tres_scrapy.page.file import plainly
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import sleep
 from typing import Final, NamedTuple
 
-from tres_scrapy.job.journal import LENGTH
+from tres_scrapy.run.journal import LENGTH
 
 PAGES: Final = 64  # of the database that are copied at once, in less than a millisecond
 REST: Final = 0.001  # seconds between two of these steps, in which the writer goes on

@@ -7,8 +7,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.word_option import WordOptions
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.job.job_file import NAME, SCHEMA, JobError, open_database
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.job_file import NAME, SCHEMA, JobError, open_database
+from tres_scrapy.run.journal import Journal
 
 
 def refused(directory):

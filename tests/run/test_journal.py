@@ -29,11 +29,11 @@ from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
-from tres_scrapy.job import recovery
-from tres_scrapy.job.checksum import TABLES
-from tres_scrapy.job.job_file import NAME, JobError
-from tres_scrapy.job.journal import Journal
-from tres_scrapy.job.recovery import bookings, items, marks, recover
+from tres_scrapy.run import recovery
+from tres_scrapy.run.checksum import TABLES
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import Journal
+from tres_scrapy.run.recovery import bookings, items, marks, recover
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.lab.webs.graph import Graph

@@ -10,13 +10,13 @@ from conftest import PROJECT, served
 from sealed import seal
 from soup import FOOD
 
-from tres_scrapy.job.job_file import NAME
+from tres_scrapy.run.job_file import NAME
 from tres_scrapy.page.file import drop_torn_line
 
 PAGES = 12
 NO_LONGER_WRITABLE = """
 import runpy
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.journal import Journal
 book = Journal.book
 def fail(self, *arguments):
     if self.steps == 4:

@@ -23,8 +23,8 @@ from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import REVISED, SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.job.job_file import reading
-from tres_scrapy.job.journal import (
+from tres_scrapy.run.job_file import reading
+from tres_scrapy.run.journal import (
     COUNTS,
     DESCRIBED,
     GIVEN_UP,

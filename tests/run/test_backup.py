@@ -3,9 +3,9 @@ from contextlib import closing
 
 import pytest
 
-from tres_scrapy.job.backup import back_up, held_in
-from tres_scrapy.job.job_file import NAME
-from tres_scrapy.job.journal import Journal
+from tres_scrapy.run.backup import back_up, held_in
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.run.journal import Journal
 
 LARGE = "x" * 4096
 
