@@ -15,8 +15,8 @@ from pathlib import Path
 
 from topic import ROOT
 
-from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.background import FREQUENCIES, Background
+from tres_scrapy.topic.classifier import Text
 from tres_scrapy.training.document import read_pages
 from tres_scrapy.training.source import Unreadable
 

@@ -25,11 +25,11 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.comparison_plot import COLOURS, MARKERS, NO_METADATA, STYLE
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.lab.table import name_of
-from tres_scrapy.config.config import Config
-from tres_scrapy.crawl.registry import POLICIES
 
 RESULTS = Path(__file__).parent / "results"
 RIVALS = ("best_first", "breadth_first", "async", "ache", "seedfinder", "sb_classifier")

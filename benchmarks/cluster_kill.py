@@ -57,8 +57,8 @@ from kill import (
 
 from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.run.job_file import NAME
 
 KINDS = ("shard", "learner", "coordinator", "driver", "raylet")
 DISKS = ("disk", "all disks")  # with snapshots

@@ -22,14 +22,14 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 
 import numpy as np
 
-from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.lab.rivals.synchronous import SynchronousPolicy
-from tres_scrapy.agent.tres import TresPolicy
 
 LINKS = 40
 DOMAINS = 5_000

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import average_precision_score
 
-from tres_scrapy.lab.simulation import Simulation, World
+from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import Standing
-from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.lab.simulation import Simulation, World
 
 MOST = 30_000  # most links that are ranked
 TITLE = """\

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when NumPy is imported
 
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.config import Config
+from tres_scrapy.lab.simulation import Simulation, World
 
 
 class Pace(NamedTuple):

@@ -32,19 +32,19 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
+from tres_scrapy.lab.webs.count import PAGES
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.page.text import read_page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
-from tres_scrapy.page.text import read_page
-from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.url.domain import registrable_domain
-from tres_scrapy.lab.webs.count import PAGES
-from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 PROJECT = Path(__file__).parents[1]
 KITCHEN = PROJECT / "tests" / "example_project"

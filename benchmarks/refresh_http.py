@@ -83,7 +83,13 @@ def _run(place: Path, policy: str, seed: int, options: argparse.Namespace) -> di
     _call("-m", "scrapy", "tres-web", "changing", *common, "--collection", collection)
     own = ["--log", log, "--epoch", 0, "--tick", options.seconds / options.budget]
     server = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "tres_scrapy.lab.webs.server", "changing", *map(str, [*common, *own])],
+        [
+            sys.executable,
+            "-m",
+            "tres_scrapy.lab.webs.server",
+            "changing",
+            *map(str, [*common, *own]),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -18,16 +18,16 @@ from time import perf_counter
 
 import numpy as np
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
-from tres_scrapy.crawl.registry import make_policy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.

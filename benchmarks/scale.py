@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.agent.tres import TresPolicy
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000
 WINDOW = 500  # pages averaged per line

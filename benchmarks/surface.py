@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
 
+from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
+from tres_scrapy.lab.surface_simulation import Oracle, surface
 from tres_scrapy.surface.acquired import Ints
 from tres_scrapy.surface.keyword_feature import spelling_features, statistical_features
 from tres_scrapy.surface.selector import (
@@ -33,8 +35,6 @@ from tres_scrapy.surface.selector import (
     YieldRatio,
     Zipf,
 )
-from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
-from tres_scrapy.lab.surface_simulation import Oracle, surface
 from tres_scrapy.surface.trial import Trials, recaptured_total
 
 RESULTS = Path(__file__).parent / "results" / "surface"

@@ -23,12 +23,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
+from tres_scrapy.lab.webs.deep import DeepWeb
 from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import find_interface
 from tres_scrapy.surface.selector import SELECTORS, make_selector
 from tres_scrapy.surface.surfacing import Surfacing
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.lab.webs.deep import DeepWeb
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "surface"

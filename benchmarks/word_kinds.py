@@ -18,8 +18,8 @@ from pathlib import Path
 from lemminflect import getAllInflections, getAllLemmas
 from word_tables import documents
 
-from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.lab.webs.vocabulary import tables
+from tres_scrapy.page.text import STOP_WORDS
 
 OUTPUT = Path(__file__).parents[1] / "tres_scrapy" / "webs" / "kinds.json"
 TOKEN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿ]+|[.,;:!?()\"]")

@@ -37,13 +37,13 @@ from tres_scrapy.page.text import Page
 from tres_scrapy.topic.bag import TFIDF
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
+from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
 from tres_scrapy.training.baseline import fit_bag
 from tres_scrapy.training.document import record_page
 from tres_scrapy.training.reader import read_records
 from tres_scrapy.training.sample import Example
 from tres_scrapy.training.source import Unreadable
-from tres_scrapy.topic.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
-from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
 
 RESULTS = Path(__file__).parent / "results"
 FILES = ("pages", "wiki", "bbc", "news20", "university")

@@ -31,20 +31,20 @@ from real_webs import hubs
 from topic import ROOT
 from words import TOPICS
 
-from tres_scrapy.lab.library import Library
-from tres_scrapy.lab.simulation import Simulation, World
+from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl import revision, scout
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.lab.library import Library
+from tres_scrapy.lab.simulation import Simulation, World
+from tres_scrapy.lab.webs.recorded import RecordedWeb
+from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.pack import Judgement
 from tres_scrapy.topic.word_learner import WordLearner, open_topic
 from tres_scrapy.topic.word_topic import THRESHOLD
-from tres_scrapy.lab.webs.recorded import RecordedWeb
-from tres_scrapy.lab.webs.web import Web
 
 RESULTS = Path(__file__).parent / "results"
 LABELLED = "labelled pack"

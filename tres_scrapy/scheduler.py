@@ -20,9 +20,10 @@ from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from tres_scrapy.agent.patience import LONGEST
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
-from tres_scrapy.agent.patience import LONGEST
+from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.downloader.shared_address import SharedAddresses
@@ -32,7 +33,6 @@ from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.frontier.outlink import NO_LINKS
 from tres_scrapy.frontier.store import NO_PARENT
-from tres_scrapy.crawl.registry import kind_of
 from tres_scrapy.url.canonical import canonicalise
 
 PATIENT: Final = 0.6  # `hurry` of a crawl with a page budget

@@ -19,24 +19,24 @@ from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
 from tres_scrapy.agent import link_learner
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.run.checksum import TABLES, total
-from tres_scrapy.run.job_file import NAME, JobError
-from tres_scrapy.run.journal import Journal
 from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.crawl.registry import make_policy
+from tres_scrapy.run.checksum import TABLES, total
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import Journal
 
 STEPS: Final = 14  # of the job, before it was killed
 CHECKPOINT: Final = 5  # experiences between two states of the link model

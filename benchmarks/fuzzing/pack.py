@@ -21,9 +21,9 @@ from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.topic.pack_file import write_pack
 
 WEIGHTS: Final = "classifier-0.safetensors"
 VECTORS: Final = "../vectors/small.npz"

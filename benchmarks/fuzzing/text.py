@@ -18,6 +18,7 @@ from fuzzing.mutation import CHARSETS, TEXTS, changed, host, json_text, page, ur
 from fuzzing.target import check_line
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_sample
+from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
 from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
@@ -26,7 +27,6 @@ from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise
 from tres_scrapy.url.domain import registrable_domain
 from tres_scrapy.url.public_address import is_public, literal, may_be_public
-from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 BASE: Final = "https://shop.example.org/cheese/index.html"
 URL: Final = re.compile(r"https?://[!-~]+")

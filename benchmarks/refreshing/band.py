@@ -9,8 +9,8 @@ from time import process_time
 import numpy as np
 
 from refreshing.run import Run, mean_of
-from tres_scrapy.refresh.allocation import allocate, freshness
 from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
+from tres_scrapy.refresh.allocation import allocate, freshness
 
 Runs = Mapping[str, Sequence[Run]]
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tres_scrapy.lab.fgdqn import FgDqnBandit, FgDqnOptions, State
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
 from tres_scrapy.refresh.allocation import allocate
 from tres_scrapy.refresh.bandit import (
     Bandit,
@@ -16,11 +18,9 @@ from tres_scrapy.refresh.bandit import (
     ThompsonBandit,
     UniformBandit,
 )
-from tres_scrapy.lab.fgdqn import FgDqnBandit, FgDqnOptions, State
 from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
 from tres_scrapy.refresh.page_policy import BanditPolicy, PagePolicy, RoundRobinPolicy
 from tres_scrapy.refresh.page_table import PageTable
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
 
 Make = Callable[[PageTable, np.random.Generator], PagePolicy]
 

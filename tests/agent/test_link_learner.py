@@ -3,9 +3,9 @@ import pytest
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.agent.resumption import Past
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks

@@ -11,19 +11,19 @@ from scrapy.signalmanager import SignalManager
 pytest.importorskip("ray", reason="needs the extra cluster")
 from ray.exceptions import RayActorError
 
-from tres_scrapy.cluster.teacher import Teacher
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor, LearnerActor, ShardActor
 from tres_scrapy.cluster.coordinator import FAILED
 from tres_scrapy.cluster.plan import RUN, Plan
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
 from tres_scrapy.cluster.shard import Shard
+from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.job_file import JobError
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup()
 PAGES = 30

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.router import Router
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.links.code import Ragged
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
-from tres_scrapy.links.code import Ragged
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup(learning=LearningOptions(replay_capacity=12, batch_size=4))
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.agent.resumption import Past
 from tres_scrapy.cluster.lesson import Lesson, Taught
 from tres_scrapy.cluster.notebook import Notebook
-from tres_scrapy.agent.resumption import Past
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN

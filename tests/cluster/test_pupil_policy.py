@@ -1,20 +1,20 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.cluster.lesson import Lesson, Taught
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.cluster.pupil import AWAY
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.router import Router
 from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.router import Router
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import CueGroup, Ragged, coded
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 SETUP = Setup(learning=LearningOptions(replay_capacity=50, batch_size=8))
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))

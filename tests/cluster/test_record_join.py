@@ -8,11 +8,11 @@ from shutil import copytree
 import pytest
 from sharded_run import SEED, ShardedRun
 
+from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.report.record_part import read_part
 from tres_scrapy.report.record_path import find_record, join_shards, records_below
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks

@@ -11,18 +11,18 @@ from scrapy.signalmanager import SignalManager
 
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
+from tres_scrapy.cluster.mail import OWNER, Waiting
+from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.cluster.rhythm import EVERY
 from tres_scrapy.cluster.sender import FULL, KEPT
 from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.status import Command, Orders
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
-from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.cluster.mail import OWNER, Waiting
 
 
 class FakeMail:

@@ -8,9 +8,9 @@ from tres_scrapy.cluster import shard_keeper
 from tres_scrapy.cluster.line import RUN, Line, take_over
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
+from tres_scrapy.report.record_file import IN_JOB, open_to_write
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.report.record_file import IN_JOB, open_to_write
 
 
 @pytest.fixture

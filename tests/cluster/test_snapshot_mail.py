@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
-from tres_scrapy.cluster.shard import Shard
+from tres_scrapy.cluster.mail import Mail
 from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.cluster.router import Packed
+from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.run.job_file import SCHEMA
-from tres_scrapy.cluster.mail import Mail
 
 SHARDS = 3
 OWN = "CREATE TABLE page (shard INTEGER, url TEXT); CREATE TABLE link (url TEXT)"

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.cluster.lesson import Lesson
 from tres_scrapy.cluster.teacher import FULL, NEWS, Teacher
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN

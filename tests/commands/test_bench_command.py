@@ -14,12 +14,12 @@ import pytest
 from archived import answered
 from conftest import PROJECT, command, running
 
+from tres_scrapy.export.exchange import Note
+from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison_plot as plot
 from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.grid import read_results
 from tres_scrapy.lab.result import Run
-from tres_scrapy.export.exchange import Note
-from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
 

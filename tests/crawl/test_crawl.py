@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.agent.policy import Decision
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks

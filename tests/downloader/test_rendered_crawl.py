@@ -26,9 +26,9 @@ from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.memory import CERTAIN
 from tres_scrapy.downloader.rendering import MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.page.shell import Content
+from tres_scrapy.run.job_file import JobError
 
 FULL = "<p>" + "soup " * 200 + "</p>" + "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"
 SHELL = "<div id=root></div><script src=/app.js></script>"

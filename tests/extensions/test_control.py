@@ -8,18 +8,18 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.live.steering import LONGEST, ControlError
 from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.live.steering import LONGEST, ControlError
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.spiders.tres import TresSpider
 

@@ -14,9 +14,9 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.extensions.dashboard import Dashboard, listening
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.run.job_file import NAME
 from tres_scrapy.live.resource import CLOSED, FILES, LONGEST, LivePage
 from tres_scrapy.live.token import TOKEN_HEADER, PageAccess
+from tres_scrapy.run.job_file import NAME
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ import pytest
 from conftest import PROJECT, interpreter
 from scrapy.settings import Settings
 
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.terminal import TerminalLine, fitted

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from tres_scrapy.refresh.bandit import ThompsonBandit
 from tres_scrapy.lab.fgdqn import ArmBatch, ArmReplay, FgDqnBandit, FgDqnOptions
-from tres_scrapy.refresh.page_policy import BanditPolicy
 from tres_scrapy.lab.refresh_simulation import SINGLE, simulate
+from tres_scrapy.refresh.bandit import ThompsonBandit
+from tres_scrapy.refresh.page_policy import BanditPolicy
 
 SMALL = FgDqnOptions(hidden=(16, 8))
 WEIGHTS = np.array([5.0, 0.2, 1.0])

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.lab import library as module
-from tres_scrapy.lab.library import Library
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
+from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.lab import library as module
+from tres_scrapy.lab.library import Library
+from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 from tres_scrapy.links.code import CueGroup, coded
 from tres_scrapy.page.text import read_page
-from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
 
 PAGE = "<title>Soup</title><p>Leek soup and <a href='/b'>more soup</a> with bread.</p>"
 ANSWERS = {

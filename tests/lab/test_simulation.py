@@ -10,15 +10,15 @@ import pytest
 from archived import answered
 
 from tres_scrapy import settings
-from tres_scrapy.lab import simulation as module
-from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
-from tres_scrapy.export.warc_record import exchange_records
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.export.warc_record import exchange_records
+from tres_scrapy.lab import simulation as module
 from tres_scrapy.lab.rivals import ache
+from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.mean import VARIANTS, cells_of
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.table import (
@@ -16,7 +17,6 @@ from tres_scrapy.lab.table import (
     ratio_table,
     variant_table,
 )
-from tres_scrapy.crawl.registry import POLICIES
 
 
 def result(

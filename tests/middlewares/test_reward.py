@@ -8,10 +8,11 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
 from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -23,7 +24,6 @@ from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Link, Page
-from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import Judgement

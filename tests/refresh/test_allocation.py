@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tres_scrapy.refresh.allocation import allocate, allocate_within, chance, freshness
 from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE
+from tres_scrapy.refresh.allocation import allocate, allocate_within, chance, freshness
 
 WEIGHTS = np.array(SINGLE.weights)
 PROBLEMS = st.lists(

@@ -1,5 +1,6 @@
 import pytest
 
+from tres_scrapy.lab.webs.changing import ChangingWeb
 from tres_scrapy.refresh.main_text import (
     MINOR,
     OTHER,
@@ -10,7 +11,6 @@ from tres_scrapy.refresh.main_text import (
     distance,
     read,
 )
-from tres_scrapy.lab.webs.changing import ChangingWeb
 
 WORDS = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(200))
 URL = "http://a.test/"

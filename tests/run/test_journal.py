@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from sealed import seal
 
 from tres_scrapy.agent import link_learner
+from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
@@ -21,22 +23,20 @@ from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.lab.webs.graph import Graph
+from tres_scrapy.links.code import CODES, Ragged
 from tres_scrapy.run import recovery
 from tres_scrapy.run.checksum import TABLES
 from tres_scrapy.run.job_file import NAME, JobError
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, items, marks, recover
-from tres_scrapy.links.code import CODES, Ragged
-from tres_scrapy.crawl.registry import POLICIES, make_policy
-from tres_scrapy.lab.webs.graph import Graph
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))

@@ -13,12 +13,12 @@ from scrapy.squeues import LifoMemoryQueue
 from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses

@@ -1,7 +1,7 @@
 import pytest
 
-from tres_scrapy.surface.result_page import ResultReader
 from tres_scrapy.lab.webs.deep import SITES, DeepWeb
+from tres_scrapy.surface.result_page import ResultReader
 
 SEARCH = "http://a.test/find?q="
 MENU = "<nav><a href='/'>Home</a><a href='/about'>About</a></nav>"

@@ -11,8 +11,8 @@ from conftest import PROJECT
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.text import Link, Page
 from tres_scrapy.crawl.assembly import threshold_of
+from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
 from tres_scrapy.topic.own_judge import OwnJudge, OwnJudgeError

@@ -25,8 +25,8 @@ from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.topic.pack_file import write_pack
+from tres_scrapy.topic.vectors import WordVectors
 
 SHIPPED = PROJECT / "models"
 FOOD_CATEGORIES = {"Everyday_life.Food_and_agriculture", "Everyday_life.Drink"}

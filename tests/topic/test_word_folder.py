@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.topic import word_folder
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic import word_folder
 from tres_scrapy.topic.word_folder import WordFolder, find_folder
 from tres_scrapy.topic.word_task import WordTask
 from tres_scrapy.topic.word_topic import Sheet

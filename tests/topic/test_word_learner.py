@@ -8,10 +8,10 @@ from soup import FOOD, OTHER
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
+from tres_scrapy.topic import word_learner
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic import word_learner
 from tres_scrapy.topic.word_folder import WordFolder
 from tres_scrapy.topic.word_learner import WordLearner, learn_answers, open_topic
 from tres_scrapy.topic.word_task import WordJudge, WordTask

@@ -8,10 +8,10 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.word_topic import Sheet
 from tres_scrapy.training import few_labels
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.few_labels import FewTrained, train_few
-from tres_scrapy.topic.word_topic import Sheet
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea") for b in "abcdefghijkl"]

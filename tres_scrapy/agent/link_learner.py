@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.host_memory import HostMemory
 from tres_scrapy.agent.link_trainer import LinkTrainer
-from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.agent.resumption import Past
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.pool import Rows

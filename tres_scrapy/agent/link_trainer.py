@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.agent.resumption import random_state, restore_random
+from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.links.model import LinkModel, Links
 
 NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned

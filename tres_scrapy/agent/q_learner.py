@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.confidence import Confidence
 from tres_scrapy.agent.ddqn import DoubleDQN, Features
 from tres_scrapy.agent.network import Prior
-from tres_scrapy.agent.replay import NONE, Replay
-from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.resumption import Past
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.replay import NONE, Replay
+from tres_scrapy.agent.resumption import Past
+from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore

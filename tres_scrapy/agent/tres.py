@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.recent_yield import RecentYield
 from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
-from tres_scrapy.agent.resumption import Past, random_state, restore_random
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.q_learner import QLearner
+from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
+from tres_scrapy.agent.recent_yield import RecentYield
+from tres_scrapy.agent.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
 
 SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
 TOP = 30  # of all these, whose codes are read again

@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import ray
 from ray.exceptions import RayError
 
-from tres_scrapy.cluster.teacher import Teacher
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
 from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
 from tres_scrapy.cluster.line import note_owner, take_over
+from tres_scrapy.cluster.mail import Waiting
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
+from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
-from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.run.job_file import NAME, JobError
-from tres_scrapy.run.journal import check_job
-from tres_scrapy.cluster.mail import Waiting
 from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_part import Part, Position, read_part
 from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.journal import check_job
 
 if TYPE_CHECKING:
     from tres_scrapy.cluster.shard_keeper import ShardKeeper

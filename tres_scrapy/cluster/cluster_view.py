@@ -16,6 +16,7 @@ from tres_scrapy.cluster.driver import Driver
 from tres_scrapy.cluster.joining import Joining
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.progress_line import ClusterProgress
+from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.metrics import registry_of, serve, write_metrics
@@ -23,7 +24,6 @@ from tres_scrapy.extensions.dashboard import listening
 from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.report.record_path import join_shards
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,

@@ -19,6 +19,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.cluster.actor import (
     COORDINATOR,
     THREADS,
@@ -28,7 +29,6 @@ from tres_scrapy.cluster.actor import (
 )
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record_part import Part, Position

@@ -8,8 +8,8 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Final
 
-from tres_scrapy.report.record_file import IN_JOB, RecordError
 from tres_scrapy.cluster.record_join import JoinedRecord
+from tres_scrapy.report.record_file import IN_JOB, RecordError
 from tres_scrapy.report.record_part import Part, Position
 
 COST: Final = 20  # the next parts are asked for after this many times what the last ones took

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.cluster.lesson import Lesson
 from tres_scrapy.agent.resumption import Past
+from tres_scrapy.cluster.lesson import Lesson
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.pool import Rows

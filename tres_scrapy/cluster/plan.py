@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.run.job_file import JobError
 
 OUTPUT: Final = "pages.jsonl"
 LEARNER: Final = "learner"

@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.cluster.lesson import Taught
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.cluster.notebook import Notebook
-from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.policy import Experience
+from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.resumption import Past
+from tres_scrapy.cluster.lesson import Taught
+from tres_scrapy.cluster.notebook import Notebook
 from tres_scrapy.frontier.feature import ACTION, FEATURES, LINK, STATE
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.tres import TOP, TresPolicy
 from tres_scrapy.cluster.lesson import Taught
 from tres_scrapy.cluster.notebook import Notebook
 from tres_scrapy.cluster.pupil import PupilLinkLearner, PupilQLearner
-from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.agent.tres import TOP, TresPolicy
 
 _UNKNOWN = 1.0  # worth of seeds: they are fetched before all other links
 _BEST = 4  # links that say what the next pages of a shard are worth

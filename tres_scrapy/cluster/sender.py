@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
+from tres_scrapy.cluster.mail import Mail, Waiting, count_of
 from tres_scrapy.cluster.rhythm import MOST, Rhythm
 from tres_scrapy.cluster.wire import Receipt
-from tres_scrapy.cluster.mail import Mail, Waiting, count_of
 
 FULL: Final = 100 * 2**20  # bytes that others do not have, above which no more pages are fetched
 KEPT: Final = 4 * FULL  # the same for all that is kept until snapshots of others hold it

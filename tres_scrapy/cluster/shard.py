@@ -17,23 +17,23 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.cluster.lesson import Taught
-from tres_scrapy.cluster.teacher import NEWS
+from tres_scrapy.cluster.mail import Mail, Waiting
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
 from tres_scrapy.cluster.sender import Sender
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
+from tres_scrapy.cluster.teacher import NEWS
 from tres_scrapy.cluster.wire import Receipt, Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.cluster.mail import Mail, Waiting
 from tres_scrapy.live.steering import ControlError
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 
 PULSE: Final = 0.25  # seconds between two looks at what is due
 REPORT: Final = 1.0  # seconds between two reports while there are pages to fetch

@@ -18,11 +18,11 @@ from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, Sn
 from tres_scrapy.export.archive import ENDING
 from tres_scrapy.export.csv_table import PAGES
 from tres_scrapy.export.file_name import beside
+from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
+from tres_scrapy.report.record_path import PART
 from tres_scrapy.run.backup import Held, back_up, held_in
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
-from tres_scrapy.report.record_path import PART
 
 COST: Final = 4  # the next snapshot begins after this many times what the last one took
 AGAIN: Final = 5.0  # seconds after which a snapshot that failed is tried again

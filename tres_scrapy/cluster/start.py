@@ -21,16 +21,16 @@ from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
-from tres_scrapy.run.job_file import NAME
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
-from tres_scrapy.crawl.assembly import learning_setup, require_packs
-from tres_scrapy.report.record_path import SHARD
-from tres_scrapy.topic.several import load_packs
 from tres_scrapy.lab.webs.count import FIGURES, in_words
 from tres_scrapy.lab.webs.web_process import WebProcess
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
+from tres_scrapy.report.record_path import SHARD
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.topic.several import load_packs
 
 # arguments that are about the whole crawl, not for its shards
 WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from tres_scrapy.agent.ddqn import DoubleDQN
-from tres_scrapy.cluster.lesson import Lesson, Taught
 from tres_scrapy.agent.link_trainer import LinkTrainer
+from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.agent.q_learner import reward_expected
 from tres_scrapy.agent.recent_yield import RecentYield
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.agent.resumption import random_state, restore_random
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.cluster.lesson import Lesson, Taught
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.model import LinkModel, Links
 from tres_scrapy.links.prior import prior_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
-from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.mail import Waiting
+from tres_scrapy.cluster.status import Orders, Status
 
 
 class Version(NamedTuple):

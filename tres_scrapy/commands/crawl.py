@@ -19,15 +19,15 @@ from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.unwritable import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.collection_file import StoreError
 from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.userinfo import without_credentials
-from tres_scrapy.lab.webs.web_process import OfflineWebError
 
 SAID_IN_ONE_LINE = (
     *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),

@@ -15,23 +15,23 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from tres_scrapy.lab.condition import TOPIC, Conditions
-from tres_scrapy.lab.display import Display
-from tres_scrapy.lab.grid import make_grid, read_results
-from tres_scrapy.lab.mean import VARIANTS
-from tres_scrapy.lab.version import code_version
-from tres_scrapy.lab.worker import Advance, RunFailure, work
 from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.config.preset import set_scrapys
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.lab.condition import TOPIC, Conditions
+from tres_scrapy.lab.display import Display
+from tres_scrapy.lab.grid import make_grid, read_results
+from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.version import code_version
 from tres_scrapy.lab.webs.server import DATA, LABELS, open_web
+from tres_scrapy.lab.worker import Advance, RunFailure, work
+from tres_scrapy.page.file import plainly
+from tres_scrapy.page.plural import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -21,8 +21,8 @@ from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import names_site, say_scheme
-from tres_scrapy.page.file import reason
 from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.page.file import reason
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.topic.influence import Totals, explain
 from tres_scrapy.topic.pack import Pack, PackError

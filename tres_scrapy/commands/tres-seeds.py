@@ -23,9 +23,10 @@ from tres_scrapy.commands.calling import called, named
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import joined, seeds
-from tres_scrapy.extensions.topic_source import task_of
-from tres_scrapy.page.file import printable
 from tres_scrapy.crawl.assembly import threshold_of
+from tres_scrapy.extensions.topic_source import task_of
+from tres_scrapy.lab.webs.web_process import OfflineWebError
+from tres_scrapy.page.file import printable
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.spiders.seeds import SeedSpider
 from tres_scrapy.topic.judge import Judge
@@ -33,7 +34,6 @@ from tres_scrapy.topic.judge_process import Worker, WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.seed_rating import SeedRating, ranked
 from tres_scrapy.topic.several import load_packs
-from tres_scrapy.lab.webs.web_process import OfflineWebError
 
 INTERRUPTED: Final = 130
 WIDEST: Final = 36  # characters of a URL in the table

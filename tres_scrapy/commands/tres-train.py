@@ -19,10 +19,10 @@ from tres_scrapy.topic.answer import read_answers
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.word_folder import find_folder
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
-from tres_scrapy.topic.word_folder import find_folder
 
 if TYPE_CHECKING:
     import argparse

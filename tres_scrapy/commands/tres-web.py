@@ -14,8 +14,6 @@ from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly, whole_file
-from tres_scrapy.page.text import read_page
 from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
 from tres_scrapy.lab.webs.excerpt import Excerpt
 from tres_scrapy.lab.webs.fault import FaultSchedule
@@ -23,6 +21,8 @@ from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, s
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.vocabulary import topics
 from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.page.file import plainly, whole_file
+from tres_scrapy.page.text import read_page
 
 
 class Command(ScrapyCommand):

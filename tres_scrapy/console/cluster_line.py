@@ -13,9 +13,9 @@ from typing import Final
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.console.spider_option import SPIDERS, LineParser
+from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.lab.webs.web_process import OfflineWebError
 
 USAGE: Final = "tres cluster crawl TOPIC URL... --job DIR [--shards N] [options of tres crawl]"
 DESCRIPTION: Final = """\

@@ -5,31 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from tres_scrapy.agent.policy_inputs import Labels, Setup
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
-from tres_scrapy.agent.policy_inputs import Labels, Setup
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.lab.webs.graph import Graph, read_graph
+from tres_scrapy.lab.webs.search import SEARCH
+from tres_scrapy.lab.webs.server import open_web
+from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.links.prior import NO_PRIOR
 from tres_scrapy.page.file import plainly
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
-from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.lab.webs.graph import Graph, read_graph
-from tres_scrapy.lab.webs.search import SEARCH
-from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.webs.web import FiniteWeb, Web
 
 
 def require_packs(config: Config) -> list[Path]:

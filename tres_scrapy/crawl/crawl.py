@@ -10,9 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
-from tres_scrapy.cluster.parcel import Parcel
 from tres_scrapy.agent.patience import Patience
 from tres_scrapy.agent.policy import (
     NO_TEXT,
@@ -23,9 +20,12 @@ from tres_scrapy.agent.policy import (
     Revising,
     Sharing,
 )
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.router import Router
+from tres_scrapy.config.cap import Cap
+from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
-from tres_scrapy.cluster.router import Router
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.feature import ACTION, NO_PATH, SEED_PATH
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.parser import one_of
 from tres_scrapy.agent.policy import Policy
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.tres import NoNeighbourhoodPolicy, TresPolicy
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.parser import one_of
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.ache import AchePolicy
 from tres_scrapy.lab.rivals.han import AsyncPolicy
@@ -19,7 +20,6 @@ from tres_scrapy.lab.rivals.seedfinder import SeedFinderPolicy
 from tres_scrapy.lab.rivals.synchronous import AsynchronousPolicy, SynchronousPolicy
 from tres_scrapy.lab.rivals.tree_random import TreeRandomPolicy
 from tres_scrapy.lab.rivals.uniform import RandomPolicy
-from tres_scrapy.agent.tres import NoNeighbourhoodPolicy, TresPolicy
 
 
 @dataclass(frozen=True)

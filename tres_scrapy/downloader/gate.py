@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import h11
 
-from tres_scrapy.url.public_address import is_public, may_be_public
 from tres_scrapy.downloader.local_server import LocalServer
+from tres_scrapy.url.public_address import is_public, may_be_public
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

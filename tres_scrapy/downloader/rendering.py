@@ -24,11 +24,11 @@ from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
 from tres_scrapy.page.file import plainly
 from tres_scrapy.page.plural import plural
 from tres_scrapy.page.shell import Content, Shell, content_of, look_at
+from tres_scrapy.run.job_file import JobError
 from tres_scrapy.url.domain import domain_of
 
 NO_BROWSER = "no_browser"

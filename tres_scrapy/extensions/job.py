@@ -16,21 +16,21 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.cluster.mail import Mail
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
+from tres_scrapy.page.plural import plural
 from tres_scrapy.run.job_file import JobError, reading
 from tres_scrapy.run.journal import Journal
-from tres_scrapy.cluster.mail import Mail
 from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
-from tres_scrapy.page.plural import plural
-from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
 JOB_FAILED = "job_failed"

@@ -18,13 +18,14 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.cluster.foreign import count_foreign
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.crawl.assembly import make_crawl, threshold_of
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
-from tres_scrapy.cluster.foreign import count_foreign
 from tres_scrapy.crawl.health import Health
-from tres_scrapy.agent.policy import Decision
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
@@ -36,7 +37,6 @@ from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.scope import REFUSED
-from tres_scrapy.crawl.assembly import make_crawl, threshold_of
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker

@@ -10,8 +10,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.crawl.assembly import require_packs
+from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.lab.webs.count import FIGURES, in_words
 from tres_scrapy.lab.webs.web_process import WebProcess
 

@@ -25,6 +25,7 @@ from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.lab.webs.count import FIGURES
 from tres_scrapy.page.file import plainly
 from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
@@ -32,7 +33,6 @@ from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
-from tres_scrapy.lab.webs.count import FIGURES
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,

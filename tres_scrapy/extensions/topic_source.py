@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.items import CHOSEN
-from tres_scrapy.run.journal import check_job
-from tres_scrapy.page.file import plainly
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
+from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.items import CHOSEN
+from tres_scrapy.page.file import plainly
+from tres_scrapy.run.journal import check_job
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import PackError

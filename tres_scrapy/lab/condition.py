@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import PREFIX
+from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.lab.http import crawl_served
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.simulation import World
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.page.file import sha256, whole_file
-from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
 
 FILE: Final = "conditions.json"

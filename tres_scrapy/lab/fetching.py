@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from tres_scrapy.lab.library import Fetched
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.failure import (
@@ -15,12 +14,13 @@ from tres_scrapy.crawl.failure import (
     ROBOTS,
     Failure,
 )
+from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.lab.library import Fetched
+from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.settings import REDIRECT_MAX_TIMES
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.lab.webs.count import Count
 
 if TYPE_CHECKING:
     from tres_scrapy.lab.simulation import World

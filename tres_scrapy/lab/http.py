@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.extensions.ending import FRONTIER_EXHAUSTED, PAGE_LIMIT
+from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.web import Answer
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
-from tres_scrapy.lab.result import Result
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.registry import POLICIES
+from tres_scrapy.lab.result import Result
 
 TRES: Final = "tres"
 ORACLE: Final = "oracle"

@@ -14,19 +14,19 @@ from functools import partial
 
 import numpy as np
 
+from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.lesson import Taught
+from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.rhythm import EVERY, Rhythm
+from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.teacher import NEWS, Teacher
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.sharding import ShardOptions
+from tres_scrapy.crawl.assembly import learning_setup, make_crawl
 from tres_scrapy.lab.agenda import Agenda
 from tres_scrapy.lab.fetching import Fetching
 from tres_scrapy.lab.simulation import World
-from tres_scrapy.cluster.budget import Budget
-from tres_scrapy.cluster.rhythm import EVERY, Rhythm
-from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.sharding import ShardOptions
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.crawl.assembly import learning_setup, make_crawl
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 from tres_scrapy.lab.webs.count import Count
 
 STALLED = 600.0  # simulated seconds without a page after which the simulation gives up

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
 from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
+from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
 
 SCHEMA = Schema(
     noun="store of a collection",

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from tres_scrapy.refresh.bandit import Floats, SwitchingBandit, ThompsonBandit
 from tres_scrapy.lab.fgdqn import FgDqnBandit, FgDqnOptions
+from tres_scrapy.refresh.bandit import Floats, SwitchingBandit, ThompsonBandit
 from tres_scrapy.refresh.interval import AdaptivePolicy, Bounds, StaticPolicy
 from tres_scrapy.refresh.page_policy import (
     BanditPolicy,

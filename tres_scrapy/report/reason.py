@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy import Choice, Decision
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.page.plural import plural
 from tres_scrapy.report.link_part import parts_of, words_of
 from tres_scrapy.report.rule import RuleBook

@@ -7,9 +7,9 @@ from pathlib import Path
 from time import time
 from typing import Final
 
+from tres_scrapy.cluster.record_join import JoinedRecord, join_records
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
-from tres_scrapy.cluster.record_join import JoinedRecord, join_records
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet

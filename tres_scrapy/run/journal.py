@@ -12,12 +12,12 @@ from math import isinf
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.cluster.mail import Mail
+from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.checksum import RowChecksum
 from tres_scrapy.run.job_file import JobError, open_database, reading
-from tres_scrapy.cluster.mail import Mail
 
 
 class Written(NamedTuple):

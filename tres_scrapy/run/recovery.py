@@ -13,16 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
-from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.agent.policy import Decision, Experience
 from tres_scrapy.agent.resumption import Past, Resumable
+from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
+from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import REVISED, SAVED, SampleStore, Standing, State
 from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.links.code import CODES, Ragged
+from tres_scrapy.page.file import check_numbers
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -33,8 +35,6 @@ from tres_scrapy.run.journal import (
     SCOUTED,
     Journal,
 )
-from tres_scrapy.links.code import CODES, Ragged
-from tres_scrapy.page.file import check_numbers
 from tres_scrapy.url.canonical import canonicalise
 
 _NOT_YET = -1

@@ -17,13 +17,13 @@ from tres_scrapy.page.file import plainly, printable, sha256
 from tres_scrapy.page.plural import plural
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.topic.background import FREQUENCIES, Background
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.topic.background import FREQUENCIES, Background
 from tres_scrapy.topic.word_folder import WordFolder
 from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
 

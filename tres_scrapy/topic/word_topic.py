@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from tres_scrapy.page.text import STOP_WORDS, tokenise
+from tres_scrapy.topic.background import RAREST
 from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.calibration import Calibration, sigmoid
-from tres_scrapy.topic.background import RAREST
 from tres_scrapy.topic.correction import fit_correction
 from tres_scrapy.topic.logistic import Bags, fit_line, fit_logistic
 from tres_scrapy.topic.mixture import fit_mixture, lift
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.topic.vectors import WordVectors
     from tres_scrapy.topic.background import Background
+    from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.mixture import TwoGroups
+    from tres_scrapy.topic.vectors import WordVectors
 
     Numbers = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.training.progress import reporter
-from tres_scrapy.training.score import Interval, interval
 from tres_scrapy.topic.word_folder import word_facts
 from tres_scrapy.topic.word_learner import NEAR, word_topic
 from tres_scrapy.topic.word_topic import THRESHOLD, Sheet
+from tres_scrapy.training.progress import reporter
+from tres_scrapy.training.score import Interval, interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.training.document import Document
     from tres_scrapy.topic.word_topic import TopicFit, WordTopic
+    from tres_scrapy.training.document import Document
 
 LEAST: Final = 20  # documents
 MOST: Final = 600  # documents: with more, other models are better, and this one takes minutes

@@ -13,13 +13,13 @@ import numpy as np
 from tres_scrapy.page.file import sha256
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.pack_file import check_place, write_pack
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.baseline import fit_bag
 from tres_scrapy.training.expansion import distinctive_words, expand
 from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
 from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.link_prior import fit_link_prior
-from tres_scrapy.topic.pack_file import check_place, write_pack
 from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means

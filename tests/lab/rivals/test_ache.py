@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore

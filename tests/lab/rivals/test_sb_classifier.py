@@ -5,10 +5,10 @@ from math import inf, log, sqrt
 import numpy as np
 import pytest
 
-from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.lab.webs.grammar import Word, headline, lead, lexicon, sentence, short
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.vocabulary import tables
+from tres_scrapy.page.text import STOP_WORDS, tokenise
 
 WEB = SyntheticWeb("food", seed=1)
 KNOWN = sorted(word for word in lexicon().values() if word.kind != "stray")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.lab.webs.corpus import CorpusWeb
 from tres_scrapy.lab.webs.search import LENGTH_SHARE, MOST, SATURATION, Engine, Index
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Answer, Web
+from tres_scrapy.page.text import STOP_WORDS
 
 WEB = SyntheticWeb("food", seed=1)
 SHELF = [f"brown bread {'rye ' * (n % 4)}number {n}" for n in range(25)]

@@ -18,8 +18,8 @@ from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore, Standing, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
-from tres_scrapy.url.domain import domain_of
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
+from tres_scrapy.url.domain import domain_of
 
 _NO_ROW = np.iinfo(np.int64).max
 

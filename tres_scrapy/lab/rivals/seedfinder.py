@@ -25,9 +25,9 @@ from tres_scrapy.agent.policy_inputs import Setup
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
-from tres_scrapy.page.text import tokenise
 from tres_scrapy.lab.rivals.ache import AchePolicy
 from tres_scrapy.lab.rivals.query import MIN_PRECISION, RelevanceFeedback, Results
+from tres_scrapy.page.text import tokenise
 
 MAX_QUERIES = 100
 MAX_PAGES = 2  # result pages for one query

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.sampling import representatives

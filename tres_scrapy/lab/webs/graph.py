@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
+from tres_scrapy.lab.webs.web import Answer, FiniteWeb
 from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import read_page
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.lab.webs.web import Answer, FiniteWeb
 
 NO_PAGE: Final = -1
 HOPS: Final = 10  # most redirects of a crawl, REDIRECT_MAX_TIMES

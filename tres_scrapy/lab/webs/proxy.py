@@ -11,9 +11,20 @@ from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.fault import BUSY, DNS, DRIP, ERROR, LENGTH, OUTAGE, RESET, TLS, Fault, Faults
 from tres_scrapy.downloader.local_server import LocalServer
+from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.fault import (
+    BUSY,
+    DNS,
+    DRIP,
+    ERROR,
+    LENGTH,
+    OUTAGE,
+    RESET,
+    TLS,
+    Fault,
+    Faults,
+)
 from tres_scrapy.lab.webs.tls import context
 from tres_scrapy.lab.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
 

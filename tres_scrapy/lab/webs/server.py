@@ -17,7 +17,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
-from tres_scrapy.page.file import plainly
 from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
 from tres_scrapy.lab.webs.corpus import CorpusWeb
 from tres_scrapy.lab.webs.count import Count
@@ -27,6 +26,7 @@ from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.page.file import plainly
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
