@@ -129,7 +129,10 @@ def draw(panels: dict[tuple[str, str], dict[tuple[str, str], Point]], file: Path
             rivals = [(policy, p) for (policy, _), p in kinds.items() if policy != DIAL]
             for number, (policy, p) in enumerate(rivals, start=1):
                 panel.errorbar(
-                    *(p.domains, p.harvest, p.harvest_error, p.domains_error),
+                    p.domains,
+                    p.harvest,
+                    p.harvest_error,
+                    p.domains_error,
                     fmt=MARKERS[number % len(MARKERS)],
                     color=COLOURS[number % len(COLOURS)],
                     label=name_of(policy),
@@ -194,8 +197,13 @@ def _read(file: Path) -> list[Crawled]:
     with file.open(newline="", encoding="utf-8") as lines:
         return [
             Crawled(
-                *(row["topic"], int(row["web"]), row["cap"], row["policy"], row["breadth"]),
-                *(float(row["harvest"]), int(row["domains"])),
+                row["topic"],
+                int(row["web"]),
+                row["cap"],
+                row["policy"],
+                row["breadth"],
+                float(row["harvest"]),
+                int(row["domains"]),
             )
             for row in csv.DictReader(lines)
         ]

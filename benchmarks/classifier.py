@@ -195,12 +195,16 @@ def report(rows: Sequence[Row], milliseconds: float) -> list[str]:
         "Made by `python benchmarks/classifier.py`; figures in %, mean ± standard deviation of 5 "
         "folds with hosts whole. In brackets F-macro of Table 1.",
         *("", "## Table 1", *_head(*figures), *_table1(rows, "texts")),
-        *("", "## The packs as they ship", ""),
+        "",
+        "## The packs as they ship",
+        "",
         "As `scrapy tres-train` wrote it into their topic.toml, of the same folds: the mean of "
         "each figure, and the deviation of F-macro.",
         *("", f"| topic | model | of | {' | '.join(figures)} |", "|---" * 8 + "|", *_packs()),
         *("", "## The same models on titles", *_head(*figures), *_table1(rows, "titles")),
-        *("", "## Sources that were not trained on", ""),
+        "",
+        "## Sources that were not trained on",
+        "",
         "F-macro (PR-AUC). Leads are the first 30 words.",
         *(*_head("left out", "texts", "leads", "titles"), *_sources(rows)),
         "",

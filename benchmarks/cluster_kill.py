@@ -55,7 +55,7 @@ from kill import (
     urls_in,
 )
 
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.run.job_file import NAME
@@ -178,7 +178,7 @@ def waiting_mail(shards: list[Path]) -> set[str]:
     for shard in shards:
         with closing(sqlite3.connect(shard / NAME)) as connection:
             for (data,) in connection.execute("SELECT value FROM outbox"):
-                found.update(Parcel.unpacked(data).links.urls)
+                found.update(LinkBatch.unpacked(data).links.urls)
     return found
 
 

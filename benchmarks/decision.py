@@ -23,7 +23,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # read when
 import numpy as np
 
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -37,8 +37,14 @@ SAMPLES_OF_LEAF = 320
 WARM_UP = 20  # repetitions that are not counted
 RESULTS = Path(__file__).parent / "results"
 FIELDS = (
-    *("samples", "leaves", "tres_ms", "tres_1_ms", "synchronous_ms"),
-    *("ratio", "ratio_1", "learning_step_ms"),
+    "samples",
+    "leaves",
+    "tres_ms",
+    "tres_1_ms",
+    "synchronous_ms",
+    "ratio",
+    "ratio_1",
+    "learning_step_ms",
 )
 
 
@@ -51,7 +57,7 @@ def grown_policies(samples: int, seed: int = 0) -> tuple[TresPolicy, TresPolicy,
     random = np.random.default_rng(seed)
     store = SampleStore(DomainLedger())
     setups = [
-        Setup(
+        PolicyInputs(
             seed,
             learning=LearningOptions(representatives=each, exploration_steps=0),
         )

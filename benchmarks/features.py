@@ -24,7 +24,7 @@ from sklearn.metrics import average_precision_score
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
-from tres_scrapy.frontier.store import Standing
+from tres_scrapy.frontier.store import Eligibility
 from tres_scrapy.lab.simulation import Simulation, World
 
 MOST = 30_000  # most links that are ranked
@@ -69,7 +69,7 @@ def rows_of(topic: str, seed: int, options: argparse.Namespace) -> Iterator[Sequ
     store, policy = simulation.crawl.store, simulation.crawl.policy
     assert isinstance(policy, TresPolicy)
     waiting = store.pending_rows()
-    waiting = waiting[store.standing(waiting) == Standing.READY]
+    waiting = waiting[store.standing(waiting) == Eligibility.READY]
     rows = random.choice(waiting, min(MOST, len(waiting)), replace=False)
     labels = np.array(world.web.labels([store.url(row) for row in rows.tolist()]), dtype=np.bool_)
     x = store.features(rows)
@@ -92,7 +92,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22])
     parser.add_argument("--max", default="10")
     parser.add_argument(
-        *("-s", "--settings"),
+        "-s",
+        "--settings",
         metavar="NAME=VALUE",
         type=lambda text: tuple(text.split("=", 1)),
         action="append",

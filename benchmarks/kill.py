@@ -32,7 +32,7 @@ from urllib.parse import urljoin, urlsplit
 import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
@@ -328,7 +328,7 @@ def chain(web: SyntheticWeb, url: str) -> Iterator[str]:
 def recovered_crawl(job: Path, most: int) -> Crawl:
     """Return the crawl that a JOBDIR holds."""
     store = SampleStore(DomainLedger(Cap(most, most)))
-    crawl = Crawl(store, make_policy("tres", store, Setup()))
+    crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
     journal = Journal.open(job, {})
     recover(journal, crawl)
     journal.close()

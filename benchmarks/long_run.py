@@ -24,13 +24,25 @@ from scrapy import signals
 from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.utils.project import get_project_settings
 
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 
 FIELDS = (
-    *("pages", "seconds", "pages_per_second", "cpu_ms_per_page", "megabytes", "judge_megabytes"),
-    *("handles", "threads", "frontier", "samples", "leaves", "harvest_rate", "relevant_domains"),
-    *("rests", "hosts_given_up"),
+    "pages",
+    "seconds",
+    "pages_per_second",
+    "cpu_ms_per_page",
+    "megabytes",
+    "judge_megabytes",
+    "handles",
+    "threads",
+    "frontier",
+    "samples",
+    "leaves",
+    "harvest_rate",
+    "relevant_domains",
+    "rests",
+    "hosts_given_up",
 )
 
 
@@ -58,7 +70,7 @@ class Sampler:
 
     def response_received(self) -> None:
         """Write a line if one is due."""
-        learner = self._crawler.get_extension(Learner)
+        learner = self._crawler.get_extension(CrawlSession)
         assert learner is not None
         if learner.crawl.pages < self._due:
             return

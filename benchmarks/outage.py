@@ -117,8 +117,17 @@ def crawl(port: int, away: float) -> tuple[int, str, float]:
     """Crawl the sites; return the exit status, the log and the seconds."""
     with tempfile.TemporaryDirectory() as directory:
         command = (
-            *(sys.executable, "-m", "scrapy", "crawl", "tres", "-a", "topic=food"),
-            *("-a", "seed=http://h0.test/0", "-a", f"output={directory}/pages.jsonl"),
+            sys.executable,
+            "-m",
+            "scrapy",
+            "crawl",
+            "tres",
+            "-a",
+            "topic=food",
+            "-a",
+            "seed=http://h0.test/0",
+            "-a",
+            f"output={directory}/pages.jsonl",
             *("-a", f"rest={15 * away / AWAY}", "-s", "DOWNLOAD_DELAY=0.5"),
         )
         environment = os.environ | {"http_proxy": f"http://127.0.0.1:{port}"}

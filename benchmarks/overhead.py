@@ -44,7 +44,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.project import get_project_settings
 from sentences import write_web
 
-from tres_scrapy.extensions import learner
+from tres_scrapy.extensions import session as learner
 from tres_scrapy.topic.judge import Judged, Source
 from tres_scrapy.topic.judge_process import Task
 

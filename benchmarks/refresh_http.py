@@ -36,8 +36,20 @@ RESULTS = Path(__file__).parent / "results" / "refresh"
 DAYS = 10
 POLICIES = ("static", "adaptive", "round-robin", "uniform")
 FIELDS = (
-    *("policy", "seed", "pages", "budget", "seconds", "requests", "freshness", "not_modified"),
-    *("changed", "false_changed", "missed", "hidden", "errors", "gone"),
+    "policy",
+    "seed",
+    "pages",
+    "budget",
+    "seconds",
+    "requests",
+    "freshness",
+    "not_modified",
+    "changed",
+    "false_changed",
+    "missed",
+    "hidden",
+    "errors",
+    "gone",
 )
 
 
@@ -99,11 +111,32 @@ def _run(place: Path, policy: str, seed: int, options: argparse.Namespace) -> di
     assert server.stdin is not None
     port = json.loads(server.stdout.readline())["port"]
     _call(
-        *("-m", "scrapy", "crawl", "refresh", "-a", f"collection={collection}"),
-        *("-a", f"policy={policy}", "-a", f"budget={options.budget}"),
-        *("-a", f"horizon={options.seconds}s", "-a", "min_age=0", "-a", f"retry={day / 4}"),
-        *("-a", f"random_seed={seed}", "-s", "DOWNLOAD_DELAY=0", "-s", "LOG_LEVEL=ERROR"),
-        *("-s", "CONCURRENT_REQUESTS_PER_DOMAIN=4", "-a", "stepped=1"),
+        "-m",
+        "scrapy",
+        "crawl",
+        "refresh",
+        "-a",
+        f"collection={collection}",
+        "-a",
+        f"policy={policy}",
+        "-a",
+        f"budget={options.budget}",
+        "-a",
+        f"horizon={options.seconds}s",
+        "-a",
+        "min_age=0",
+        "-a",
+        f"retry={day / 4}",
+        "-a",
+        f"random_seed={seed}",
+        "-s",
+        "DOWNLOAD_DELAY=0",
+        "-s",
+        "LOG_LEVEL=ERROR",
+        "-s",
+        "CONCURRENT_REQUESTS_PER_DOMAIN=4",
+        "-a",
+        "stepped=1",
         proxy=f"http://127.0.0.1:{port}",
     )
     server.stdin.close()

@@ -18,7 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
@@ -31,7 +31,7 @@ from tres_scrapy.run.recovery import recover
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 80_000, 1_000
 # Learning takes most of the time of a crawl, but recovery does not repeat it.
-SETUP = Setup(learning=LearningOptions(update_period=1_000))
+SETUP = PolicyInputs(learning=LearningOptions(update_period=1_000))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -35,8 +35,15 @@ LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000
 WINDOW = 500  # pages averaged per line
 MARKS = sorted({*(10**n for n in range(4, 8)), *(4 * 10**n for n in range(4, 7)), 800_000})
 FIELDS = (
-    *("samples", "pages", "leaves", "bytes_per_sample"),
-    *("choice_ms", "insertion_ms", "experience_ms", "learning_ms", "page_ms"),
+    "samples",
+    "pages",
+    "leaves",
+    "bytes_per_sample",
+    "choice_ms",
+    "insertion_ms",
+    "experience_ms",
+    "learning_ms",
+    "page_ms",
 )
 
 
@@ -85,7 +92,7 @@ class Generator:
 def grown(samples: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield the figures at each mark while the frontier grows."""
     store = SampleStore(DomainLedger(inlinks=True))
-    policy = TresPolicy(store, Setup(seed=seed))
+    policy = TresPolicy(store, PolicyInputs(seed=seed))
     crawl = Crawl(store, policy)
     generator, timer = Generator(seed), Timer()
     for owner, method, name in (

@@ -38,7 +38,7 @@ from tres_scrapy.topic.bag import TFIDF
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
-from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
+from tres_scrapy.topic.word_topic import PageWords, TopicFit, WordTopic, questions
 from tres_scrapy.training.baseline import fit_bag
 from tres_scrapy.training.document import record_page
 from tres_scrapy.training.reader import read_records
@@ -137,7 +137,7 @@ TOPICS = {
 class Split(NamedTuple):
     """Pages of one half of the hosts, with true labels, and the texts of the other half."""
 
-    sheets: list[Sheet]
+    sheets: list[PageWords]
     true: NDArray[np.bool_]
     tests: list[Text]
     expected: NDArray[np.bool_]
@@ -172,7 +172,7 @@ def split(records: list[Record], about: Topic, seed: int) -> Split:
     tests = [tests[row] for row in rng.permutation(len(tests))[:TESTED].tolist()]
     true = np.array([bool(record.labels & about.labels) for record in pool])
     first = int(rng.choice(np.flatnonzero(true)))
-    sheets = [Sheet(f"{row}", "", "", r.words, row == first) for row, r in enumerate(pool)]
+    sheets = [PageWords(f"{row}", "", "", r.words, row == first) for row, r in enumerate(pool)]
     texts = [Text(list(record.words.elements())) for record in tests]
     expected = np.array([bool(record.labels & about.labels) for record in tests])
     return Split(sheets, true, texts, expected)
@@ -285,8 +285,8 @@ def transfer(records: list[Record], name: str, seed: int) -> dict[str, float]:
     foreign = [record for record in drawn if record.file == FOREIGN][: UNLABELLED + TESTED]
     tests = [Text(list(record.words.elements())) for record in foreign[UNLABELLED:]]
     expected = np.array([bool(r.labels & about.labels) for r in foreign[UNLABELLED:]])
-    sheets = [Sheet(f"#{row}", "", "", record.words) for row, record in enumerate(few)]
-    pages = [Sheet(f"{row}", "", "", r.words) for row, r in enumerate(foreign[:UNLABELLED])]
+    sheets = [PageWords(f"#{row}", "", "", record.words) for row, record in enumerate(few)]
+    pages = [PageWords(f"{row}", "", "", r.words) for row, r in enumerate(foreign[:UNLABELLED])]
     answers = {f"#{row}": bool(r.labels & about.labels) for row, r in enumerate(few)}
     examples = [
         Example(Text(list(r.words.elements())), Text([]), "", answers[f"#{row}"])
@@ -308,33 +308,43 @@ def report(done: Results, crawls: dict[Crawl, float]) -> list[str]:
     columns = ["keywords", "first", *(f"right ap {m}" for m in marks), "labelled", "seconds fit"]
     if topics:
         lines += [
-            *("", "## Pages of hosts not seen", ""),
+            "",
+            "## Pages of hosts not seen",
+            "",
             f"Average precision; {MOST_PAGES:,} pages fetched. Columns: share of keywords in a "
             "page; first pack (keywords, vectors and the seed page); after a fit on the pages, "
             "with so many answers; `tfidf` of `tres train` with all true labels; "
             "processor seconds of a fit.",
             *table(["keywords", "first", *marks, "all labels", "fit (s)"], topics, columns, done),
-            *("", f"{WRONG:.0%} of the answers wrong:"),
+            "",
+            f"{WRONG:.0%} of the answers wrong:",
             *table(marks, topics, [f"wrong ap {m}" for m in marks], done),
-            *("", "F1 at the estimated threshold:"),
+            "",
+            "F1 at the estimated threshold:",
             *table(marks, topics, [f"right f1 {m}" for m in marks], done),
         ]
     moved = [name for name in FOREIGN_TOPICS if (name, 0, "transfer tfidf") in done]
     if moved:
         lines += [
-            *("", "## Few labels, another source", ""),
+            "",
+            "## Few labels, another source",
+            "",
             f"Average precision on newsgroups, after up to {FEW} relevant and {FEW} irrelevant "
             f"documents of other sources, without and with {UNLABELLED:,} unlabelled messages. "
             "± is the standard error, where several draws were measured.",
             *table(
                 ["`tfidf`", "`words`", "`words`, unlabelled pages"],
-                *(moved, [f"transfer {k}" for k in ("tfidf", "alone", "unlabelled")], done),
+                moved,
+                [f"transfer {k}" for k in ("tfidf", "alone", "unlabelled")],
+                done,
             ),
         ]
     if (TIMED, 0, "time refit") in done:
         first, refit = (done[TIMED, 0, f"time {each}"] for each in ("first", "refit"))
         lines += [
-            *("", "## Processor time", ""),
+            "",
+            "## Processor time",
+            "",
             f"The first pack takes {first:.1f} s, with the start of its process. A refit after "
             f"{FETCHED:,} pages takes {refit:.2f} s, with {TOLD} new answers and all that it "
             f"writes ({TIMED}).",

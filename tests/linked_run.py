@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
@@ -28,7 +28,7 @@ def crawl_of(pages=120, **links):
     """
     store = SampleStore(DomainLedger(Cap(38, 38)))
     learning = LearningOptions(exploration_steps=10)
-    setup = Setup(0, learning=learning, links=LinkOptions(**links))
+    setup = PolicyInputs(0, learning=learning, links=LinkOptions(**links))
     crawl = Crawl(store, make_policy("tres", store, setup), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), np.float32)))
     return crawl

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -19,7 +19,7 @@ META = {"topic": "food", "policy": "tres"}
 def crawl_of(policy="tres", pages=150, *, link_model=True):
     store = SampleStore(DomainLedger())
     learning = LearningOptions(exploration_steps=20)
-    setup = Setup(0, learning=learning, links=LinkOptions(enabled=link_model))
+    setup = PolicyInputs(0, learning=learning, links=LinkOptions(enabled=link_model))
     crawl = Crawl(store, make_policy(policy, store, setup), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     return crawl

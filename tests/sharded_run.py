@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -37,7 +37,7 @@ class ShardedRun:
     def _crawl(self, shard, pages):
         store = SampleStore(DomainLedger())
         learning = LearningOptions(exploration_steps=5)
-        policy = make_policy("tres", store, Setup(0, learning=learning))
+        policy = make_policy("tres", store, PolicyInputs(0, learning=learning))
         return Crawl(store, policy, pages, router=Router(shard, self.shards))
 
     def path(self, shard):
@@ -56,7 +56,7 @@ class ShardedRun:
                 self._fetch(shard)
                 for crawl in self.crawls:
                     for to, data in crawl.router.take():
-                        self.crawls[to].receive([Parcel.unpacked(data)])
+                        self.crawls[to].receive([LinkBatch.unpacked(data)])
         return self
 
     def _fetch(self, shard):

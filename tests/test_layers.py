@@ -1,40 +1,45 @@
+"""The rooms of the package, and who may import whom."""
+
 import ast
-from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[1] / "tres_scrapy"
-# From the bottom to the top: a file imports from its own room and from rooms on lower floors.
-FLOORS = (
-    *(("url",), ("config",), ("page",), ("links",), ("frontier", "topic", "webs"), ("crawl",)),
-    ("agent",),
-    *(("policies",), ("job",), ("report",), ("training", "live"), ("items", "settings")),
-    *(("downloader",), ("extensions",), ("export",), ("middlewares",), ("scheduler",)),
-    *(
-        ("addon",),
-        ("spiders",),
-        ("cluster",),
-        ("refresh", "surface", "bench"),
-        ("commands",),
-        ("console",),
-    ),
+# From the bottom to the top: a file imports from its own room and from rooms before it.
+ROOMS = (
+    "url",
+    "config",
+    "page",
+    "links",
+    "frontier",
+    "topic",
+    "agent",
+    "crawl",
+    "run",
+    "report",
+    "live",
+    "items",
+    "settings",
+    "downloader",
+    "extensions",
+    "export",
+    "middlewares",
+    "scheduler",
+    "addon",
+    "spiders",
+    "cli",
 )
-ROOMS = tuple(room for floor in FLOORS for room in floor)
-LOOSE = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
-PURE = {
-    *("url", "config", "page", "links", "webs", "frontier", "topic", "crawl", "agent", "policies"),
-    *("job", "report", "training", "refresh", "surface"),
-}
-# Two programs have a room each, in which these files depend on Scrapy.
-ADAPTERS = {
-    *("refresh/spider.py", "refresh/pipeline.py", "refresh/settings.py"),
-    *("surface/spider.py", "surface/settings.py"),
-}
-# The parts that each program has.
-SHARED_NAMES = {"__init__.py", "pipeline.py", "settings.py", "simulation.py", "spider.py"}
-ADAPTER_ROOMS = {"commands", "extensions", "middlewares", "spiders"}  # named like what they adapt
+GUESTS = ("training", "cluster", "refresh", "surface", "lab")  # only what is named here knows them
+PURE = {"url", "config", "page", "links", "frontier", "topic", "agent", "crawl", "run", "report"}
+ROOT = {"__init__.py", "addon.py", "items.py", "scheduler.py", "settings.py"}
 FILES = sorted(PACKAGE.rglob("*.py"))
+# The command of a guest is a file of cli/, which goes with the guest.
+COMMANDS = {
+    "bench.py": {"lab"},
+    "web.py": {"lab"},
+    "train.py": {"training"},
+    "vectors.py": {"training"},
+    "cluster.py": {"cluster"},
+}
 
 
 def name_of(file: Path) -> str:
@@ -43,18 +48,6 @@ def name_of(file: Path) -> str:
 
 def room_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def floor_of(room: str) -> int:
-    return next(number for number, floor in enumerate(FLOORS) if room in floor)
-
-
-def nodes_of(tree: ast.AST):
-    """Yield the nodes of a tree, without what is only imported to check types."""
-    yield tree
-    if not (isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING"):
-        for child in ast.iter_child_nodes(tree):
-            yield from nodes_of(child)
 
 
 def imported_modules(file: Path, walk=ast.walk):
@@ -68,44 +61,60 @@ def imported_modules(file: Path, walk=ast.walk):
             yield from () if is_room else (node.module,)
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
-def test_imports_run_one_way(file):
-    own = room_of(file)
-    if own == "__init__":
-        return
+def imported_rooms(file: Path):
     for module in imported_modules(file):
         root, _, rest = module.partition(".")
         if root == "tres_scrapy":
-            room = rest.split(".")[0]
-            is_lower = floor_of(room) < floor_of(own)
-            assert room == own or is_lower, f"{name_of(file)} imports {module}"
+            yield rest.split(".")[0]
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if room_of(file) in PURE], ids=name_of)
-def test_pure_rooms_know_no_framework(file):
-    roots = {module.partition(".")[0] for module in imported_modules(file, nodes_of)}
-    assert name_of(file) in ADAPTERS or not roots & {"scrapy", "twisted"}
+def nodes_of(tree: ast.AST):
+    """Yield the nodes of a tree, without what is only imported to check types."""
+    yield tree
+    if not (isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING"):
+        for child in ast.iter_child_nodes(tree):
+            yield from nodes_of(child)
+
+
+def rooms_allowed(file: Path) -> set[str]:
+    """Return the rooms that a file may import."""
+    room = room_of(file)
+    if room == "lab":  # it measures the other guests too
+        return {*ROOMS, *GUESTS} - {"cli"}
+    if room in GUESTS:
+        return {*ROOMS, room} - {"cli"}
+    guests = COMMANDS.get(file.name, set()) if room == "cli" else set()
+    return {*ROOMS[: ROOMS.index(room) + 1], *guests}
+
+
+def test_imports_run_one_way():
+    wrong = [
+        f"{name_of(file)} imports {room}"
+        for file in FILES
+        if name_of(file) != "__init__.py"
+        for room in {*imported_rooms(file)} - rooms_allowed(file)
+    ]
+    assert not wrong
+
+
+def test_pure_rooms_know_no_framework():
+    frameworks = {"scrapy", "twisted"}
+    wrong = [
+        name_of(file)
+        for file in FILES
+        if room_of(file) in PURE
+        and frameworks & {module.partition(".")[0] for module in imported_modules(file, nodes_of)}
+    ]
+    assert not wrong
 
 
 def test_root_holds_five_files():
-    assert {path.name for path in PACKAGE.glob("*.py")} == LOOSE
-    folders = {path.parent.relative_to(PACKAGE).parts[0] for path in PACKAGE.glob("*/__init__.py")}
-    assert folders | {name.removesuffix(".py") for name in LOOSE} == {*ROOMS, "__init__"}
+    assert {path.name for path in PACKAGE.glob("*.py")} == ROOT
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders | {name.removesuffix(".py") for name in ROOT} >= {*ROOMS} - {"__init__"}
+    assert folders <= {*ROOMS, *GUESTS}
 
 
-def test_file_names_are_unique():
-    places = defaultdict(list)
-    for file in FILES:
-        if file.name not in SHARED_NAMES and room_of(file) not in ADAPTER_ROOMS:
-            places[file.name].append(name_of(file))
-    assert not {name: found for name, found in places.items() if len(found) > 1}
-
-
-def test_class_names_are_unique():
-    places = defaultdict(list)
-    for file in FILES:
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(name_of(file))
-    del places["Command"]  # the class name that Scrapy expects in each command module
-    assert not {name: found for name, found in places.items() if len(found) > 1}
+def test_files_are_short():
+    lines = {name_of(file): file.read_text(encoding="utf-8").count("\n") for file in FILES}
+    assert not {name: count for name, count in lines.items() if count > 400}

@@ -33,11 +33,11 @@ from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parque
 from tres_scrapy.extensions.clock import SteadyClock
 from tres_scrapy.extensions.command import crawls
 from tres_scrapy.extensions.dashboard import Dashboard
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.own_queue import keep_as_json
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.sitemaps import Sitemaps
 from tres_scrapy.extensions.spider_state import JsonSpiderState
 from tres_scrapy.middlewares.charset import CharsetMiddleware
@@ -61,7 +61,7 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
         SteadyClock: 90,
         OfflineWeb: 100,
         FeedFlush: 105,  # after Scrapy's FeedExporter, before the job of the learner
-        Learner: 110,
+        CrawlSession: 110,
         Sitemaps: 115,
         Progress: 120,
         SharedAddresses: 125,
@@ -79,7 +79,10 @@ COMPONENTS: dict[str, dict[type, int | None]] = {
 LIMITS: dict[str, Any] = {
     name: getattr(ours, name)
     for name in (
-        *("DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT", "DNS_TIMEOUT", "DOWNLOAD_WARNSIZE"),
+        "DOWNLOAD_MAXSIZE",
+        "DOWNLOAD_TIMEOUT",
+        "DNS_TIMEOUT",
+        "DOWNLOAD_WARNSIZE",
         "USER_AGENT",  # Scrapy's names scrapy.org
     )
 }

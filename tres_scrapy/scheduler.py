@@ -28,9 +28,9 @@ from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.downloader.wake import is_under_way, wake
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.outlink import NO_LINKS
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
@@ -55,16 +55,16 @@ class TreeFrontierScheduler(BaseScheduler):
     def __init__(
         self,
         crawler: Crawler,
-        learner: Learner,
+        session: CrawlSession,
         own: OwnQueue,
         shared: SharedAddresses | None = None,
     ) -> None:
         self._crawler = crawler
         self._shared = shared or SharedAddresses()
-        self._learner = learner
+        self._session = session
         self._own = own
-        self._crawl = learner.crawl
-        learner.busy_hosts = self._busy_hosts
+        self._crawl = session.crawl
+        session.busy_hosts = self._busy_hosts
         settings = crawler.settings
         self._concurrency = settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._host_concurrency = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -76,24 +76,24 @@ class TreeFrontierScheduler(BaseScheduler):
         self._waking: CallLaterResult | None = None
         self._scheduling: int | None = None  # the row of a sample between the two calls
         self._told: float | None = None  # the end of a rest that the log has named
-        self._health = learner.health
-        share = self._health.options.new_hosts if learner.follows_all else 1.0
+        self._health = session.health
+        share = self._health.options.new_hosts if session.follows_all else 1.0
         self._most_new = max(1, share * self._concurrency)  # requests to hosts never heard from
         self._patience = self._crawl.patience
         self._patience.hurry = _hurry_of(settings)
-        self._probe = Probe(crawler, self._health, learner.stop)
+        self._probe = Probe(crawler, self._health, session.stop)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        learner = crawler.get_extension(Learner)
-        if learner is None:
-            raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
-        dupefilter = learner.requests.dupefilter
+        session = crawler.get_extension(CrawlSession)
+        if session is None:
+            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
+        dupefilter = session.requests.dupefilter
         assert dupefilter is not None  # it has one in a real crawl
-        jobdir = None if learner.follows_all else job_dir(crawler.settings)
+        jobdir = None if session.follows_all else job_dir(crawler.settings)
         own = OwnQueue.with_filter(crawler, dupefilter.filter, jobdir)
-        scheduler = cls(crawler, learner, own, crawler.get_extension(SharedAddresses))
-        if not learner.follows_all:
+        scheduler = cls(crawler, session, own, crawler.get_extension(SharedAddresses))
+        if not session.follows_all:
             crawler.signals.connect(scheduler.request_scheduled, signal=signals.request_scheduled)
         crawler.signals.connect(
             scheduler.request_left_downloader, signal=signals.request_left_downloader
@@ -111,7 +111,7 @@ class TreeFrontierScheduler(BaseScheduler):
             self._waking.cancel()
         self._probe.close()
         closed = self._own.close(reason)
-        if self._learner.job is not None and self._learner.job.failed:
+        if self._session.job is not None and self._session.job.failed:
             self._own.discard()  # its filter has seen links that the job has not saved
         return closed
 
@@ -120,11 +120,11 @@ class TreeFrontierScheduler(BaseScheduler):
             return True
         if self._own.has_pending_requests():
             return True
-        return not self._crawl.finished and not self._learner.exhausted(monotonic())
+        return not self._crawl.finished and not self._session.exhausted(monotonic())
 
     def enqueue_request(self, request: Request) -> bool:
         self._scheduling = None
-        requests = self._learner.requests
+        requests = self._session.requests
         if SAMPLE in request.meta:  # the frontier took or refused it when its page was booked
             return self._take_sample(request.meta[SAMPLE], request)
         lease = request.meta.get(LEASE)
@@ -137,7 +137,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if url is None:
             request.meta[OWN] = True  # and so do its retries and redirects
             return bool(self._own.enqueue_request(request))
-        return self._learner.add_seed(url, request)
+        return self._session.add_seed(url, request)
 
     def request_scheduled(self, request: Request) -> None:
         """Note a sample whose request is being scheduled: another listener may refuse it."""
@@ -148,7 +148,7 @@ class TreeFrontierScheduler(BaseScheduler):
         """Drop the sample that was not scheduled after all, for example because it is offsite."""
         row, self._scheduling = self._scheduling, None
         if row is not None and row != NO_PARENT:
-            self._learner.requests.refuse(row)
+            self._session.requests.refuse(row)
 
     def next_request(self) -> Request | None:
         self._drop_refused()
@@ -164,13 +164,13 @@ class TreeFrontierScheduler(BaseScheduler):
         if self._crawl.leased < self._concurrency:
             self._note_patience(busy)
             self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
-            decision = self._learner.next(busy)
+            decision = self._session.next(busy)
         if decision is None:
             self._release_replaced()
             self._wake_when_a_host_is_free()
             return None
         row = decision.row
-        request = self._learner.requests.of(row)
+        request = self._session.requests.of(row)
         meta = {name: value for name, value in request.meta.items() if name != SAMPLE}
         errback = partial(self._failed, row, request.errback)
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
@@ -184,7 +184,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if row == NO_PARENT:
             return False
         if self._repeats(request):
-            self._learner.requests.refuse(row)
+            self._session.requests.refuse(row)
             return False
         return True
 
@@ -202,18 +202,18 @@ class TreeFrontierScheduler(BaseScheduler):
             self._again.append(request)
             return True
         if url is None:
-            self._learner.book_failure(row, REDIRECT_NOT_HTTP)
+            self._session.book_failure(row, REDIRECT_NOT_HTTP)
             return False
         if url != current and self._crawl.store.is_refused(row, url):
-            self._learner.book_failure(row, REDIRECT_OUT_OF_SCOPE)
+            self._session.book_failure(row, REDIRECT_OUT_OF_SCOPE)
             return False
         if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
-            self._learner.redirect_away(row, url)
+            self._session.redirect_away(row, url)
             return False
-        is_again = not self._learner.follows_all and request.dont_filter
-        moves = not self._repeats(request) and url != current and self._learner.redirect(row, url)
+        is_again = not self._session.follows_all and request.dont_filter
+        moves = not self._repeats(request) and url != current and self._session.redirect(row, url)
         if not moves and not is_again:  # else Scrapy follows it, for example to set a cookie
-            self._learner.book_failure(row, REDIRECT_CLOSED)
+            self._session.book_failure(row, REDIRECT_CLOSED)
             return False
         request.meta.pop("download_slot", None)  # the slot of the previous host
         self._again.append(request)
@@ -221,8 +221,8 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _repeats(self, request: Request) -> bool:
         """Return whether the filter of the project drops a request of its own spider."""
-        dupefilter = self._learner.requests.dupefilter
-        if self._learner.follows_all or dupefilter is None:
+        dupefilter = self._session.requests.dupefilter
+        if self._session.follows_all or dupefilter is None:
             return False
         return dupefilter.drops(request)
 
@@ -245,7 +245,7 @@ class TreeFrontierScheduler(BaseScheduler):
 
     def _release_replaced(self) -> None:
         """Book samples whose request a middleware has replaced by another one, without our meta."""
-        if self._learner.follows_all or self._learner.judging.is_lost:
+        if self._session.follows_all or self._session.judging.is_lost:
             return
         engine = self._crawler.engine
         for row, request in list(self._out.items()):
@@ -253,12 +253,12 @@ class TreeFrontierScheduler(BaseScheduler):
                 del self._out[row]
             elif not is_under_way(engine, request):
                 del self._out[row]
-                self._learner.book_data(row, NO_LINKS)
+                self._session.book_data(row, NO_LINKS)
 
     def _hand_out(self, row: int, request: Request) -> Request:
         lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
         assert lease is not None  # a request is handed out for a leased row only
-        if not self._learner.follows_all:
+        if not self._session.follows_all:
             self._out[row] = request
         lease.host = host
         self._sent[self._crawl.store.hosts[host]] = host
@@ -355,7 +355,7 @@ class TreeFrontierScheduler(BaseScheduler):
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
         idle = pending and not self._crawl.leased and not self._resting
-        hopes = not self._learner.exhausted(now)  # else the crawl ends
+        hopes = not self._session.exhausted(now)  # else the crawl ends
         if until is not None and idle and hopes and until != self._told:
             self._told = until
             logger.info(
@@ -375,15 +375,15 @@ class TreeFrontierScheduler(BaseScheduler):
         """
         request: Request = failure.request  # type: ignore[attr-defined]
         request.errback = errback
-        if not self._learner.follows_all:
+        if not self._session.follows_all:
             request.meta.pop(START, None)  # or a copy of it might start at a local file
         if (host := self._give_back(row)) is not None:
             self._recover(host)  # never sent: the host need not rest
         self._out.pop(row, None)
-        found, ours = failure_of(failure.value), self._learner.follows_all
-        if found.kind == SHUTDOWN or (ours and self._learner.set_back(row, found, monotonic())):
+        found, ours = failure_of(failure.value), self._session.follows_all
+        if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):
             return None
-        self._learner.book_failure(row, found)
+        self._session.book_failure(row, found)
         if errback is not None or not ours:
             return failure if errback is None else errback(failure)  # Scrapy logs its own way
         level = logging.DEBUG if isinstance(failure.value, IgnoreRequest) else logging.INFO

@@ -19,7 +19,7 @@ from fuzzing.mutation import NUMBERS, json_text
 from fuzzing.target import check_line
 from fuzzing.text import OwnSpider, own_request
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import AgentOptions, LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -31,7 +31,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.links.code import CODES, Ragged
+from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
 from tres_scrapy.run.checksum import TABLES, total
@@ -43,14 +43,33 @@ CHECKPOINT: Final = 5  # experiences between two states of the link model
 PAGE_SIZE: Final = 4096  # bytes, SQLite's
 BYTES: Final = re.compile(r"([01]) (\d+) (\d+) (?:@(\d+)|((?:[0-9a-f]{2})*))")
 ODD_VALUES: Final = [
-    *("NULL", "''", "'a'", "x''", "x'ff'", "CAST(x'ff' AS TEXT)", "1e999", "-1e999", "0.5", "-1"),
-    *("9223372036854775807", "-9223372036854775808", "zeroblob(2000000)", "hex(zeroblob(2000000))"),
-    *("4294967295", "2000000000", "'http://a.test/'", "'page'", "'query'", "char(0)", "'1e999'"),
+    "NULL",
+    "''",
+    "'a'",
+    "x''",
+    "x'ff'",
+    "CAST(x'ff' AS TEXT)",
+    "1e999",
+    "-1e999",
+    "0.5",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "zeroblob(2000000)",
+    "hex(zeroblob(2000000))",
+    "4294967295",
+    "2000000000",
+    "'http://a.test/'",
+    "'page'",
+    "'query'",
+    "char(0)",
+    "'1e999'",
 ]
 ODD_BYTES: Final = [
     *(np.float32(value).tobytes() for value in (np.nan, np.inf, -np.inf, 3e38, -0.0, 1.0)),
     *(np.int32(value).tobytes() for value in (-1, 0, 1, 5, 2**31 - 1, -(2**31))),
-    *(b"", b"\0\0\0\0\0"),
+    b"",
+    b"\0\0\0\0\0",
 ]
 
 
@@ -206,14 +225,25 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     path, anchor, hosts = store.trail(row), store.anchors[row], range(number, number + 3)
     links = [f"http://h{host % 7}.test/{number}/{host}" for host in hosts]
     actions = np.random.default_rng(number).random((3, 3), dtype=np.float32)
-    cues = Ragged.of([[host, CODES - 1 - number] for host in hosts])
+    cues = RaggedArray.of([[host, CODES - 1 - number] for host in hosts])
     outlinks = Outlinks(links, ["anchor"] * 3, actions, cues)
     booking = crawl.book_page(row, bool(number % 2), outlinks)
     rows = booking.outlinks.tolist()
     job.keep({row: own_request(spider, store.url(row)) for row in rows})
     item = RelevantPage(
-        *(url, url, "Brie", "cheese", "en", 0.9, len(path), path, anchor),
-        *(decision.q_value, decision.leaf, "2024-01-01T00:00:00", 200),
+        url,
+        url,
+        "Brie",
+        "cheese",
+        "en",
+        0.9,
+        len(path),
+        path,
+        anchor,
+        decision.q_value,
+        decision.leaf,
+        "2024-01-01T00:00:00",
+        200,
     )
     json.dumps(asdict(item), ensure_ascii=False).encode()
     page = Page(url, "", f"{number} page {'word ' * number}", ())
@@ -222,7 +252,7 @@ def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
 
 def _new_crawl() -> Crawl:
     learning = LearningOptions(exploration_steps=4, replay_capacity=12, batch_size=4)
-    setup = Setup(learning=learning, agent=AgentOptions(hidden=(4, 3)))
+    setup = PolicyInputs(learning=learning, agent=AgentOptions(hidden=(4, 3)))
     store = SampleStore(DomainLedger(Cap(5, 5)))
     return Crawl(store, make_policy("tres", store, setup))
 

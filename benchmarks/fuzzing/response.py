@@ -28,8 +28,17 @@ from tres_scrapy.page.robots_rule import own_rules
 BASE: Final = "https://shop.example.org/cheese/index.html"
 LONGEST: Final = 2_000_000  # bytes of a response as it arrives
 ROWS: Final = [
-    *("Content-Type", "Content-Type", "Content-Encoding", "Content-Encoding", "Location"),
-    *("Set-Cookie", "Set-Cookie", "X-Robots-Tag", "Refresh", "Server", "Content-Disposition"),
+    "Content-Type",
+    "Content-Type",
+    "Content-Encoding",
+    "Content-Encoding",
+    "Location",
+    "Set-Cookie",
+    "Set-Cookie",
+    "X-Robots-Tag",
+    "Refresh",
+    "Server",
+    "Content-Disposition",
 ]
 PACKINGS: Final = ["gzip", "deflate", "br", "zstd", "x-gzip", "identity", "gzip, gzip", "none"]
 PACKED: Final[dict[str, Callable[[bytes], bytes]]] = {

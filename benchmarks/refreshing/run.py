@@ -85,9 +85,13 @@ def _run(what: tuple[str, int]) -> Run:
     places = np.linspace(0, case.slots - 1, POINTS + 1).astype(int)[1:]
     rounded = partial(round, ndigits=5)
     return Run(
-        *(key, seed, case.slots),
-        *(rounded(main.running(500)), rounded(main.running(3000))),
-        *(rounded(main.running(case.slots)), rounded(main.last(2000))),
+        key,
+        seed,
+        case.slots,
+        rounded(main.running(500)),
+        rounded(main.running(3000)),
+        rounded(main.running(case.slots)),
+        rounded(main.last(2000)),
         rounded(float(main.fresh[-2000:].mean())),
         rounded(float(trace.rewards[case.slots :].mean())) if case.greedy else None,
         rounded(float(trace.fresh[case.slots :].mean())) if case.greedy else None,

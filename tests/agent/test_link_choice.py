@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.patience import Patience
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.resumption import Past
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
@@ -17,7 +17,7 @@ from tres_scrapy.frontier.feature import ACTION, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
-from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
 HOSTS = 12
@@ -29,7 +29,7 @@ class CueWeb:
 
     def __init__(self, name="tres", *, seed=0, cap=None, link_model=True, learning=FEW_UPDATES):
         self.store = SampleStore(DomainLedger(cap))
-        setup = Setup(seed, learning=learning, links=LinkOptions(enabled=link_model))
+        setup = PolicyInputs(seed, learning=learning, links=LinkOptions(enabled=link_model))
         self.crawl = Crawl(self.store, make_policy(name, self.store, setup))
         self.policy = self.crawl.policy
         self.bookings = []
@@ -52,7 +52,7 @@ class CueWeb:
             for i, (host, is_good) in enumerate(zip(hosts, good.tolist(), strict=True))
         ]
         actions = random.random((links, 3)).astype(np.float32)
-        cues = Ragged.of([[GOOD if is_good else BAD] for is_good in good])
+        cues = RaggedArray.of([[GOOD if is_good else BAD] for is_good in good])
         if relevant is None:
             relevant = self.is_relevant(row)
         outlinks = Outlinks(urls, urls, actions, cues)
@@ -161,7 +161,7 @@ def test_best_of_a_big_leaf_is_found(monkeypatch):
     learning = LearningOptions(breadth=0.0, ucb=0.0)
     store = SampleStore(DomainLedger())
     links = LinkOptions(exploration=0.0)
-    policy = make_policy("tres", store, Setup(learning=learning, links=links))
+    policy = make_policy("tres", store, PolicyInputs(learning=learning, links=links))
     actions = np.zeros((3_000, 3), dtype=np.float32)
     actions[:, 2] = np.random.default_rng(0).permutation(3_000) / 3_000
     urls = [f"http://h.test/{number}" for number in range(3_000)]
@@ -176,7 +176,7 @@ def test_best_of_a_big_leaf_is_found(monkeypatch):
 
 def test_busy_links_wait():
     store = SampleStore(DomainLedger())
-    policy = make_policy("tres", store, Setup())
+    policy = make_policy("tres", store, PolicyInputs())
     rows = store.add(
         NO_PARENT, Outlinks(["http://a.test/", "http://b.test/"], ["", ""], np.eye(2, 3))
     )
@@ -195,7 +195,7 @@ def test_patient_crawl_waits_for_the_host_of_a_better_link():
     for hurry in (0.0, 1.0):
         store = SampleStore(DomainLedger())
         patience = Patience(hurry)
-        policy = make_policy("tres", store, Setup(patience=patience))
+        policy = make_policy("tres", store, PolicyInputs(patience=patience))
         actions = np.array([[0, 0, 1], [0, 0, 0]], dtype=np.float32)  # of the anchor text
         rows = store.add(NO_PARENT, Outlinks(["http://a.test/", "http://b.test/"], "  ", actions))
         policy.readmit(rows)
@@ -242,7 +242,7 @@ def test_restored_links_are_rated():
     policy._links.rate(rows)
     rated = store.rated(rows)
     store.rate(rows, np.zeros(len(rows), dtype=np.float32))  # as in a restored store
-    restored = make_policy("tres", store, Setup(learning=FEW_UPDATES))
+    restored = make_policy("tres", store, PolicyInputs(learning=FEW_UPDATES))
     restored.restore(web.past(), policy.rules, policy.state(), rows[1:])
     np.testing.assert_allclose(store.rated(rows), rated, rtol=1e-5)
     assert rows[0] not in restored.tree.pool.rows(0)

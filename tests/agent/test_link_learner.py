@@ -10,7 +10,7 @@ from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 from tres_scrapy.links.prior import KNOWN
 
 OPTIONS = LinkOptions(replays=3, replay_capacity=7)
@@ -28,7 +28,7 @@ def add(store, parent, cues, actions=None):
     urls = [f"http://h{number % 7}.test/{number}" for number in range(first, first + count)]
     if actions is None:
         actions = np.full((count, 3), 0.5, dtype=np.float32)
-    said = None if isinstance(cues, int) else Ragged.of([[cue] for cue in cues])
+    said = None if isinstance(cues, int) else RaggedArray.of([[cue] for cue in cues])
     return store.add(parent, Outlinks(urls, [""] * count, actions, said))
 
 

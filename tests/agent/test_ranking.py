@@ -10,7 +10,7 @@ from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.patience import WORTH, Patience
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
@@ -132,7 +132,7 @@ def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
 def policy_over(urls, anchors, *, patience=None):
     """Return a policy over links whose anchors have given P(relevant); many are under way."""
     store, _ = store_of([], MANY)
-    setup = Setup(patience=patience or Patience(), learning=LearningOptions(breadth=0.0))
+    setup = PolicyInputs(patience=patience or Patience(), learning=LearningOptions(breadth=0.0))
     policy = make_policy("tres", store, setup)
     add(store, policy, urls, anchors)
     return store, policy

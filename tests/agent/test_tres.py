@@ -3,7 +3,7 @@ import pytest
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy import Experience, Valuing
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.resumption import Past
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
@@ -22,7 +22,7 @@ def policy_over(
 ):
     learning = LearningOptions(representatives, exploration_steps)
     links = LinkOptions(enabled=link_model)
-    return make_policy(name, store, Setup(seed, learning=learning, links=links))
+    return make_policy(name, store, PolicyInputs(seed, learning=learning, links=links))
 
 
 class SmallWeb:
@@ -173,7 +173,7 @@ def test_nh_ignores_the_neighbourhood():
 
 
 def learner_over(store, **options):
-    setup = Setup(learning=LearningOptions(**options), links=LinkOptions(enabled=False))
+    setup = PolicyInputs(learning=LearningOptions(**options), links=LinkOptions(enabled=False))
     return make_policy("tres", store, setup)._learner
 
 
@@ -198,7 +198,7 @@ def test_first_relevant_page_of_a_domain_earns_more():
 
 def test_new_domains_promise_more():
     store = SampleStore(DomainLedger())
-    setup = Setup(learning=LearningOptions(breadth=0.2))
+    setup = PolicyInputs(learning=LearningOptions(breadth=0.2))
     learner = make_policy("tres", store, setup)._learner
     urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))

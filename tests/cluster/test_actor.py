@@ -11,21 +11,21 @@ from scrapy.signalmanager import SignalManager
 pytest.importorskip("ray", reason="needs the extra cluster")
 from ray.exceptions import RayActorError
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster import actor
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor, LearnerActor, ShardActor
+from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.coordinator import FAILED
+from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.plan import RUN, Plan
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
 from tres_scrapy.cluster.shard import Shard
-from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.job_file import JobError
 
-SETUP = Setup()
+SETUP = PolicyInputs()
 PAGES = 30
 
 
@@ -40,7 +40,7 @@ def plan(tmp_path):
 def crawl():
     """Return a crawl of a shard that has fetched some pages."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, PupilPolicy(store, SETUP))
+    crawl = Crawl(store, ActorPolicy(store, SETUP))
     urls = [f"http://{number}.test/" for number in range(PAGES)]
     crawl.add_seeds(Outlinks(urls, urls, np.zeros((PAGES, 3), dtype=np.float32)))
     for number, url in enumerate(urls):
@@ -74,7 +74,7 @@ def test_damaged_learner_learns_all_again(plan, crawl, shard, caplog, damage):
     shard._teach()
     shard.learner.keep()
     state = plan.job / "learner" / "state.safetensors"
-    assert Teacher(SETUP, 2).restore(state.read_bytes()) is None
+    assert Learner(SETUP, 2).restore(state.read_bytes()) is None
     state.write_bytes(damage(state.read_bytes()))
     weights = crawl.policy._learner._agent.online.parameters.copy()
     shard.learner = LearnerActor(plan, SETUP)
@@ -84,7 +84,7 @@ def test_damaged_learner_learns_all_again(plan, crawl, shard, caplog, damage):
     assert (shard.learner._teacher.steps, shard._lesson) == (0, 0)
     assert (crawl.policy._learner._agent.online.parameters == weights).all(), "it knows more"
     shard._teach()
-    again = Teacher(SETUP, 2)
+    again = Learner(SETUP, 2)
     again.learn(0, 0, crawl.policy.lessons(0, PAGES))
     assert again.positions == [PAGES, 0]
     assert shard.learner._teacher.state() == again.state()

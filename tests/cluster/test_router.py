@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
@@ -15,7 +15,7 @@ from tres_scrapy.frontier.feature import LINK, SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
-from tres_scrapy.links.code import Ragged
+from tres_scrapy.links.code import RaggedArray
 
 
 class Obedient:
@@ -49,7 +49,7 @@ def crawl_of(shard=0, shards=1, cap=None):
 
 
 def links_of(*urls, feature=0.0):
-    cues = Ragged.of([[len(url)] * (len(url) % 3) for url in urls])
+    cues = RaggedArray.of([[len(url)] * (len(url) % 3) for url in urls])
     actions = np.full((len(urls), 3), feature, dtype=np.float32)
     return Outlinks(list(urls), [f"to {url}" for url in urls], actions, cues)
 
@@ -65,7 +65,7 @@ def deliver(crawls):
     """Deliver all parcels, and those that result."""
     for crawl in crawls:
         for shard, data in crawl.router.take():
-            crawls[shard].receive([Parcel.unpacked(data)])
+            crawls[shard].receive([LinkBatch.unpacked(data)])
 
 
 def samples_of(crawl):
@@ -117,7 +117,7 @@ def test_links_are_divided_in_their_order():
     urls = [f"http://d{number}.test/{'a' * number}" for number in range(20)]
     kept, away = router.divide("http://page.test/", SEED_PATH, links_of(*urls))
     assert {*kept.urls, *away.urls} == {*urls}
-    parcels = {shard: Parcel.unpacked(data) for shard, data in router.take()}
+    parcels = {shard: LinkBatch.unpacked(data) for shard, data in router.take()}
     assert kept.urls == [url for url in urls if router.owner(url) == 1]
     assert parcels.keys() == {0, 2}
     for shard, parcel in parcels.items():

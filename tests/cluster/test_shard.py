@@ -11,9 +11,9 @@ from scrapy.signalmanager import SignalManager
 
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
-from tres_scrapy.cluster.mail import OWNER, Waiting
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.rhythm import EVERY
+from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.cluster.outbox import OWNER, Waiting
+from tres_scrapy.cluster.send_schedule import EVERY
 from tres_scrapy.cluster.sender import FULL, KEPT
 from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.status import Command, Orders
@@ -107,7 +107,7 @@ def clock(monkeypatch):
 def parcel_of(number):
     actions = np.zeros((1, 3), dtype=np.float32)
     links = Outlinks([f"http://a.test/{number}"], [""], actions)
-    return Waiting(number, Parcel("http://b.test/", SEED_PATH, links).packed())
+    return Waiting(number, LinkBatch("http://b.test/", SEED_PATH, links).packed())
 
 
 def test_shard_is_busy_while_it_could_send_nothing(parts):

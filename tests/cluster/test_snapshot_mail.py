@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
-from tres_scrapy.cluster.mail import Mail
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.router import Packed
 from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.frontier.feature import SEED_PATH
@@ -51,7 +51,7 @@ class Member:
         """Die: another process goes on with the same disk."""
         self.epoch += 1
         self.confirmed, self.copies, self.calls = {}, [], {}
-        self.mail = Mail(self.database)
+        self.mail = Outbox(self.database)
         self.mail.begin(self.epoch)
         learner = SimpleNamespace(crawl=self, job=self, stop=self.stopped.append)
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
@@ -96,7 +96,7 @@ class Member:
     def book(self, other, url):
         """Fetch a page with a link to another shard."""
         links = Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32))
-        parcel = Packed(other, Parcel(url, SEED_PATH, links).packed())
+        parcel = Packed(other, LinkBatch(url, SEED_PATH, links).packed())
 
         def act(cursor):
             cursor.execute("INSERT INTO page VALUES (?, ?)", (other, url))

@@ -7,7 +7,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.health import JITTER, Health
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
+from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
 SILENT = Failure("DownloadTimeoutError", passes=True)
 
@@ -38,7 +38,7 @@ def test_rests_double_until_host_is_given_up(known, count):
     expected = [15.0 * 2**i for i in range(count)]
     assert rests_of(health, 0) == pytest.approx(expected, rel=JITTER)
     assert health.given_up == {0: SILENT.kind}
-    assert store.standing(np.array([0]))[0] == Standing.DEAD
+    assert store.standing(np.array([0]))[0] == Eligibility.DEAD
     assert not len(store.add(NO_PARENT, Outlinks(["http://a.test/2"], [""], np.zeros((1, 3)))))
     assert store.refused == {"max_rests": 1}
 

@@ -15,7 +15,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.crawl.reward import Verdict
 from tres_scrapy.export.archive import FIELDS, Archive
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.middlewares.warc import exchange_of
 
 ANSWER = HtmlResponse(
@@ -44,7 +44,7 @@ class Crawler:
         self.engine = SimpleNamespace(close_spider_async=self.close)
 
     def get_extension(self, cls):
-        return self.learner if cls is Learner else None
+        return self.learner if cls is CrawlSession else None
 
     async def close(self, reason):
         self.closed.append(reason)

@@ -8,13 +8,13 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.settings import Settings
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
@@ -60,9 +60,9 @@ class Engine:
 def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     """A control over a crawl of the seeds `urls`; return it with its crawler."""
     store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
+    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
-    learner = Learner(crawl, Judge(), stats, Verdicts(0.5))
+    learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5))
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)
     crawler.spider = spider or TresSpider()
     crawler.engine = Engine(crawler)

@@ -14,7 +14,7 @@ NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
 import atexit, resource, runpy
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import Learner
 book_page = Learner.book_page
 def exhaust(self, *arguments):
     booked = book_page(self, *arguments)

@@ -17,7 +17,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export import metrics as module
 from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
 from tres_scrapy.export.metrics import MOST_CONNECTIONS, Metrics
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}
 
@@ -41,7 +41,7 @@ class Crawler:
         self.learner = SimpleNamespace(crawl=Crawl(), judging=judging)
 
     def get_extension(self, cls):
-        return self.learner if cls is Learner else None
+        return self.learner if cls is CrawlSession else None
 
 
 @pytest.fixture

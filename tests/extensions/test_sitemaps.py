@@ -95,10 +95,10 @@ def test_names_of_an_index_are_learned():
     page = Page(response.url, "", "", (Link("http://a.test/1.xml", ""),), content_type=INDEX)
     found = Future()
     found.set_result(Mock(is_broken=False, page=page, names=["sitemap"]))
-    extension._learner = Mock(**{"judging.judge.submit.return_value": found})
-    extension._learner.crawl.counts = Counter()
+    extension._session = Mock(**{"judging.judge.submit.return_value": found})
+    extension._session.crawl.counts = Counter()
     assert asyncio.run(extension._read(7, response.url)) == ["http://a.test/1.xml"]
-    extension._learner.crawl.store.names.learn.assert_called_once_with(["sitemap"])
+    extension._session.crawl.store.names.learn.assert_called_once_with(["sitemap"])
 
 
 @pytest.mark.parametrize("reason", ["pause", "rest"])
@@ -108,7 +108,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
     extension = Sitemaps(Mock(engine=engine))
     learner = Mock(**{"crawl.finished": False, "crawl.store.host_number.return_value": 3})
     learner.health.resting.return_value = [3] if reason == "rest" else []
-    extension._learner = learner
+    extension._session = learner
 
     async def note(row, url):
         read.append((row, url))

@@ -18,7 +18,7 @@ import pytest
 from conftest import PROJECT, interpreter
 from scrapy.settings import Settings
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
@@ -146,7 +146,7 @@ def test_unknown_width_has_a_default():
 @pytest.mark.parametrize("setting", [None, "0", "1"])
 def test_live_line_needs_a_terminal(monkeypatch, setting):
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, RandomPolicy(store, Setup()))
+    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()))
     learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))
     crawler = SimpleNamespace(
         settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_PROGRESS_LINE": setting}),

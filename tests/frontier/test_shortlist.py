@@ -7,7 +7,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.shortlist import Shortlist
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
+from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
 HOSTS = ["a.test", "b.test", "c.test"]
 SIZE = 8
@@ -66,7 +66,7 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
     def ready(self, busy=()):
         """Return all ready rows, the best first."""
         rows = self.store.pending_rows()
-        rows = rows[self.store.standing(rows, busy) == Standing.READY]
+        rows = rows[self.store.standing(rows, busy) == Eligibility.READY]
         return rows[np.argsort(-self.store.rated(rows))].tolist()
 
     @invariant()

@@ -9,8 +9,8 @@ from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.store import NO_PARENT, TRAIL, SampleStore, Standing, State
-from tres_scrapy.links.code import Ragged
+from tres_scrapy.frontier.store import NO_PARENT, TRAIL, Eligibility, SampleStore, State
+from tres_scrapy.links.code import RaggedArray
 from tres_scrapy.url.domain import registrable_domain
 
 CAP = 3
@@ -78,20 +78,20 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         row = self.rows[number]
         count = self.count(row["domain"])
         if row["url"] in self.closed or self.is_exhausted(row["domain"]):
-            return Standing.DEAD
+            return Eligibility.DEAD
         if row["host"] in self.gone:
-            return Standing.DEAD
+            return Eligibility.DEAD
         is_full = count["pages"] + count["leased"] + count["held"] >= CAP
         if row["host"] in busy or (is_full and number not in self.held):
-            return Standing.BUSY
+            return Eligibility.BUSY
         if only_known and row["host"] not in self.known:
-            return Standing.BUSY
-        return Standing.READY
+            return Eligibility.BUSY
+        return Eligibility.READY
 
     def add_outlinks(self, parent, links, path):
         urls = [url for url, _ in links]
         actions = np.arange(3 * len(urls), dtype=np.float32).reshape(-1, 3)
-        cues = Ragged.of([codes for _, codes in links]) if parent != NO_PARENT else None
+        cues = RaggedArray.of([codes for _, codes in links]) if parent != NO_PARENT else None
         first = len(self.rows)
         rows = self.store.add(parent, Outlinks(urls, urls, actions, cues))
         alive = [
@@ -136,7 +136,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     @rule(data=st.data())
     def lease(self, data):
         number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
-        if self.standing(number) != Standing.READY:
+        if self.standing(number) != Eligibility.READY:
             return
         self.store.lease(number)
         self.rows[number]["state"] = State.LEASED

@@ -16,7 +16,7 @@ from tres_scrapy.links.code import (
     SIZE,
     CueGroup,
     Fact,
-    Ragged,
+    RaggedArray,
     coded,
     fact,
     page_codes,
@@ -102,7 +102,7 @@ def test_digits_and_scheme_say_nothing():
 @given(LISTS, st.data())
 def test_take_equals_lists(lists, data):
     places = data.draw(st.lists(st.integers(ABSENT, len(lists) - 1), max_size=9))
-    taken = Ragged.of(lists).take(places)
+    taken = RaggedArray.of(lists).take(places)
     assert lists_of(taken) == [[] if place == ABSENT else lists[place] for place in places]
     assert taken.codes.dtype == np.uint32
 

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.links.code import BITS, SIZE, CueGroup, Ragged
+from tres_scrapy.links.code import BITS, SIZE, CueGroup, RaggedArray
 from tres_scrapy.links.model import GROUPS, LinkModel, sigmoid
 from tres_scrapy.links.prior import LinkPrior
 
@@ -36,7 +36,7 @@ def model_of(options=OPTIONS):
 
 def read(model, *links):
     known = np.array([known for known, _ in links], dtype=np.float32).reshape(-1, len(MEANS))
-    said = Ragged.of([codes for _, codes in links])
+    said = RaggedArray.of([codes for _, codes in links])
     return model.read(known, said.codes, np.repeat(np.arange(len(links)), said.counts))
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
@@ -23,7 +23,7 @@ PAGES = 50
 def record(tmp_path_factory):
     """The record of a crawl of TRES over 50 pages, one of them hostile."""
     store = SampleStore(DomainLedger())
-    setup = Setup(learning=LearningOptions(exploration_steps=5, batch_size=4))
+    setup = PolicyInputs(learning=LearningOptions(exploration_steps=5, batch_size=4))
     crawl = Crawl(store, make_policy("tres", store, setup))
     crawl.add_seeds(Outlinks(["http://h0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     path = tmp_path_factory.mktemp("run") / "a.run"

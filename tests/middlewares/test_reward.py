@@ -8,13 +8,13 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.scope import Scope
@@ -57,7 +57,7 @@ class Judge:
 
 def crawl_over():
     store = SampleStore(DomainLedger())
-    return Crawl(store, make_policy("tres", store, Setup()))
+    return Crawl(store, make_policy("tres", store, PolicyInputs()))
 
 
 class SeenUrls:
@@ -87,7 +87,7 @@ def leased_page(
 ):
     """A middleware and the response to a leased seed."""
     crawl = crawl_over()
-    learner = Learner(
+    learner = CrawlSession(
         crawl,
         judge or Judge(),
         SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None),
@@ -223,7 +223,7 @@ def test_failed_fetch_is_booked(options, kind):
 def test_unsaved_page_gives_no_items(status):
     """A resumed crawl fetches the page again: its items would be there twice."""
     middleware, _, response = leased_page(follow_every_link=False, status=status)
-    middleware._learner.job = Mock(**{"book.return_value": False})
+    middleware._session.job = Mock(**{"book.return_value": False})
 
     async def outputs():
         yield {"name": "soup"}
@@ -304,7 +304,7 @@ def test_next_call_of_an_api_is_scrapys():
     call.meta[OWN] = True
     page = HtmlResponse(call.url, body=b"text", request=call)
     process(middleware, page, no_output)
-    assert middleware._learner.requests.url_of_sample(Request("http://a.test/?page=4"))
+    assert middleware._session.requests.url_of_sample(Request("http://a.test/?page=4"))
 
 
 def test_links_of_an_error_page_are_samples():
@@ -367,7 +367,7 @@ def test_repeated_link_is_no_seed():
 
 def seed(middleware, url, **options):
     """Add a request that comes from no page to the frontier."""
-    return middleware._learner.add_seed(url, Request(url, **options))
+    return middleware._session.add_seed(url, Request(url, **options))
 
 
 def test_chained_error_books_page_once():
@@ -410,7 +410,7 @@ def test_link_that_a_rule_excludes_is_dropped():
 def test_first_request_for_a_url_is_sent():
     """Scrapy drops the later ones; the frontier knows that two pages link to it."""
     middleware, _, response = leased_page(follow_every_link=False)
-    own = middleware._learner.requests
+    own = middleware._session.requests
     assert seed(middleware, "http://c.test/", cb_kwargs={"first": True})
 
     async def callback():

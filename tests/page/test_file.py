@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tres_scrapy.page.file import plainly, reason
+from tres_scrapy.url.message import plainly, reason
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
 
 
 @pytest.mark.parametrize(

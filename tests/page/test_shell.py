@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.page.shell import (
+from tres_scrapy.page.client_rendered import (
     FEW_LINKS,
     FEW_WORDS,
     FEW_WORDS_AROUND,

@@ -6,11 +6,11 @@ import pytest
 
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import PageAnswer
-from tres_scrapy.refresh.keeper import Keeper
-from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import copy_of
 from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.refresh_request import PageAnswer
+from tres_scrapy.refresh.refresher import Refresher
+from tres_scrapy.refresh.refresher_option import RefresherOptions
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
 from tres_scrapy.report.chart_page import plotly_script
 
@@ -23,7 +23,7 @@ def keeper(tmp_path):
         for i in range(3)
     ]
     store = Store(tmp_path / "s.sqlite")
-    yield Keeper(store, KeeperOptions(100, min_age=0.0, grace=1), known, 0.0)
+    yield Refresher(store, RefresherOptions(100, min_age=0.0, grace=1), known, 0.0)
     store.close()
 
 

@@ -168,8 +168,8 @@ def test_changing_web_without_a_network(scrapy, tmp_path):
 def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
-    from tres_scrapy.refresh.errand import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
+    from tres_scrapy.refresh.refresh_request import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}

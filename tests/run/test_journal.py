@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sealed import seal
 
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
@@ -29,9 +29,9 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.webs.graph import Graph
-from tres_scrapy.links.code import CODES, Ragged
+from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
 from tres_scrapy.run.checksum import TABLES
 from tres_scrapy.run.job_file import NAME, JobError
@@ -39,7 +39,9 @@ from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, items, marks, recover
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
-SETUP = Setup(learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4))
+SETUP = PolicyInputs(
+    learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4)
+)
 
 
 def new_crawl(policy="tres", limit=None, setup=SETUP, *, scout=False, **options):
@@ -109,7 +111,7 @@ class Web:
             self.describe(self.crawl.revision.take())
         urls = [f"http://h{(number * 3 + i) % 20}.test/{number * 2 + i}" for i in range(1, 5)]
         actions = np.random.default_rng(number).random((4, 3), dtype=np.float32)
-        cues = None if number % 4 == 1 else Ragged.of([[], [CODES - 1], [number, 7], [3]])
+        cues = None if number % 4 == 1 else RaggedArray.of([[], [CODES - 1], [number, 7], [3]])
         links = Outlinks(urls, ["an\0chor"] * 4, actions, cues)
         if number % 14 == 6:
             kind = "robots" if number % 4 == 2 else "http_404"
@@ -140,7 +142,7 @@ def state_of(crawl):
     store, policy = crawl.store, crawl.policy
     rows = np.arange(len(store))
     pending = store.pending_rows()
-    alive = pending[store.standing(pending) != Standing.DEAD]
+    alive = pending[store.standing(pending) != Eligibility.DEAD]
     known = {
         "urls": [store.url(row) for row in rows.tolist()],
         "trails": [store.trail(row) for row in rows.tolist()],
@@ -399,7 +401,7 @@ def test_full_disk_leaves_what_was_written(tmp_path):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_resumable_policies_are_known(policy):
-    setup = Setup(
+    setup = PolicyInputs(
         labels=lambda urls: [],
         graph=Graph([], [], []),
         similarity=lambda texts: [],
@@ -816,7 +818,7 @@ def test_given_up_hosts_survive_resume(tmp_path):
         recover(journal, crawl)
         assert [crawl.store.hosts[host] for host in crawl.store.given_up] == names
         rows = crawl.store.pending_rows()
-        assert Standing.DEAD not in crawl.store.standing(rows)
+        assert Eligibility.DEAD not in crawl.store.standing(rows)
         url = f"http://h{len(names)}.test/0"
         crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
         crawl.store.give_up(crawl.store.host_number(f"h{len(names)}.test"))

@@ -10,8 +10,8 @@ from conftest import PROJECT, served
 from sealed import seal
 from soup import FOOD
 
-from tres_scrapy.page.file import drop_torn_line
 from tres_scrapy.run.job_file import NAME
+from tres_scrapy.url.whole_file import drop_torn_line
 
 PAGES = 12
 NO_LONGER_WRITABLE = """

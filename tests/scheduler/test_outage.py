@@ -38,7 +38,7 @@ class World:
         self.scheduler, self.crawl = scheduler_of(
             *(f"http://{name}/0" for name in self.names), rest=RestOptions(**rest)
         )
-        self.learner = self.scheduler._learner
+        self.learner = self.scheduler._session
         self.health = self.learner.health
         self.asked = defaultdict(list)  # times by host
         self.under_way = []  # requests that time out, with the time of that

@@ -37,7 +37,7 @@ CLOCK_IS_SET = """
 import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import Learner
 book_page = Learner.book_page
 def set_clock(self, *arguments):
     set_by[0] += {days} * 86400

@@ -13,7 +13,7 @@ from scrapy.squeues import LifoMemoryQueue
 from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -22,8 +22,8 @@ from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
-from tres_scrapy.extensions import learner as learner_module
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions import session as learner_module
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore
@@ -93,9 +93,9 @@ def scheduler_of(
         ),
     )
     store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, RandomPolicy(store, Setup()), limit)
+    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()), limit)
     stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
-    learner = Learner(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
+    learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)
     scheduler.open(None)
     for url in urls:
@@ -120,7 +120,7 @@ def urls_of(scheduler):
 def test_learner_is_told_which_hosts_are_busy(clock):
     """A shard says with it what it could fetch now."""
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
-    learner = scheduler._learner
+    learner = scheduler._session
     assert not learner.busy_hosts()
     request = scheduler.next_request()
     assert list(learner.busy_hosts()) == [crawl.store.host(request.meta[LEASE])]
@@ -350,7 +350,7 @@ def test_redirect_changes_the_slot(clock):
 def test_redirect_is_saved_before_it_is_sent(clock, works):
     scheduler, _ = scheduler_of("http://a.test/")
     request, saved = scheduler.next_request(), []
-    scheduler._learner.job = SimpleNamespace(
+    scheduler._session.job = SimpleNamespace(
         redirect=lambda crawl, row: saved.append(crawl.store.url(row)) or works,
         book=lambda *_, **__: False,
         failed=not works,
@@ -376,7 +376,7 @@ def test_own_request_keeps_its_secrets_at_its_host(clock):
 def test_interrupted_fetch_stays_first_in_journal(clock, held):
     """Its slot of MAX is kept until its page is booked, also in the next resumed crawl."""
     scheduler, crawl = scheduler_of("http://a.test/")
-    learner, removed = scheduler._learner, []
+    learner, removed = scheduler._session, []
     crawl.store.hold([0] if held else [])
     row = scheduler.next_request().meta[LEASE]
     learner.job = SimpleNamespace(set_back=removed.append)
@@ -390,7 +390,7 @@ def test_host_of_fatal_page_rests(clock, monkeypatch):
     scheduler, crawl = scheduler_of("http://a.test/1", "http://a.test/2")
     first = scheduler.next_request()
     scheduler.request_left_downloader(first, spider=None)
-    scheduler._learner.book_failure(first.meta[LEASE], JUDGE_ENDED)
+    scheduler._session.book_failure(first.meta[LEASE], JUDGE_ENDED)
     assert crawl.failures == {"judge_error": 1}
     clock.now += 59
     assert scheduler.next_request() is None
@@ -421,7 +421,7 @@ def test_late_request_is_sent_once(clock):
     row = scheduler.next_request().meta[LEASE]
     zeros = np.zeros((1, 3), dtype=np.float32)
     crawl.book_page(row, 1.0, Outlinks(["http://b.test/"], [""], zeros))
-    scheduler._learner.requests.keep({1: announced})
+    scheduler._session.requests.keep({1: announced})
     sent = scheduler.next_request()
     assert (sent.callback, sent.meta) == (print, {LEASE: 1})
     assert scheduler.enqueue_request(announced)
@@ -446,7 +446,7 @@ class SeenHosts:
 def test_filter_is_asked_when_a_sample_is_scheduled(clock):
     """As Scrapy does: a request that a listener refuses before does not count as seen."""
     scheduler, crawl = scheduler_of("http://a.test/", follows_all=False)
-    own = scheduler._learner.requests
+    own = scheduler._session.requests
     own.dupefilter = SeenHosts()
     row = scheduler.next_request().meta[LEASE]
     urls = ["http://b.test/1", "http://b.test/2", "http://c.test/"]
@@ -464,7 +464,7 @@ def test_answered_lease_is_not_taken_back(clock):
     """A callback may hand a request with the meta of its answer to the engine."""
     scheduler, crawl = scheduler_of("http://a.test/", follows_all=False)
     request = scheduler.next_request()
-    scheduler._learner.requests.answered.add(request.meta[LEASE])
+    scheduler._session.requests.answered.add(request.meta[LEASE])
     assert scheduler.enqueue_request(Request("http://b.test/", meta=request.meta))
     assert crawl.leased == 1
     assert urls_of(scheduler) == ["http://b.test/"]
@@ -519,7 +519,7 @@ def test_request_of_booked_page_is_handed_out(clock):
 
 def test_request_of_dropped_sample_is_forgotten(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
-    requests = scheduler._learner.requests
+    requests = scheduler._session.requests
     assert 1 in requests
     crawl.store.ledger.book_failure(crawl.store.domain(1))
     for _ in range(crawl.store.ledger.limits.failures):

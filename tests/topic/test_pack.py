@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from safetensors.torch import load, save_file
 
 from tres_scrapy.links.prior import LinkPrior
-from tres_scrapy.page.file import sha256
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
 from tres_scrapy.topic.bag import BagOfWords
@@ -27,6 +26,7 @@ from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.whole_file import sha256
 
 SHIPPED = PROJECT / "models"
 FOOD_CATEGORIES = {"Everyday_life.Food_and_agriculture", "Everyday_life.Drink"}

@@ -12,9 +12,9 @@ from conftest import DATA, PROJECT
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from tres_scrapy.page.file import sha256
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
 from tres_scrapy.training.skip_gram import train_vectors
+from tres_scrapy.url.whole_file import sha256
 
 
 @pytest.fixture

@@ -8,9 +8,11 @@ from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.word_folder import WordFolder, find_folder
 from tres_scrapy.topic.word_task import WordTask
-from tres_scrapy.topic.word_topic import Sheet
+from tres_scrapy.topic.word_topic import PageWords
 
-SHEETS = [Sheet(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
+SHEETS = [
+    PageWords(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)
+]
 
 
 def test_torn_page_is_dropped(tmp_path):

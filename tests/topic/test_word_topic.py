@@ -9,7 +9,7 @@ from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.word_learner import word_topic
-from tres_scrapy.topic.word_topic import Sheet, _deviation, questions
+from tres_scrapy.topic.word_topic import PageWords, _deviation, questions
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
@@ -21,7 +21,7 @@ def topic():
 
 
 def sheet(text, number=0, **options):
-    return Sheet(f"http://h.test/{number}", "", "", Counter(tokenise(text)), **options)
+    return PageWords(f"http://h.test/{number}", "", "", Counter(tokenise(text)), **options)
 
 
 SHEETS = [

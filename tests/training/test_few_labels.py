@@ -8,7 +8,7 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.word_topic import Sheet
+from tres_scrapy.topic.word_topic import PageWords
 from tres_scrapy.training import few_labels
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.few_labels import FewTrained, train_few
@@ -65,7 +65,7 @@ def test_unlabelled_pages_of_tested_hosts_are_left_out(tmp_path, monkeypatch):
     for name, fake in (fakes | {"write_pack": lambda *pack: None}).items():
         monkeypatch.setattr(few_labels, name, fake)
     hosts = [f"h{n}.test" for n in range(10)]
-    pages = [Sheet(f"http://www.{host}/", "", "", {}) for host in (*hosts, "other.test")]
+    pages = [PageWords(f"http://www.{host}/", "", "", {}) for host in (*hosts, "other.test")]
     train_few(tmp_path / "soup", KEYWORDS, [document(n) for n in range(20)], pages)
     *tests, (_, last) = used
     assert len(tests) == 5

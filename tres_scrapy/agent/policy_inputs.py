@@ -19,7 +19,7 @@ Labels = Callable[[Sequence[str]], list[bool]]
 
 
 @dataclass(frozen=True)
-class Setup:
+class PolicyInputs:
     """The arguments that policies are created with; each policy uses some of them.
 
     `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with

@@ -12,7 +12,7 @@ from tres_scrapy.agent.confidence import Confidence
 from tres_scrapy.agent.ddqn import DoubleDQN, Features
 from tres_scrapy.agent.network import Prior
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.replay import NONE, Replay
 from tres_scrapy.agent.resumption import Past
 from tres_scrapy.config.learning import LearningOptions
@@ -40,7 +40,7 @@ class QLearner:
         self,
         store: SampleStore,
         features: Features,
-        setup: Setup,
+        setup: PolicyInputs,
         random: np.random.Generator,
         *,
         prior: bool = False,

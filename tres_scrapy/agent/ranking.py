@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.patience import WORTH
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
@@ -68,7 +68,7 @@ class Ranking(NamedTuple):
             return None
         domains = (*self.domains, store.domain(row))
         left = store.waits(self.rows)
-        free = left & (store.standing(self.rows, busy_hosts) == Standing.READY)
+        free = left & (store.standing(self.rows, busy_hosts) == Eligibility.READY)
         ready = free & ~np.isin(store.domains(self.rows), domains)
         if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + WORTH:
             return None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
 from tres_scrapy.agent.recent_yield import RecentYield
@@ -34,7 +34,7 @@ class TresPolicy:
     In the exploration phase it fetches a random representative.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.tree = TreeFrontier(self.features, setup.tree)
         self._store = store
         self._random = np.random.default_rng(setup.seed)
@@ -151,7 +151,10 @@ class TresPolicy:
         ranking = Ranking(
             self.tree.splits,
             np.concatenate(leaves),
-            *(rows, q_values, bounds, np.arange(len(rows)) < count),
+            rows,
+            q_values,
+            bounds,
+            np.arange(len(rows)) < count,
             later=float(bounds[count:].max(initial=-np.inf)),
             further=self._store.ledger.leased // PAGES_A_CHOICE,
         )
@@ -185,11 +188,11 @@ class TresPolicy:
         )
         return Decision(row, leaf, float(ranking.q_values[best]), choice=choice)
 
-    def _make_learner(self, setup: Setup) -> QLearner:
+    def _make_learner(self, setup: PolicyInputs) -> QLearner:
         arguments = self._store, self.features, setup, self._random
         return QLearner(*arguments, prior=setup.links.enabled)
 
-    def _make_links(self, setup: Setup) -> LinkLearner | None:
+    def _make_links(self, setup: PolicyInputs) -> LinkLearner | None:
         if not setup.links.enabled:
             return None
         return LinkLearner(self._store, setup.links, setup.seed, setup.link_prior)
@@ -236,7 +239,7 @@ class NoNeighbourhoodPolicy(TresPolicy):
     It has no intrinsic reward for new domains, because it does not know which domains are new.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import ray
 from ray.exceptions import RayError
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.coordinator import FAILED, Coordinator, Overview
+from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
 from tres_scrapy.cluster.line import note_owner, take_over
-from tres_scrapy.cluster.mail import Waiting
+from tres_scrapy.cluster.outbox import Waiting
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.cluster.teacher import Teacher
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.report.record_file import IN_JOB
 from tres_scrapy.report.record_part import Part, Position, read_part
@@ -101,19 +101,19 @@ class CoordinatorActor:
 class LearnerActor:
     """Holds the one learner, and keeps a checkpoint of it."""
 
-    def __init__(self, plan: Plan, setup: Setup) -> None:
+    def __init__(self, plan: Plan, setup: PolicyInputs) -> None:
         plan = plan.here()
         self._file = plan.job / LEARNER / STATE
         self._keeper = _learner_keeper(plan, self._file) if plan.snapshots else None
         if self._keeper is None:
             plan.require_shared()
-        self._teacher = Teacher(setup, plan.shards)
+        self._teacher = Learner(setup, plan.shards)
         if self._file.exists():
             try:
                 self._teacher.restore(self._file.read_bytes())
             except Exception as error:  # a file can be damaged in many ways
                 logger.warning("%s is left out: %s; all is learned again", self._file, error)
-                self._teacher = Teacher(setup, plan.shards)
+                self._teacher = Learner(setup, plan.shards)
         self._run = int.from_bytes(os.urandom(6), "big")  # versions of another run do not count
         self._kept, self._kept_at = self._teacher.steps, monotonic()
 

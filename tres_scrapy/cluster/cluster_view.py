@@ -21,10 +21,10 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.metrics import registry_of, serve, write_metrics
 from tres_scrapy.extensions.dashboard import listening
-from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import join_shards
+from tres_scrapy.url.message import plainly
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,
 UNWATCHED: Final = 10.0  # and without one

@@ -19,7 +19,7 @@ import ray
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor import (
     COORDINATOR,
     THREADS,
@@ -30,8 +30,8 @@ from tres_scrapy.cluster.actor import (
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.page.file import plainly
 from tres_scrapy.report.record_part import Part, Position
+from tres_scrapy.url.message import plainly
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
 PARTS: Final = 5.0  # seconds for what the records of the shards have
@@ -58,7 +58,7 @@ class Driver:
     def __init__(
         self,
         plan: Plan,
-        setup: Setup,
+        setup: PolicyInputs,
         address: str | None = None,
         show: Callable[[Overview], None] = lambda overview: None,
     ) -> None:

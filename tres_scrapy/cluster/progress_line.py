@@ -13,7 +13,7 @@ from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
 
 logger = logging.getLogger(__name__)
 

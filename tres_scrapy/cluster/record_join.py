@@ -26,8 +26,14 @@ STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
 LEAST: Final = 1.0  # seconds over which a rate is measured
 ENDING: Final = ("ended", "reason", "left", "gone", "web")  # of meta
 OWN: Final = (  # settings of a shard that the crawl does not have
-    *("JOBDIR", "TRES_APPEND", "TRES_DASHBOARD", "TRES_OUTPUT", "TRES_PROGRESS_LINE"),
-    *("TRES_REPORT", "TRES_SHARD", "TRES_WEB_PROXY"),
+    "JOBDIR",
+    "TRES_APPEND",
+    "TRES_DASHBOARD",
+    "TRES_OUTPUT",
+    "TRES_PROGRESS_LINE",
+    "TRES_REPORT",
+    "TRES_SHARD",
+    "TRES_WEB_PROXY",
 )
 JOINED: Final = "joined"  # in meta: when this was last brought up to date
 
@@ -191,7 +197,8 @@ class JoinedRecord:
         steps, times, *counts, leaves, _, losses = columns
         return [
             *(sum(steps), max(times), *map(sum, counts)),
-            *(sum(leaves) if leaves else None, 0.0),
+            sum(leaves) if leaves else None,
+            0.0,
             sum(losses) / len(losses) if losses else None,
         ]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.cluster.status import Command
-from tres_scrapy.page.file import plainly
 from tres_scrapy.run.job_file import CLUSTER, JobError
 from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.url.message import plainly
 
 SNAPSHOTS: Final = "snapshots"  # in meta: their URL
 SCHEMA: Final = Schema(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import host_of
 from tres_scrapy.frontier.outlink import Outlinks
@@ -55,13 +55,13 @@ class Router:
             places.setdefault(owners[host], []).append(place)
         for shard, some in places.items():
             if shard != self.shard:
-                self._pack(shard, Parcel(url, path, links.take(some)))
+                self._pack(shard, LinkBatch(url, path, links.take(some)))
         own = places.pop(self.shard, [])
         return links.take(own), links.take([place for some in places.values() for place in some])
 
     def send(self, url: str, target: Outlinks, path: Path, hops: int = 1) -> None:
         """Pack the target of a redirect, which its owner fetches before other links."""
-        self._pack(self.owner(target.urls[0]), Parcel(url, path, target, hops))
+        self._pack(self.owner(target.urls[0]), LinkBatch(url, path, target, hops))
 
     def take(self) -> Sequence[Packed]:
         """Return the parcels packed since the last call, oldest first."""
@@ -71,5 +71,5 @@ class Router:
     def _owner_of(self, host: str) -> int:
         return owner_of(registrable_domain(host, private=self._psl_private), self.shards)
 
-    def _pack(self, shard: int, parcel: Parcel) -> None:
+    def _pack(self, shard: int, parcel: LinkBatch) -> None:
         self._packed.append(Packed(shard, parcel.packed()))

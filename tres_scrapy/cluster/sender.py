@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Final, NamedTuple
 
-from tres_scrapy.cluster.mail import Mail, Waiting, count_of
-from tres_scrapy.cluster.rhythm import MOST, Rhythm
+from tres_scrapy.cluster.outbox import Outbox, Waiting, count_of
+from tres_scrapy.cluster.send_schedule import MOST, SendSchedule
 from tres_scrapy.cluster.wire import Receipt
 
 FULL: Final = 100 * 2**20  # bytes that others do not have, above which no more pages are fetched
@@ -31,10 +31,10 @@ class Sender:
     be asked later.
     """
 
-    def __init__(self, mail: Mail, *, inquires: bool) -> None:
+    def __init__(self, mail: Outbox, *, inquires: bool) -> None:
         self._mail = mail
         self._inquires = inquires
-        self._rhythm = Rhythm()
+        self._rhythm = SendSchedule()
         self._sent: dict[int, int] = {}  # the last parcel that another shard has
         self._durable: dict[int, int] = {}  # and that it cannot lose
         self._inquired: dict[int, float] = {}  # when it was asked

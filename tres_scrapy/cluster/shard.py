@@ -16,14 +16,14 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.cluster.lesson import Taught
-from tres_scrapy.cluster.mail import Mail, Waiting
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.learner import NEWS
+from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.cluster.outbox import Outbox, Waiting
 from tres_scrapy.cluster.sender import Sender
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
-from tres_scrapy.cluster.teacher import NEWS
+from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.cluster.wire import Receipt, Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
@@ -32,7 +32,7 @@ from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import ControlError
 
 PULSE: Final = 0.25  # seconds between two looks at what is due
@@ -97,7 +97,7 @@ class Shard:
                 logger.info("Restored from a snapshot after %d bookings", self._keeper.forks[-1][1])
             self._mail.begin(self._keeper.epoch)
             self._job.journal.note_lengths(self._keeper.outputs)
-        self._learner.listeners.append(self._booked)
+        self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
 
@@ -119,22 +119,25 @@ class Shard:
     def status(self) -> Status:
         """The state of the shard."""
         crawl, mail, now = self._crawl, self._mail, monotonic()
-        busy = self._learner.busy_hosts()
+        busy = self._session.busy_hosts()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
-            self._value = policy.worth(busy) if isinstance(policy, PupilPolicy) else 1.0
+            self._value = policy.worth(busy) if isinstance(policy, ActorPolicy) else 1.0
             self._figures = crawl.figures()
             if self._keeper is not None:
                 self._figures["snapshot_age"] = self._keeper.age
                 self._figures[SNAPSHOT_ERROR] = self._keeper.error
         return Status(
-            *(self._number, crawl.pages, crawl.leased, crawl.granted),
+            self._number,
+            crawl.pages,
+            crawl.leased,
+            crawl.granted,
             value=self._value,
             ready=self._is_ready(),
             idle=not crawl.leased and not crawl.store.pending,
             busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(busy),
             requests=self._requests,
-            hopeless=not crawl.leased and self._learner.exhausted(now),
+            hopeless=not crawl.leased and self._session.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),
             settled=self._keeper is None or self._keeper.holds(self._job.journal.fingerprint),
@@ -176,21 +179,21 @@ class Shard:
         """End the crawl of this shard."""
         if not self._reason:
             self._reason = reason
-            self._learner.stop(reason)
+            self._session.stop(reason)
 
     @cached_property
-    def _learner(self) -> Learner:
-        learner = self._crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs it
-        return learner
+    def _session(self) -> CrawlSession:
+        session = self._crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs it
+        return session
 
     @property
     def _job(self) -> Job:
-        assert self._learner.job is not None  # a shard has a JOBDIR
-        return self._learner.job
+        assert self._session.job is not None  # a shard has a JOBDIR
+        return self._session.job
 
     @property
-    def _mail(self) -> Mail:
+    def _mail(self) -> Outbox:
         return self._job.mail
 
     @cached_property
@@ -199,7 +202,7 @@ class Shard:
 
     @property
     def _crawl(self) -> Any:
-        return self._learner.crawl
+        return self._session.crawl
 
     def _is_ready(self) -> bool:
         """Return whether the shard knows its seeds, and what the learner knows.
@@ -238,7 +241,7 @@ class Shard:
         except Exception:
             logger.exception("This shard cannot go on")
             self._is_broken = True
-            self._learner.stop(BROKEN)
+            self._session.stop(BROKEN)
 
     def _keep(self) -> None:
         """Take a snapshot if it is time; stop if another process takes those of this shard."""
@@ -269,7 +272,7 @@ class Shard:
         self._lesson = answer.position
         if answer.taught:
             self._bytes += len(answer.taught)
-            self._crawl.policy.take(Taught.unpacked(answer.taught))
+            self._crawl.policy.take(WeightUpdate.unpacked(answer.taught))
             self._seen, self._taught = answer.seen, True
 
     def _deliver_all(self) -> None:
@@ -310,7 +313,7 @@ class Shard:
             self.end(orders.finish)
 
     def _do(self, command: Command) -> None:
-        control, value = Control(self._crawler, self._learner), command.value
+        control, value = Control(self._crawler, self._session), command.value
         try:
             if command.name == "add_seed":
                 own = [url for url in parted(value) if self._owns(url)]
@@ -360,12 +363,12 @@ class Shard:
             wake(self._crawler.engine)
 
 
-def _unpacked(sender: int, parcels: list[Waiting]) -> list[Parcel]:
+def _unpacked(sender: int, parcels: list[Waiting]) -> list[LinkBatch]:
     """Return the contents of parcels, without those that are damaged."""
     found = []
     for number, data in parcels:
         try:
-            found.append(Parcel.unpacked(data))
+            found.append(LinkBatch.unpacked(data))
         except ValueError as error:
             logger.error("Parcel %d of shard %d is left out: %s", number, sender, error)
     return found

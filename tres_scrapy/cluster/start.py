@@ -26,11 +26,10 @@ from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.lab.webs.count import FIGURES, in_words
 from tres_scrapy.lab.webs.web_process import WebProcess
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.topic.several import load_packs
+from tres_scrapy.url.message import plainly, plural
 
 # arguments that are about the whole crawl, not for its shards
 WHOLE: Final = ("metrics_file", "metrics_host", "metrics_port", "output")
@@ -156,7 +155,9 @@ def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
         arguments.pop(name, None)
     arguments = {name: _absolute(name, value) for name, value in arguments.items()}
     return Plan(
-        *(order.job, order.shards, config.pages),
+        order.job,
+        order.shards,
+        config.pages,
         arguments=arguments,
         settings=order.settings,
         identity=_identity(config),

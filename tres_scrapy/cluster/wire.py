@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
-from tres_scrapy.cluster.mail import Waiting
+from tres_scrapy.cluster.outbox import Waiting
 from tres_scrapy.cluster.status import Orders, Status
 
 

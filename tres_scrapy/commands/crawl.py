@@ -30,8 +30,15 @@ from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.userinfo import without_credentials
 
 SAID_IN_ONE_LINE = (
-    *(ConfigError, JobError, PackError, OfflineWebError, WorkerError, RecordError),
-    *(CollectionError, ExtraError, StoreError),
+    ConfigError,
+    JobError,
+    PackError,
+    OfflineWebError,
+    WorkerError,
+    RecordError,
+    CollectionError,
+    ExtraError,
+    StoreError,
 )
 
 
@@ -75,8 +82,14 @@ class Command(crawl.Command):
             raise error
         reason = crawler.stats.get_value("finish_reason")
         failed = {
-            *(NO_PAGE, NO_SEARCH, NO_JUDGE, NO_BROWSER, UNREACHABLE),
-            *(JOB_FAILED, ARCHIVE_FAILED, OUTPUT_FAILED),
+            NO_PAGE,
+            NO_SEARCH,
+            NO_JUDGE,
+            NO_BROWSER,
+            UNREACHABLE,
+            JOB_FAILED,
+            ARCHIVE_FAILED,
+            OUTPUT_FAILED,
         }
         if self.crawler_process.bootstrap_failed or reason in failed:
             self.exitcode = 1

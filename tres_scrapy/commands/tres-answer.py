@@ -13,12 +13,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly, printable
-from tres_scrapy.page.plural import plural
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.word_folder import find_folder
 from tres_scrapy.topic.word_learner import learn_answers, learned
+from tres_scrapy.url.message import plainly, plural, printable
 
 WIDTH: Final = 100
 NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."

@@ -30,8 +30,7 @@ from tres_scrapy.lab.mean import VARIANTS
 from tres_scrapy.lab.version import code_version
 from tres_scrapy.lab.webs.server import DATA, LABELS, open_web
 from tres_scrapy.lab.worker import Advance, RunFailure, work
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plainly, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -22,7 +22,6 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import names_site, say_scheme
 from tres_scrapy.crawl.assembly import require_pack
-from tres_scrapy.page.file import reason
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.topic.influence import Totals, explain
 from tres_scrapy.topic.pack import Pack, PackError
@@ -30,6 +29,7 @@ from tres_scrapy.topic.shipped import packs
 from tres_scrapy.training.document import read_pages
 from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise, with_scheme
+from tres_scrapy.url.message import reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,13 +14,13 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
-from tres_scrapy.page.file import plainly
 from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
 from tres_scrapy.topic.word_folder import find_folder, unlearned
 from tres_scrapy.topic.word_learner import learned
+from tres_scrapy.url.message import plainly
 
 
 class Command(ScrapyCommand):

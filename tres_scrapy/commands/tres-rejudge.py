@@ -16,7 +16,6 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly, reason, whole_file
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
@@ -25,6 +24,8 @@ from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.word_folder import WordFolder, find_folder, unlearned
 from tres_scrapy.topic.word_learner import learned
+from tres_scrapy.url.message import plainly, reason
+from tres_scrapy.url.whole_file import whole_file
 
 SUFFIX: Final = ".rejudged.jsonl"
 

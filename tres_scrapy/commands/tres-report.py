@@ -12,11 +12,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly
 from tres_scrapy.report.crawl_report import SUFFIX, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record, latest_record
+from tres_scrapy.url.message import plainly
 
 
 class Command(ScrapyCommand):

@@ -26,7 +26,6 @@ from tres_scrapy.config.parser import joined, seeds
 from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.lab.webs.web_process import OfflineWebError
-from tres_scrapy.page.file import printable
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.spiders.seeds import SeedSpider
 from tres_scrapy.topic.judge import Judge
@@ -34,6 +33,7 @@ from tres_scrapy.topic.judge_process import Worker, WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.seed_rating import SeedRating, ranked
 from tres_scrapy.topic.several import load_packs
+from tres_scrapy.url.message import printable
 
 INTERRUPTED: Final = 130
 WIDEST: Final = 36  # characters of a URL in the table
@@ -143,7 +143,8 @@ def _rated(config: Config, settings: Settings, most: int) -> SeedSpider:
         judge = Judge(pack, worker)
         stack.callback(judge.close)
         return run_politely(
-            *(SeedSpider, settings),
+            SeedSpider,
+            settings,
             seeds=config.seed,
             judge=judge,
             threshold=threshold,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from scrapy.commands import ScrapyCommand
 
 from tres_scrapy.config.extra import require
-from tres_scrapy.page.file import plainly, whole_file
 from tres_scrapy.spiders.fetch import fetch_lists
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.answer import read_answers
@@ -23,6 +22,8 @@ from tres_scrapy.topic.word_folder import find_folder
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
+from tres_scrapy.url.message import plainly
+from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +85,8 @@ class Command(ScrapyCommand):
             "--relevant and --irrelevant. Pages whose text the crawl did not keep are fetched",
         )
         parser.add_argument(
-            *("--models", "--output"),
+            "--models",
+            "--output",
             metavar="DIR",
             type=Path,
             default=HERE,
@@ -160,7 +162,8 @@ class Command(ScrapyCommand):
         pages = zip(paths[given[1] :], answered.values(), strict=True)
         sides += [Selection(Path(path), "url", frozenset(urls)) for path, urls in pages]
         documents, census = read_documents(
-            *(sides[: given[0]], sides[given[0] :]),
+            sides[: given[0]],
+            sides[given[0] :],
             language=opts.language,
             answers={url: yes for answers in answered.values() for url, yes in answers.items()},
         )

@@ -13,11 +13,11 @@ from scrapy.exceptions import UsageError
 from tqdm import tqdm
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.page.file import plainly
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS, WordVectors
 from tres_scrapy.training.document import Sentences
 from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
 from tres_scrapy.training.vector_file import read_vectors
+from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
     import argparse

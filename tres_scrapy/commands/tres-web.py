@@ -21,8 +21,9 @@ from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, s
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.vocabulary import topics
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.file import plainly, whole_file
 from tres_scrapy.page.text import read_page
+from tres_scrapy.url.message import plainly
+from tres_scrapy.url.whole_file import whole_file
 
 
 class Command(ScrapyCommand):
@@ -84,7 +85,11 @@ class Command(ScrapyCommand):
             raise UsageError(f"give one web ({', '.join(KINDS)}), not {named(args)}")
         try:
             web = open_web(
-                *(args[0], opts.topic, opts.seed, opts.data, opts.labels),
+                args[0],
+                opts.topic,
+                opts.seed,
+                opts.data,
+                opts.labels,
                 pages=opts.pages,
                 day=opts.day,
             )

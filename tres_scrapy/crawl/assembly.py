@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tres_scrapy.agent.policy_inputs import Labels, Setup
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.agent.policy_inputs import Labels, PolicyInputs
+from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
@@ -24,12 +24,12 @@ from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.links.prior import NO_PRIOR
-from tres_scrapy.page.file import plainly
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.topic.similarity import Similarity
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import plainly
 
 
 def require_packs(config: Config) -> list[Path]:
@@ -117,11 +117,13 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
         )
         store = SampleStore(ledger, Scope.of(config.scope))
         many = config.shard.count > 1
-        policy = PupilPolicy(store, setup) if many else make_policy(config.policy, store, setup)
+        policy = ActorPolicy(store, setup) if many else make_policy(config.policy, store, setup)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {plainly(error)}") from None
     return Crawl(
-        *(store, policy, config.pages),
+        store,
+        policy,
+        config.pages,
         trusted_seeds=config.trusted_seeds,
         patience=setup.patience,
         scout=None if config.words.file is None else Scout(store, config.random_seed),
@@ -129,9 +131,9 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
     )
 
 
-def learning_setup(config: Config, pack: Pack) -> Setup:
+def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
     """Return what learning depends on; the learner of a crawl in shards needs no more."""
-    return Setup(
+    return PolicyInputs(
         seed=config.random_seed,
         tree=config.tree,
         agent=config.agent,

@@ -20,7 +20,7 @@ from tres_scrapy.agent.policy import (
     Revising,
     Sharing,
 )
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
@@ -167,7 +167,7 @@ class Crawl:
         self.policy.readmit(rows)
         return rows
 
-    def receive(self, parcels: Sequence[Parcel]) -> None:
+    def receive(self, parcels: Sequence[LinkBatch]) -> None:
         """Add the links that pages of other shards have to domains of this one."""
         found = [NO_ROWS]
         for parcel in parcels:

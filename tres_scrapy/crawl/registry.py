@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tres_scrapy.agent.policy import Policy
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import NoNeighbourhoodPolicy, TresPolicy
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import one_of
@@ -33,7 +33,7 @@ class Kind:
     Setup), `extra` the optional packages that it uses.
     """
 
-    make: Callable[[SampleStore, Setup], Policy]
+    make: Callable[[SampleStore, PolicyInputs], Policy]
     classifier: str = ""
     reads_text: bool = False
     reads_cues: bool = False
@@ -69,6 +69,6 @@ def kind_of(name: str) -> Kind:
         raise ConfigError(f"TRES_POLICY (-a policy=) {name!r}: {error}") from None
 
 
-def make_policy(name: str, store: SampleStore, setup: Setup) -> Policy:
+def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:
     """Return a new policy over `store`."""
     return POLICIES[name].make(store, setup)

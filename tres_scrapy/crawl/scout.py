@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 FIRST: Final = 20  # pages
 EVERY: Final = 2  # of them, one in so many is a random link of a seed
@@ -40,5 +40,7 @@ class Scout:
         self.taken = pages
         links = np.concatenate(self._links)
         links = links[self._store.waits(links)]
-        links = links[self._store.standing(links) != Standing.DEAD]  # a resumed crawl drops these
+        links = links[
+            self._store.standing(links) != Eligibility.DEAD
+        ]  # a resumed crawl drops these
         return np.random.default_rng((self._seed, pages)).permutation(links)[:1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Self
 
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pathlib import Path

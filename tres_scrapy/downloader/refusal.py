@@ -34,9 +34,16 @@ START: Final = 16 * 1024  # bytes of a page in which Scrapy looks for a meta ref
 SHUTDOWN: Final = "shutdown"  # the request is not sent because the crawl ends
 # What Scrapy would retry: the host or the network failed. A TLS error is a DownloadFailedError.
 UNREACHABLE: Final = (
-    *(CannotResolveHostError, DownloadConnectionRefusedError, DownloadFailedError),
-    *(DownloadTimeoutError, ResponseDataLossError, TunnelError),
-    *(ConnectError, ConnectionDone, ConnectionLost, OSError),
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    TunnelError,
+    ConnectError,
+    ConnectionDone,
+    ConnectionLost,
+    OSError,
 )
 
 

@@ -24,12 +24,11 @@ from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
+from tres_scrapy.page.client_rendered import ClientRendered, Content, content_of, look_at
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
-from tres_scrapy.page.shell import Content, Shell, content_of, look_at
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import plainly, plural
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"
@@ -50,7 +49,7 @@ class Seen(NamedTuple):
     """A response as the browser would get it; `shell` is None if it is not an HTML page."""
 
     response: Response
-    shell: Shell | None = None
+    shell: ClientRendered | None = None
 
 
 class Rendering:
@@ -172,8 +171,12 @@ class Rendering:
         logger.info(
             "Rendered %d %s, of which %d then held much more; domains that need a browser: %d, "
             "that do not: %d; requests of scripts to private addresses, refused: %d",
-            *(self._rendered, plural(self._rendered, "page"), self._helped),
-            *(self._memory.known(to_need=True), self._memory.known(to_need=False), refused),
+            self._rendered,
+            plural(self._rendered, "page"),
+            self._helped,
+            self._memory.known(to_need=True),
+            self._memory.known(to_need=False),
+            refused,
         )
 
     def _rule(self) -> GateRule:

@@ -19,8 +19,14 @@ RELOADS: Final = 2  # a page may reload itself, for example with a cookie that i
 # headers of the finished transfer, and one that would make the browser download the page
 DROPPED: Final = frozenset(
     (
-        *("connection", "content-disposition", "content-encoding", "content-length"),
-        *("content-type", "keep-alive", "trailer", "transfer-encoding"),
+        "connection",
+        "content-disposition",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "keep-alive",
+        "trailer",
+        "transfer-encoding",
     )
 )
 # A script that shows alerts in a loop cannot be stopped while one is open. Playwright's own way to

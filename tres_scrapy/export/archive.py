@@ -20,9 +20,9 @@ from tres_scrapy.export.exchange import Exchange, Note
 from tres_scrapy.export.file_name import beside
 from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
 from tres_scrapy.export.warc_writer import ArchiveWriter
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.page.file import plainly
+from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.url.message import plainly
 
 ARCHIVE_FAILED: Final = "archive_failed"
 ENDING: Final = ".warc.gz"
@@ -66,9 +66,9 @@ class Archive:
 
     def open(self) -> None:
         """Open the file, after all extensions are made; raise ConfigError if that fails."""
-        learner = self._crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs both
-        path = self._config.output.warc_file or beside(learner.output, ENDING)
+        session = self._crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs both
+        path = self._config.output.warc_file or beside(session.output, ENDING)
         try:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:
@@ -76,9 +76,9 @@ class Archive:
                 f"TRES_WARC_FILE {str(path)!r} cannot be written: {plainly(error, named=True)}"
             ) from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
-        self._crawl = learner.crawl
-        self._again = learner.job.interrupted if learner.job is not None else frozenset()
-        learner.listeners.append(self.booked)
+        self._crawl = session.crawl
+        self._again = session.job.interrupted if session.job is not None else frozenset()
+        session.listeners.append(self.booked)
 
     async def add(self, row: int | None, exchange: Exchange) -> None:
         """Archive an exchange; if too much waits to be written, wait without blocking others."""
@@ -122,7 +122,8 @@ class Archive:
         self._failed = True
         logger.error(
             "%s cannot be written (%s): the crawl stops; what is written can be read",
-            *(self.writer.path, plainly(self.writer.error, named=True)),
+            self.writer.path,
+            plainly(self.writer.error, named=True),
         )
         deferred_from_coro(self._crawler.engine.close_spider_async(reason=ARCHIVE_FAILED))
 

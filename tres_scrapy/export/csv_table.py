@@ -20,9 +20,10 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.file_name import beside
 from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import plainly, printable, whole_file
+from tres_scrapy.url.message import plainly, printable
+from tres_scrapy.url.whole_file import whole_file
 
 PAGES, DOMAINS = ".csv", "-domains.csv"
 COLUMNS: Final = {  # of the table of pages, and their meaning
@@ -96,16 +97,16 @@ class CsvPipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         config = Config.of(crawler.settings)
-        learner = crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs both
+        session = crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs both
         if not config.output.csv:
-            if not _is_continued(learner.output, config.topics):
+            if not _is_continued(session.output, config.topics):
                 raise NotConfigured
             if crawler.settings.get("TRES_CSV") is not None:
-                logger.warning("csv=0: %s is not continued", beside(learner.output, PAGES))
+                logger.warning("csv=0: %s is not continued", beside(session.output, PAGES))
                 raise NotConfigured
-        pages_of = learner.crawl.store.ledger.pages_of
-        pipeline = cls(learner.output, pages_of, learner.job, learner.stop, config.topics)
+        pages_of = session.crawl.store.ledger.pages_of
+        pipeline = cls(session.output, pages_of, session.job, session.stop, config.topics)
         pipeline.open()
         return pipeline
 

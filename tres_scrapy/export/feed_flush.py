@@ -13,7 +13,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.parquet import FORMAT
 from tres_scrapy.export.unwritable import end_crawl
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 
 
 class FeedFlush:
@@ -50,7 +50,7 @@ class FeedFlush:
                     slot.file.flush()
             except OSError as error:
                 self._failed = True
-                learner = self._crawler.get_extension(Learner)
-                assert learner is not None  # the add-on installs both
-                end_crawl(slot.uri, error, learner.job, learner.stop)
+                session = self._crawler.get_extension(CrawlSession)
+                assert session is not None  # the add-on installs both
+                end_crawl(slot.uri, error, session.job, session.stop)
                 return

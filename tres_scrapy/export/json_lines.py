@@ -18,13 +18,13 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.unwritable import end_crawl
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import drop_torn_line, plainly
-from tres_scrapy.page.plural import plural
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
+from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.whole_file import drop_torn_line
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +54,11 @@ class JsonLinesPipeline:
         config = Config.of(crawler.settings)
         if config.output.file is None and not follows_links(crawler.spider):
             raise NotConfigured  # a spider of another project exports its own items
-        learner = crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs both
+        session = crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs both
         if not config.output.append:
-            _refuse_other_topic(learner.output, str(config.topic))
-        pipeline = cls(learner.output, learner.job, learner.stop)
+            _refuse_other_topic(session.output, str(config.topic))
+        pipeline = cls(session.output, session.job, session.stop)
         pipeline.open()
         return pipeline
 
@@ -93,7 +93,10 @@ class JsonLinesPipeline:
         if self._is_continued:
             logger.info(
                 "Wrote %d %s since this start to %s, %d in all",
-                *(self._written, pages, self.path, _count_lines(self.path)),
+                self._written,
+                pages,
+                self.path,
+                _count_lines(self.path),
             )
         elif self._written:
             logger.info("Wrote %d %s to %s", self._written, pages, self.path)

@@ -9,9 +9,9 @@ from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 
-from tres_scrapy.page.file import open_bytes
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.whole_file import open_bytes
 
 
 class Known:

@@ -31,8 +31,8 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.output import OutputOptions
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.metric import CrawlCollector, Snapshot
-from tres_scrapy.extensions.learner import Learner
-from tres_scrapy.page.file import plainly
+from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.url.message import plainly
 
 INTERVAL: Final = 1.0  # seconds between snapshots
 BETWEEN_FILES: Final = 15  # snapshots between two writes of the file
@@ -128,14 +128,14 @@ class Metrics:
             self._write(self._file)
 
     def _figures(self) -> Snapshot:
-        learner = self._crawler.get_extension(Learner)
-        if learner is None:
+        session = self._crawler.get_extension(CrawlSession)
+        if session is None:
             return {}
-        crawl, archive = learner.crawl, self._crawler.get_extension(Archive)
+        crawl, archive = session.crawl, self._crawler.get_extension(Archive)
         figures = {k: v for k, v in crawl.figures().items() if not isinstance(v, str)}
         figures["leased"] = crawl.leased
         figures["choices"] = crawl.pages + crawl.failures.total() + crawl.leased
-        figures["judge_waiting"] = learner.judging.judge.waiting
+        figures["judge_waiting"] = session.judging.judge.waiting
         if archive is not None:
             figures["archive_waiting"] = archive.writer.waiting
             figures["archive_size"] = archive.writer.size

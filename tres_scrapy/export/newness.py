@@ -12,8 +12,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.known import Known
 from tres_scrapy.items import RelevantPage
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plainly, plural
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,10 @@ class NewnessPipeline:
         urls, domains = len(known.urls), len(known.domains)
         logger.info(
             "TRES_KNOWN: %d %s and %d %s",
-            *(urls, plural(urls, "URL"), domains, plural(domains, "domain")),
+            urls,
+            plural(urls, "URL"),
+            domains,
+            plural(domains, "domain"),
         )
         return cls(known)
 

@@ -99,7 +99,9 @@ class ParquetItemExporter(BaseItemExporter):
             self._warned.add(field.name)
             logger.warning(
                 "The Parquet column %r holds %s: what does not fit is left empty, such as %.99r",
-                *(field.name, field.type, values[odd.index(True)]),
+                field.name,
+                field.type,
+                values[odd.index(True)],
             )
         fitting = [None if out else each for each, out in zip(values, odd, strict=True)]
         return pa.array(fitting, type=field.type)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.extensions.job import Job
-from tres_scrapy.page.file import plainly
+from tres_scrapy.url.message import plainly
 
 OUTPUT_FAILED: Final = "output_failed"
 

@@ -15,7 +15,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE, follows_links
 from tres_scrapy.downloader.wake import wake
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import ControlError, require_state, said, short
 from tres_scrapy.url.public_address import may_be_public
 
@@ -25,9 +25,9 @@ RUNNING, PAUSED, ENDING = "running", "paused", "ending"
 class Control:
     """The `Steering` of a crawl in this process; call it in the reactor's thread."""
 
-    def __init__(self, crawler: Crawler, learner: Learner) -> None:
+    def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
-        self._learner = learner
+        self._session = session
         self._ending = False
 
     @property
@@ -77,7 +77,7 @@ class Control:
                 refused.append(str(error))
         if not added:
             raise ControlError("; ".join(refused))
-        if self._learner.job is not None and not self._learner.job.save(self._learner.crawl):
+        if self._session.job is not None and not self._session.job.save(self._session.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         rest = f". Not added: {'; '.join(refused)}" if refused else ""
         return said(f"Next: {', '.join(added)}{rest}")
@@ -85,7 +85,7 @@ class Control:
     def change_max(self, text: str) -> str:
         """Set MAX (10, 5_2 or none) from the next choice on; dropped samples that fit it return."""
         require_state(self.state, RUNNING, PAUSED)
-        crawl, job = self._learner.crawl, self._learner.job
+        crawl, job = self._session.crawl, self._session.job
         try:
             cap = Cap.parse(short(text))
         except ValueError as error:
@@ -93,7 +93,7 @@ class Control:
         if cap is not None and cap.first != cap.last and crawl.limit is None:
             raise ControlError(f"MAX {cap} depends on the share of pages done: pages must be set")
         follows_all = follows_links(self._spider)
-        rows = crawl.change_cap(cap, None if follows_all else self._learner.requests)
+        rows = crawl.change_cap(cap, None if follows_all else self._session.requests)
         if job is not None and not job.note_cap(cap):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         wake(self._engine)
@@ -107,7 +107,7 @@ class Control:
         except ValueError as error:
             raise ControlError(f"A seed {error}") from None
         is_public = not Config.of(self._crawler.settings).download.private_addresses
-        crawl = self._learner.crawl
+        crawl = self._session.crawl
         if crawl.finished:
             raise ControlError(f"All pages asked for are fetched: {crawl.limit:,}")
         host = urlsplit(url).hostname or ""

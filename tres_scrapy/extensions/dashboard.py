@@ -21,8 +21,8 @@ from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.ending import IN_WORDS
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.recorder import Recorder
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.topic_source import topic_folder
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, site
@@ -63,14 +63,14 @@ class Dashboard:
     def spider_opened(self, spider: Spider) -> None:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
 
-        learner = self._crawler.get_extension(Learner)
+        session = self._crawler.get_extension(CrawlSession)
         recorder = self._crawler.get_extension(Recorder)
-        if learner is None or recorder is None:
+        if session is None or recorder is None:
             return
-        access, control = PageAccess(), Control(self._crawler, learner)
-        answering = self._answering(learner, recorder)
-        learner.listeners.append(partial(_note, answering))
-        status = self._status = CrawlStatus(self._config, control, learner)
+        access, control = PageAccess(), Control(self._crawler, session)
+        answering = self._answering(session, recorder)
+        session.listeners.append(partial(_note, answering))
+        status = self._status = CrawlStatus(self._config, control, session)
         running: Any = reactor
         self._page = LivePage(access, control, View(recorder.path, answering), status, running)
         logger.info("Live page: %s", access.address(self._socket.getsockname()[1]))
@@ -86,24 +86,24 @@ class Dashboard:
         if self._page is not None:
             self._page.close()
 
-    def _answering(self, learner: Learner, recorder: Recorder) -> Answering:
+    def _answering(self, session: CrawlSession, recorder: Recorder) -> Answering:
         words = self._config.words
         if words.file is None:
             effect = "Noted for a later training, `tres train --answers`, in"
             return Answering(recorder.path.with_suffix(ANSWERS), effect)
-        folder = topic_folder(learner.output, self._crawler.settings["JOBDIR"])
+        folder = topic_folder(session.output, self._crawler.settings["JOBDIR"])
         effect = "The topic learns it with the next pages; it stays in"
         asked = folder.read_questions
         return Answering(folder.answers, effect, asked, folder.known, others=words.answers)
 
     def _files(self) -> list[str]:
         """Return the paths that the crawl leaves."""
-        learner = self._crawler.get_extension(Learner)
+        session = self._crawler.get_extension(CrawlSession)
         recorder = self._crawler.get_extension(Recorder)
-        assert learner is not None
+        assert session is not None
         assert recorder is not None
-        found = [learner.output] if learner.output.is_file() else []
-        if self._config.watch.report and learner.crawl.pages:
+        found = [session.output] if session.output.is_file() else []
+        if self._config.watch.report and session.crawl.pages:
             found.append(recorder.path.with_suffix(".html"))
         return [str(path) for path in (*found, recorder.path)]
 
@@ -134,10 +134,10 @@ def listening(port: int) -> socket:
 class CrawlStatus:
     """Collects the numbers at the top of the live page."""
 
-    def __init__(self, config: Config, control: Control, learner: Learner) -> None:
+    def __init__(self, config: Config, control: Control, session: CrawlSession) -> None:
         self._control = control
-        self._learner = learner
-        self._pace = Pace(learner.crawl.pages, monotonic())
+        self._session = session
+        self._pace = Pace(session.crawl.pages, monotonic())
         self._started = monotonic()
         self._fixed = {"topic": config.topic, "policy": config.policy}
         self._asked = -WATCHED  # when a page last asked
@@ -146,7 +146,7 @@ class CrawlStatus:
 
     def __call__(self) -> dict[str, Any]:
         """Return the numbers by name."""
-        crawl, now = self._learner.crawl, monotonic()
+        crawl, now = self._session.crawl, monotonic()
         self._asked = now
         if self._end is not None:
             self._told.set()
@@ -154,7 +154,7 @@ class CrawlStatus:
         figures, cap = crawl.figures(), crawl.store.ledger.cap
         return self._fixed | {
             "status": self._control.state,
-            "offline": self._learner.health.in_doubt,
+            "offline": self._session.health.in_doubt,
             "end": self._end,
             "pages": crawl.pages,
             "limit": crawl.limit,

@@ -17,7 +17,7 @@ from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.frontier.scope import refused_links
 from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
 
 PAGE_LIMIT: Final = "page_limit"
 FRONTIER_EXHAUSTED: Final = "frontier_exhausted"
@@ -95,7 +95,9 @@ class Ending:
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(
                 "%d of %s %s built by scripts: try -a render=auto",
-                *(scripted, self._pages(), "looks" if scripted == 1 else "look"),
+                scripted,
+                self._pages(),
+                "looks" if scripted == 1 else "look",
             )
         if given_up := self.given_up():
             logger.warning("Given up, to be tried once more when resumed: %s", given_up)
@@ -104,7 +106,8 @@ class Ending:
             logger.info(
                 "Pages in a language that the pack does not support: %d (%s). Their verdicts "
                 "are unreliable; train a pack with `tres train --language`",
-                *(foreign.total(), most),
+                foreign.total(),
+                most,
             )
 
     def left(self) -> str:

@@ -18,7 +18,7 @@ from scrapy.http import Response
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.agent.resumption import Resumable
-from tres_scrapy.cluster.mail import Mail
+from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -27,11 +27,11 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.page.plural import plural
 from tres_scrapy.run.job_file import JobError, reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
+from tres_scrapy.url.message import plural
 
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
@@ -102,9 +102,12 @@ class Job:
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
-                *(crawl.pages, plural(crawl.pages, "page")),
-                *(crawl.store.pending, plural(crawl.store.pending, "link")),
-                *(crawl.relevant, plural(crawl.relevant, "page")),
+                crawl.pages,
+                plural(crawl.pages, "page"),
+                crawl.store.pending,
+                plural(crawl.store.pending, "link"),
+                crawl.relevant,
+                plural(crawl.relevant, "page"),
             )
         if crawl.finished:
             logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
@@ -157,7 +160,7 @@ class Job:
         return self._journal
 
     @property
-    def mail(self) -> Mail:
+    def mail(self) -> Outbox:
         """The links that travel between this shard and others."""
         return self._journal.mail
 
@@ -244,7 +247,8 @@ class Job:
                 self._unkept.add(type(item))
                 logger.warning(
                     "Items of the class %s cannot be saved in JOBDIR, a kill may lose some: %s",
-                    *(type(item).__name__, error),
+                    type(item).__name__,
+                    error,
                 )
             return None
 

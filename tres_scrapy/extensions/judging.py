@@ -60,7 +60,8 @@ class Judging:
         store.names.learn(judged.names)  # of any page: each text is sent once
         is_foreign = store.scope is not None and not store.scope.reads(judged.page.language)
         verdict = self._verdicts.of(
-            *(judged.judgement.probability, judged.mark),
+            judged.judgement.probability,
+            judged.mark,
             is_missing=judged.is_missing,
             is_hidden=not judged.page.may_be_kept,
             is_query=lease.decision.is_query,

@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import require_packs
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.lab.webs.count import FIGURES, in_words
 from tres_scrapy.lab.webs.web_process import WebProcess
 
@@ -61,5 +61,5 @@ class OfflineWeb:
         for name in FIGURES:
             self._stats.set_value(f"tres/web/{name}", count[name])
         if count["pages"]:
-            learner = self._crawler.get_extension(Learner)
-            logger.info(in_words(count, 0 if learner is None else learner.crawl.pages))
+            session = self._crawler.get_extension(CrawlSession)
+            logger.info(in_words(count, 0 if session is None else session.crawl.pages))

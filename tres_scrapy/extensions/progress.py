@@ -17,10 +17,10 @@ from twisted.internet.task import LoopingCall
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.pace import Pace
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.extensions.terminal import TerminalLine
-from tres_scrapy.page.plural import plural
 from tres_scrapy.settings import USER_AGENT
+from tres_scrapy.url.message import plural
 
 _REDRAW: Final = 1.0  # seconds
 
@@ -52,10 +52,10 @@ class Progress:
         return extension
 
     def spider_opened(self, spider: Spider) -> None:
-        learner = self._crawler.get_extension(Learner)
-        if learner is None:
+        session = self._crawler.get_extension(CrawlSession)
+        if session is None:
             return
-        self._pace = Pace(learner.crawl.pages, monotonic())
+        self._pace = Pace(session.crawl.pages, monotonic())
         settings = self._crawler.settings
         if settings["USER_AGENT"] == USER_AGENT and Config.of(settings).web.kind is None:
             logger.warning(
@@ -69,7 +69,7 @@ class Progress:
         if self._interval and not (self._line and self._line.shares_log):
             intervals.append((self._log, self._interval))
         for call, interval in intervals:
-            self._loops.append(create_looping_call(call, learner.crawl))
+            self._loops.append(create_looping_call(call, session.crawl))
             self._loops[-1].start(interval, now=False)
 
     def spider_closed(self, spider: Spider) -> None:
@@ -77,8 +77,8 @@ class Progress:
             loop.stop()
         if self._line is not None:
             self._line.close()
-        if (learner := self._crawler.get_extension(Learner)) is not None:
-            self._log(learner.crawl, closing=True)
+        if (session := self._crawler.get_extension(CrawlSession)) is not None:
+            self._log(session.crawl, closing=True)
 
     def _log(self, crawl: Crawl, *, closing: bool = False) -> None:
         figures = crawl.figures()
@@ -103,7 +103,8 @@ class Progress:
         if closing and (waited := crawl.patience.waited) >= 1:
             logger.info(
                 "Request slots were left idle for %.0f s in all%s, for better hosts (hurry)",
-                *(waited, since),
+                waited,
+                since,
             )
 
     def _draw(self, crawl: Crawl) -> None:
@@ -113,10 +114,10 @@ class Progress:
 
     def _state(self) -> str:
         """Return why no requests are sent, "" if they are."""
-        engine, learner = self._crawler.engine, self._crawler.get_extension(Learner)
+        engine, session = self._crawler.engine, self._crawler.get_extension(CrawlSession)
         if engine is not None and engine.paused:
             return "paused"
-        return "network gone" if learner is not None and learner.health.in_doubt else ""
+        return "network gone" if session is not None and session.health.in_doubt else ""
 
 
 def described(crawl: Crawl, pace: Pace) -> list[str]:

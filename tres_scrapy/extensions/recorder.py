@@ -24,15 +24,15 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.lab.webs.count import FIGURES
-from tres_scrapy.page.file import plainly
 from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
 from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
@@ -40,8 +40,15 @@ NOTES: Final = 200  # and how many of them there are at most in the life of a pr
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
-    *("USER_AGENT", "ROBOTSTXT_OBEY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN"),
-    *("DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT", "DOWNLOAD_MAXSIZE", "RETRY_TIMES", "JOBDIR"),
+    "USER_AGENT",
+    "ROBOTSTXT_OBEY",
+    "CONCURRENT_REQUESTS",
+    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    "DOWNLOAD_DELAY",
+    "DOWNLOAD_TIMEOUT",
+    "DOWNLOAD_MAXSIZE",
+    "RETRY_TIMES",
+    "JOBDIR",
 )
 
 logger = logging.getLogger(__name__)
@@ -79,11 +86,11 @@ class Recorder:
         return recorder
 
     def spider_opened(self, spider: Spider) -> None:
-        learner = self._crawler.get_extension(Learner)
-        if learner is None:
+        session = self._crawler.get_extension(CrawlSession)
+        if session is None:
             return
-        settings, config, started = self._crawler.settings, self._config, learner.started
-        output = learner.output
+        settings, config, started = self._crawler.settings, self._config, session.started
+        output = session.output
         self.path = record_path(output, settings["JOBDIR"], started, str(config.topic))
         meta = {
             "topic": str(config.topic),
@@ -96,13 +103,13 @@ class Recorder:
         }
         try:
             used = settings_of(config, settings)
-            self._writer = Writer.open(self.path, learner.crawl, meta, used, time())
-            if learner.job is not None:
-                self._writer.fill(learner.job.bookings(learner.crawl), time())
+            self._writer = Writer.open(self.path, session.crawl, meta, used, time())
+            if session.job is not None:
+                self._writer.fill(session.job.bookings(session.crawl), time())
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("%s: the crawl continues without a record", plainly(error))
             return
-        learner.listeners.append(self.booked)
+        session.listeners.append(self.booked)
         self._loop = create_looping_call(self._flush)
         self._loop.start(EVERY, now=False)
 
@@ -119,7 +126,8 @@ class Recorder:
             self._writer.note(booking, time())
         else:
             self._writer.note(
-                *(booking, time()),
+                booking,
+                time(),
                 title=visit.judged.page.title,
                 text=visit.judged.page.text,
                 probability=visit.judged.judgement.probability,
@@ -132,8 +140,8 @@ class Recorder:
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason
-        if (learner := self._crawler.get_extension(Learner)) is not None:
-            ending = learner.ending
+        if (session := self._crawler.get_extension(CrawlSession)) is not None:
+            ending = session.ending
             self._facts = {"left": ending.left(), "gone": ending.given_up()}
 
     def engine_stopped(self) -> None:
@@ -147,8 +155,8 @@ class Recorder:
             web = {name: self._stats.get_value(f"tres/web/{name}") for name in FIGURES}
             facts = self._facts | ({"web": json.dumps(web)} if web["pages"] else {})
             writer.close(time(), self._reason, **facts)
-            learner = self._crawler.get_extension(Learner)
-            own = learner is not None and not learner.follows_all
+            session = self._crawler.get_extension(CrawlSession)
+            own = session is not None and not session.follows_all
             if not writer.steps or (own and not writer.pages):
                 self.path.unlink()  # an empty file would only mislead
             elif self._config.watch.report and writer.pages:

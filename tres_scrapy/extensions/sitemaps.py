@@ -21,7 +21,7 @@ from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.wake import wake
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
@@ -71,14 +71,14 @@ class Sitemaps:
         return extension
 
     def spider_opened(self) -> None:
-        learner = self._crawler.get_extension(Learner)
-        assert learner is not None  # the add-on installs both
-        self._learner = learner
-        if learner.job is not None:
-            self._asked.update(learner.job.asked())
+        session = self._crawler.get_extension(CrawlSession)
+        assert session is not None  # the add-on installs both
+        self._session = session
+        if session.job is not None:
+            self._asked.update(session.job.asked())
             hosts = (urlsplit(origin).hostname or "" for origin in self._asked)
-            self._hosts.update(map(learner.crawl.store.ledger.id_of_host, hosts))
-        learner.listeners.append(self.note)
+            self._hosts.update(map(session.crawl.store.ledger.id_of_host, hosts))
+        session.listeners.append(self.note)
 
     def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
         named = map(canonicalise, getattr(getattr(robotparser, "rp", None), "sitemaps", ()))
@@ -93,7 +93,7 @@ class Sitemaps:
         """Ask the host of a relevant page, unless it was asked or its domain is at MAX."""
         if visit is None or not visit.relevant:
             return
-        page, crawl = visit.judged.page, self._learner.crawl
+        page, crawl = visit.judged.page, self._session.crawl
         origin, domain = _origin(page.url), crawl.store.domain(visit.row)
         at_max = crawl.store.ledger.exhausted(np.array([domain]))[0]
         if origin in self._asked or self._hosts[domain] == HOSTS or at_max:
@@ -107,7 +107,7 @@ class Sitemaps:
         task.add_done_callback(self._tasks.discard)
 
     def spider_idle(self, spider: Spider) -> None:
-        if self._tasks and not self._learner.crawl.finished:
+        if self._tasks and not self._session.crawl.finished:
             raise DontCloseSpider
 
     def spider_closed(self, spider: Spider) -> None:
@@ -117,24 +117,24 @@ class Sitemaps:
     async def _ask(self, row: int, origin: str, urls: list[str]) -> None:
         """Read files one after the other, and those that an index names."""
         waiting, seen = deque(urls), set[str]()
-        while waiting and len(seen) < FILES and not self._learner.crawl.finished:
+        while waiting and len(seen) < FILES and not self._session.crawl.finished:
             if self._crawler.engine.paused or self._rests(waiting[0]):
                 await asyncio.sleep(PAUSE)
             elif (url := waiting.popleft()) not in seen:
                 seen.add(url)
                 async with self._turn:
                     waiting.extend(await self._read(row, url))
-        if self._learner.job is not None and not self._learner.crawl.finished:
-            self._learner.job.note_asked(origin)
+        if self._session.job is not None and not self._session.crawl.finished:
+            self._session.job.note_asked(origin)
         wake(self._crawler.engine)  # it may have been idle
 
     def _rests(self, url: str) -> bool:
-        host = self._learner.crawl.store.host_number(urlsplit(url).hostname or "")
-        return host in self._learner.health.resting(monotonic())
+        host = self._session.crawl.store.host_number(urlsplit(url).hostname or "")
+        return host in self._session.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:
         """Add the links of a file to the frontier; return the sitemaps that it names."""
-        counts = self._learner.crawl.counts
+        counts = self._session.crawl.counts
         try:
             response: Any = await self._crawler.engine.download_async(
                 Request(url, callback=NO_CALLBACK)
@@ -142,7 +142,7 @@ class Sitemaps:
             if response.status != 200:
                 raise ValueError(f"HTTP {response.status}")
             source = Source(response.body, response.url, is_sitemap=True)
-            judged = await asyncio.wrap_future(self._learner.judging.judge.submit(source))
+            judged = await asyncio.wrap_future(self._session.judging.judge.submit(source))
             if judged.is_broken:
                 raise ValueError("it is not a sitemap")
         except Exception as error:
@@ -151,10 +151,10 @@ class Sitemaps:
             return []
         counts[READ] += 1
         # of any file: the judge's process sends each text once
-        self._learner.crawl.store.names.learn(judged.names)
+        self._session.crawl.store.names.learn(judged.names)
         if judged.page.content_type == INDEX:
             return [link.url for link in judged.page.links]
-        new = self._learner.add_links(row, judged)
+        new = self._session.add_links(row, judged)
         counts[LINKS] += new
         logger.info("Links in the sitemap %s that are new: %d", url, new)
         return []

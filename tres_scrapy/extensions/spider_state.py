@@ -14,7 +14,7 @@ from scrapy.extensions.spiderstate import SpiderState
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.url.whole_file import whole_file
 
 FILE: Final = "spider.state.json"
 

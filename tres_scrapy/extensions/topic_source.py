@@ -12,12 +12,12 @@ from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.page.file import plainly
 from tres_scrapy.run.journal import check_job
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.shipped import packs, shipped_models
+from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
     from tres_scrapy.topic.word_folder import WordFolder
@@ -35,7 +35,10 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     if config.words.file is None:
         pack, *more = require_packs(config)
         return Task(
-            *(pack, config.reading, kind.reads_text, config.torch_threads),
+            pack,
+            config.reading,
+            kind.reads_text,
+            config.torch_threads,
             cues=kind.reads_cues and config.links.enabled,
             content=_content(config),
             own_judge=config.judge,
@@ -75,11 +78,17 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
     count = len(keywords.words) + len(keywords.phrases)
     logger.info(
         "Topic: %s%s, from %d keywords; what is learned lies in %s",
-        *("a new one, " if is_new else "", config.topic, count, folder.path),
+        "a new one, " if is_new else "",
+        config.topic,
+        count,
+        folder.path,
     )
     kind = kind_of(config.policy)
     return WordTask(
-        *(folder.pack, config.reading, kind.reads_text, config.torch_threads),
+        folder.pack,
+        config.reading,
+        kind.reads_text,
+        config.torch_threads,
         cues=kind.reads_cues and config.links.enabled,
         content=_content(config),
         name=str(config.topic),

@@ -15,8 +15,14 @@ from tres_scrapy.url.domain import registrable_domain
 
 _RECORD = np.dtype(
     [
-        *(("visits", "i4"), ("relevant", "i4"), ("pages", "i4"), ("failures", "i4")),
-        *(("leased", "i4"), ("pending", "i4"), ("inlinks", "i4"), ("relevant_inlinks", "i4")),
+        ("visits", "i4"),
+        ("relevant", "i4"),
+        ("pages", "i4"),
+        ("failures", "i4"),
+        ("leased", "i4"),
+        ("pending", "i4"),
+        ("inlinks", "i4"),
+        ("relevant_inlinks", "i4"),
         ("held", "i4"),  # fetches that were interrupted: they keep their slots of MAX
         ("budget", "i4"),  # 0: the domain has no budget, only MAX
         ("x", "f4", (2,)),  # features 7 and 8

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.links.code import Ragged, silent
+from tres_scrapy.links.code import RaggedArray, silent
 
 NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
 NO_CUES: Final = silent(0)
@@ -24,7 +24,7 @@ class Outlinks(NamedTuple):
     urls: Sequence[str] = ()
     anchors: Sequence[str] = ()
     actions: NDArray[np.float32] = NO_ACTIONS
-    cues: Ragged | None = None
+    cues: RaggedArray | None = None
 
     def take(self, places: Sequence[int]) -> Outlinks:
         """Return some of the links."""

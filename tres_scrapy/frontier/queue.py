@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 
 _Entry = tuple[float, int, int]  # -value, order of arrival, row
 
@@ -49,9 +49,9 @@ class FrontierQueue:
             if self._store.state(row) != State.PENDING:
                 continue  # already chosen in another way
             standing = self._store.standing(np.array([row]), busy_hosts)[0]
-            if standing == Standing.READY:
+            if standing == Eligibility.READY:
                 return row, -entry[0]
-            if standing == Standing.DEAD:
+            if standing == Eligibility.DEAD:
                 self._store.drop(np.array([row]))
             else:
                 heapq.heappush(self._aside.setdefault(self._store.host(row), []), entry)

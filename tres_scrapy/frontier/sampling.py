@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.pool import LeafPool, Rows
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 _NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 _ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
@@ -93,9 +93,9 @@ def _draw(
     while len(leaves):
         positions, rows = pool.draw(leaves, random)
         standing = store.standing(rows, busy_hosts)
-        taken, dead = standing == Standing.READY, standing == Standing.DEAD
+        taken, dead = standing == Eligibility.READY, standing == Eligibility.DEAD
         ready.append(Representatives(leaves[taken], rows[taken], positions[taken]))
-        busy.append(leaves[standing == Standing.BUSY])
+        busy.append(leaves[standing == Eligibility.BUSY])
         leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
         gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
         store.drop(gone[store.waits(gone)])  # others were chosen from elsewhere
@@ -122,11 +122,11 @@ def _search(
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)
         standing = store.standing(rows, busy_hosts)
-        alive = standing != Standing.DEAD
+        alive = standing != Eligibility.DEAD
         pool.keep(leaf, alive)
         dead = rows[~alive]
         store.drop(dead[store.waits(dead)])
-        ready = np.flatnonzero(standing[alive] == Standing.READY)
+        ready = np.flatnonzero(standing[alive] == Eligibility.READY)
         if len(ready):
             position = random.choice(ready, size=1)
             found.append(Representatives(np.array([leaf]), rows[alive][position], position))

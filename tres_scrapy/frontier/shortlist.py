@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 _NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
@@ -51,9 +51,9 @@ class Shortlist:
         values = self._store.rated(self._rows)
         if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
             rows = self._store.pending_rows()
-            self._keep(rows[self._store.standing(rows) != Standing.DEAD])
+            self._keep(rows[self._store.standing(rows) != Eligibility.DEAD])
             standing = self._store.standing(self._rows, busy_hosts)
-        ready: Rows = self._rows[standing == Standing.READY]
+        ready: Rows = self._rows[standing == Eligibility.READY]
         return ready
 
     def soon(self, hosts: Sequence[int], most: int) -> Rows:
@@ -61,7 +61,7 @@ class Shortlist:
         if not hosts:
             return _NONE
         rows: Rows = self._rows[np.isin(self._store.host_numbers(self._rows), hosts)]
-        rows = rows[self._store.standing(rows) == Standing.READY]
+        rows = rows[self._store.standing(rows) == Eligibility.READY]
         if len(rows) > most:
             rows = rows[np.argpartition(-self._store.rated(rows), most)[:most]]
         return rows
@@ -69,7 +69,7 @@ class Shortlist:
     def _look(self, busy_hosts: Sequence[int]) -> NDArray[np.uint8]:
         """Drop the samples that are not fetched any more; return the standing of the others."""
         standing = self._store.standing(self._rows, busy_hosts)
-        alive = (standing != Standing.DEAD) & self._store.waits(self._rows)
+        alive = (standing != Eligibility.DEAD) & self._store.waits(self._rows)
         self._list(self._rows[alive])
         left: NDArray[np.uint8] = standing[alive]
         return left

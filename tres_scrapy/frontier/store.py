@@ -15,14 +15,14 @@ from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.anchor import Anchors
 from tres_scrapy.frontier.closure import Closure
 from tres_scrapy.frontier.column import Table, within
-from tres_scrapy.frontier.cues import Cues
 from tres_scrapy.frontier.feature import Path
+from tres_scrapy.frontier.hashed_features import HashedFeatures
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.scope import Scope
-from tres_scrapy.links.code import Ragged, silent
+from tres_scrapy.links.code import RaggedArray, silent
 from tres_scrapy.links.name import Names
 
 NO_PARENT = -1
@@ -55,7 +55,7 @@ class State(IntEnum):
     DONE = 2
 
 
-class Standing(IntEnum):
+class Eligibility(IntEnum):
     """Whether a PENDING sample can be fetched now."""
 
     DEAD = 0  # its URL is closed, its domain exhausted or its host given up: not fetched
@@ -76,7 +76,7 @@ class SampleStore:
         self.scope = scope  # of links; seeds are exempt
         self.closure = Closure()
         self.anchors = Anchors()
-        self.cues = Cues()
+        self.cues = HashedFeatures()
         self.names = Names()  # of their codes
         self.pending = 0  # samples
         self.left_out = 0  # links that did not fit into the frontier
@@ -189,8 +189,8 @@ class SampleStore:
             full &= ~np.isin(rows, list(self._held))
         busy = self._hosts.busy(hosts, busy_hosts) | full
         given_up = self._hosts.given_up(hosts) | self.ledger.exhausted(domains)
-        standing = np.where(busy, Standing.BUSY, Standing.READY).astype(np.uint8)
-        standing[self.closure.closed(urls) | given_up] = Standing.DEAD
+        standing = np.where(busy, Eligibility.BUSY, Eligibility.READY).astype(np.uint8)
+        standing[self.closure.closed(urls) | given_up] = Eligibility.DEAD
         return standing
 
     def may_be_ready(self, busy_hosts: Sequence[int] = ()) -> bool:
@@ -417,7 +417,7 @@ class SampleStore:
         hosts: Sequence[str],
         urls: Sequence[str],
         anchors: Sequence[str],
-        cues: Ragged,
+        cues: RaggedArray,
         records: NDArray[np.void],
     ) -> None:
         """Fill an empty store, all rows PENDING; raise ValueError if the parts do not fit."""

@@ -20,14 +20,27 @@ from tres_scrapy.lab.table import (
     ratio_table,
     variant_table,
 )
-from tres_scrapy.page.file import whole_file
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
+from tres_scrapy.url.whole_file import whole_file
 
 CSV = "results.csv"
 PAGE = "results.md"
 FIELDS = (
-    *("web", "topic", "policy", "max", "start", "seed", "pages_asked", "pages", "relevant"),
-    *("harvest", "domains", "fetches", "exhausted", "seconds", "decision_ms"),
+    "web",
+    "topic",
+    "policy",
+    "max",
+    "start",
+    "seed",
+    "pages_asked",
+    "pages",
+    "relevant",
+    "harvest",
+    "domains",
+    "fetches",
+    "exhausted",
+    "seconds",
+    "decision_ms",
     *(f"found_{each}" for each in COUNTS),
     "area",
 )
@@ -86,9 +99,21 @@ def _row(result: Result) -> list[object]:
     run, pace = result.run, pace_of([result])
     found = [result.found_after(each) if run.pages >= each else "" for each in COUNTS]
     return [
-        *(run.web, run.topic, run.policy, run.cap, run.start, run.seed, run.pages),
-        *(result.pages, result.relevant, round(result.harvest, 4), result.domains, result.fetches),
-        *(int(result.exhausted), result.seconds, round(pace.milliseconds, 4) if pace else ""),
+        run.web,
+        run.topic,
+        run.policy,
+        run.cap,
+        run.start,
+        run.seed,
+        run.pages,
+        result.pages,
+        result.relevant,
+        round(result.harvest, 4),
+        result.domains,
+        result.fetches,
+        int(result.exhausted),
+        result.seconds,
+        round(pace.milliseconds, 4) if pace else "",
         *((*found, result.area) if result.has_found else [""] * (len(COUNTS) + 1)),
     ]
 

@@ -34,7 +34,7 @@ from tres_scrapy.lab.mean import (
 )
 from tres_scrapy.lab.result import Result
 from tres_scrapy.lab.table import name_of
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.url.whole_file import whole_file
 
 Floats = NDArray[np.float64]
 Look = dict[str, Any]

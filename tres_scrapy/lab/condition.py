@@ -16,8 +16,8 @@ from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.lab.http import crawl_served
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.simulation import World
-from tres_scrapy.page.file import sha256, whole_file
 from tres_scrapy.topic.shipped import TOPIC_FILE
+from tres_scrapy.url.whole_file import sha256, whole_file
 
 FILE: Final = "conditions.json"
 # The place of a file does not affect results; input files are recorded by their hash.

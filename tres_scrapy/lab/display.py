@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.worker import RunFailure
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
 
 
 class Display:

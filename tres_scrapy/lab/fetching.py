@@ -86,7 +86,8 @@ class Fetching:
         lease = self._crawl.lease_of(row)
         assert lease is not None
         verdict = fetched.failure or self.verdicts.of(
-            *(fetched.probability, fetched.mark),
+            fetched.probability,
+            fetched.mark,
             is_missing=fetched.is_missing,
             is_hidden=fetched.is_hidden,
             is_query=lease.decision.is_query,

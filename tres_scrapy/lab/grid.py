@@ -10,7 +10,7 @@ from typing import Final
 
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.page.file import reason
+from tres_scrapy.url.message import reason
 
 World = tuple[str, str, int, str]  # web, topic, seed of the web, kind of classifier
 UNSEEDED: Final = ("corpus", "recorded")  # webs that are the same with every seed

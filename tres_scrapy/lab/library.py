@@ -18,7 +18,7 @@ from tres_scrapy.crawl.registry import Kind
 from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.outlink import NO_CUES
 from tres_scrapy.lab.webs.web import Answer, Web
-from tres_scrapy.links.code import Ragged, Wordbook
+from tres_scrapy.links.code import RaggedArray, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import decoded, encoding_of
 from tres_scrapy.page.soft_404 import is_soft_404
@@ -54,7 +54,7 @@ class Fetched:
     urls: tuple[str, ...] = ()
     anchors: tuple[str, ...] = ()
     actions: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
-    cues: Ragged = NO_CUES
+    cues: RaggedArray = NO_CUES
     text: PageText = NO_TEXT
 
 

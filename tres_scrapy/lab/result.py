@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from tres_scrapy.page.file import check_numbers, whole_file
+from tres_scrapy.url.whole_file import check_numbers, whole_file
 
 _LARGEST: Final = 1e15  # upper limit of any count
 

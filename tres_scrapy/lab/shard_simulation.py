@@ -14,13 +14,13 @@ from functools import partial
 
 import numpy as np
 
+from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.budget import Budget
-from tres_scrapy.cluster.lesson import Taught
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
-from tres_scrapy.cluster.rhythm import EVERY, Rhythm
+from tres_scrapy.cluster.learner import NEWS, Learner
+from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.cluster.send_schedule import EVERY, SendSchedule
 from tres_scrapy.cluster.status import Orders, Status
-from tres_scrapy.cluster.teacher import NEWS, Teacher
+from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.sharding import ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup, make_crawl
@@ -97,7 +97,7 @@ class ShardSimulation:
         self.total = config.pages
         options = (ShardOptions(number, shards) for number in range(shards))
         self.shards = [SimulatedShard(self, world, replace(config, shard=each)) for each in options]
-        self.office = Office(self, Teacher(learning_setup(config, world.pack), shards))
+        self.office = Office(self, Learner(learning_setup(config, world.pack), shards))
 
     @property
     def pages(self) -> int:
@@ -119,8 +119,13 @@ class ShardSimulation:
                 raise RuntimeError(f"no page for {STALLED:g} simulated seconds: {self._state()}")
         count, hurried = self.count, self.office.teacher.hurried
         return ShardResult(
-            *(count.pages, count.relevant, len(count.domains), round(self.agenda.now, 1)),
-            *(hurried, self.traffic, tuple(course[1:])),
+            count.pages,
+            count.relevant,
+            len(count.domains),
+            round(self.agenda.now, 1),
+            hurried,
+            self.traffic,
+            tuple(course[1:]),
         )
 
     def _is_over(self) -> bool:
@@ -134,7 +139,7 @@ class ShardSimulation:
 class Office:
     """The learner and the coordinator of a simulated crawl."""
 
-    def __init__(self, simulation: ShardSimulation, teacher: Teacher) -> None:
+    def __init__(self, simulation: ShardSimulation, teacher: Learner) -> None:
         count = len(simulation.shards)
         self.teacher = teacher
         self.budget = Budget(simulation.total, [0] * count)
@@ -178,7 +183,7 @@ class SimulatedShard:
         self._busy: dict[int, int] = {}  # hosts of the fetches under way, by row
         self._outbox: dict[int, list[bytes]] = {}
         self._sent: Counter[int] = Counter()
-        self._rhythm = Rhythm(simulation.timing.parcels)
+        self._rhythm = SendSchedule(simulation.timing.parcels)
         self._idle = False
         self._reporting = False
         self._reported = self._asked = 0.0
@@ -207,13 +212,13 @@ class SimulatedShard:
     def receive(self, parcels: list[bytes]) -> None:
         """Take parcels of links."""
         self._simulation.under_way -= len(parcels)
-        self.crawl.receive([*map(Parcel.unpacked, parcels)])
+        self.crawl.receive([*map(LinkBatch.unpacked, parcels)])
         self._idle = False
         self._fill()
 
     def take(self, data: bytes) -> None:
         """Take weights."""
-        self._policy.take(Taught.unpacked(data))
+        self._policy.take(WeightUpdate.unpacked(data))
 
     def obey(self, orders: Orders) -> None:
         """Do what the coordinator answers to a report."""
@@ -292,7 +297,10 @@ class SimulatedShard:
         crawl, simulation = self.crawl, self._simulation
         busy, slots = [*self._busy.values()], simulation.timing.slots
         status = Status(
-            *(self.number, crawl.pages, crawl.leased, crawl.granted or 0),
+            self.number,
+            crawl.pages,
+            crawl.leased,
+            crawl.granted or 0,
             value=self._policy.worth(busy),
             ready=True,
             idle=self.is_idle,
@@ -308,7 +316,7 @@ class SimulatedShard:
         return (crawl.granted or 0) - crawl.pages - crawl.leased
 
     @property
-    def _policy(self) -> PupilPolicy:
+    def _policy(self) -> ActorPolicy:
         policy = self.crawl.policy
-        assert isinstance(policy, PupilPolicy)
+        assert isinstance(policy, ActorPolicy)
         return policy

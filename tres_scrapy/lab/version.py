@@ -13,11 +13,12 @@ DECIDING: Final = (
     "agent",
     "crawl",
     "frontier",
+    "lab/rivals",
+    "lab/webs",
     "links",
     "page",
-    "policies",
     "topic",
-    "webs",
+    "url",
 )  # folders whose code affects what a crawl fetches
 
 

@@ -18,7 +18,7 @@ from tres_scrapy.lab.condition import Crawl
 from tres_scrapy.lab.grid import Shares, World, world_of
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.lab.version import code_version
-from tres_scrapy.page.file import reason
+from tres_scrapy.url.message import reason
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess

@@ -76,30 +76,30 @@ _PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
 _MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
 
 
-class Ragged(NamedTuple):
+class RaggedArray(NamedTuple):
     """The codes of links in one array, those of link 0 first; link i has `counts[i]`."""
 
     codes: Codes
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[int]]) -> Ragged:
+    def of(cls, lists: Sequence[Sequence[int]]) -> RaggedArray:
         """Return lists of codes as one array."""
         codes = [code for each in lists for code in each]
         return cls(np.array(codes, dtype=np.uint32), np.array([*map(len, lists)], dtype=np.int64))
 
-    def take(self, places: Sequence[int]) -> Ragged:
+    def take(self, places: Sequence[int]) -> RaggedArray:
         """Return the codes of some links; ABSENT gives one without codes."""
         ends = np.cumsum(self.counts)
         parts = [self.codes[ends[i] - self.counts[i] : ends[i]] for i in places if i >= 0]
         counts = [int(self.counts[i]) if i >= 0 else 0 for i in places]
         codes = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
-        return Ragged(codes, np.array(counts, dtype=np.int64))
+        return RaggedArray(codes, np.array(counts, dtype=np.int64))
 
 
-def silent(count: int) -> Ragged:
+def silent(count: int) -> RaggedArray:
     """Return `count` links of which only URL and anchor text are known."""
-    return Ragged(np.zeros(0, dtype=np.uint32), np.zeros(count, dtype=np.int64))
+    return RaggedArray(np.zeros(0, dtype=np.uint32), np.zeros(count, dtype=np.int64))
 
 
 class Keywords(Protocol):
@@ -170,7 +170,7 @@ def page_codes(
     probability: float,
     keywords: Keywords,
     words: Wordbook | None = None,
-) -> Ragged:
+) -> RaggedArray:
     """Return the codes of a page's links, except those of their URLs; the page has its places.
 
     `probability` is P(relevant) of the page. `words` learns the texts of the codes.
@@ -183,7 +183,7 @@ def page_codes(
     whole.append(fact(Fact.PAGE_PROBABILITY) + min(PARTS - 1, int(PARTS * probability)))
     if keywords.in_text(page.title):
         whole.append(fact(Fact.KEYWORD_IN_TITLE))
-    return Ragged.of(
+    return RaggedArray.of(
         [
             [*_link_codes(link.anchor, place, keywords, words), *whole]
             for link, place in zip(page.links, page.places, strict=True)

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
-from tres_scrapy.page.file import plainly, printable
 from tres_scrapy.report.record import Record
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
+from tres_scrapy.url.message import plainly, printable
 
 KEPT: Final = 200  # newest pages whose texts are held
 LONGEST: Final = 20_000  # characters of a text

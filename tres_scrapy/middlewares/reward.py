@@ -20,10 +20,10 @@ from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
 from tres_scrapy.extensions.ending import SCRIPTED
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
-from tres_scrapy.links.code import ABSENT, Ragged
+from tres_scrapy.links.code import ABSENT, RaggedArray
 from tres_scrapy.page.encoding import UTF_8
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.permission import US
@@ -43,14 +43,14 @@ class RewardMiddleware:
 
     def __init__(
         self,
-        learner: Learner,
+        session: CrawlSession,
         spider: Spider,
         *,
         renders: bool = False,
         documents: bool = True,
         name: str = US,
     ) -> None:
-        self._learner = learner
+        self._session = session
         self._documents = documents
         self._name = name  # by which pages may address us
         self._renders = renders
@@ -59,14 +59,14 @@ class RewardMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        learner = crawler.get_extension(Learner)
-        if learner is None or crawler.spider is None:
-            raise ValueError(f"{cls.__name__} needs {Learner.__name__}: add TresAddon to ADDONS")
+        session = crawler.get_extension(CrawlSession)
+        if session is None or crawler.spider is None:
+            raise ValueError(f"{cls.__name__} works with the add-on: add TresAddon to ADDONS")
         settings = crawler.settings
         config = Config.of(settings)
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"] or ""
         return cls(
-            learner,
+            session,
             crawler.spider,
             renders=config.render.mode != NEVER,
             documents=config.reading.documents,
@@ -75,8 +75,8 @@ class RewardMiddleware:
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Export again the items that an interrupted crawl may not have exported."""
-        if self._learner.job is not None:
-            for item in self._learner.job.unexported:
+        if self._session.job is not None:
+            for item in self._session.job.unexported:
                 yield item
         async for output in start:
             yield output
@@ -86,10 +86,10 @@ class RewardMiddleware:
         if self._follows_all:
             return
         row = response.meta.get(LEASE)
-        if row is not None and self._learner.crawl.is_leased(row):
-            self._learner.requests.answered.add(row)
+        if row is not None and self._session.crawl.is_leased(row):
+            self._session.requests.answered.add(row)
             assert response.request is not None
-            response.request.errback = self._learner.requests.of(row).errback
+            response.request.errback = self._session.requests.of(row).errback
         else:
             response.meta[VISIT] = None  # callbacks may ask for it
 
@@ -97,7 +97,7 @@ class RewardMiddleware:
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         row = response.meta.get(LEASE)
-        if row is None or not self._learner.crawl.is_leased(row):
+        if row is None or not self._session.crawl.is_leased(row):
             self._note_own(response)
             async for output in result:
                 if isinstance(output, Request):
@@ -121,7 +121,7 @@ class RewardMiddleware:
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
         row = response.meta.get(LEASE)
         if row is not None and VISIT not in response.meta:  # else it is booked with its links
-            self._learner.book_failure(row, failure_of(exception))
+            self._session.book_failure(row, failure_of(exception))
 
     async def _visit(self, row: int, response: Response) -> Visit | Failure | None:
         """Return the judged page of a leased row, its failure, or None if it cannot be judged."""
@@ -131,10 +131,10 @@ class RewardMiddleware:
         if source is None:
             return NOT_HTML
         if response.request is not None and response.request.method != "GET":
-            source = source._replace(url=self._learner.crawl.store.url(row))  # not the renderer's
-        visit = await self._learner.judging.visit(row, source)
+            source = source._replace(url=self._session.crawl.store.url(row))  # not the renderer's
+        visit = await self._session.judging.visit(row, source)
         if isinstance(visit, Visit) and visit.judged.needs_scripts and not self._renders:
-            self._learner.crawl.counts[SCRIPTED] += 1
+            self._session.crawl.counts[SCRIPTED] += 1
         return visit
 
     def _book(
@@ -153,9 +153,9 @@ class RewardMiddleware:
             urls, anchors = [link.url for link in found], [link.anchor for link in found]
             outlinks = Outlinks(urls, anchors, visit.judged.judgement.actions, visit.judged.cues)
         if isinstance(visit, Failure):
-            booked = self._learner.book_failure(row, visit)
+            booked = self._session.book_failure(row, visit)
         else:
-            booked = self._learner.book_page(visit, outlinks, None, items)
+            booked = self._session.book_page(visit, outlinks, None, items)
         return outputs if booked else []
 
     def _book_own(
@@ -169,21 +169,21 @@ class RewardMiddleware:
         """
         items = _items_of(outputs)
         requests = [output for output in outputs if isinstance(output, Request)]
-        request = self._learner.requests.of(row)
+        request = self._session.requests.of(row)
         is_data = isinstance(visit, Failure) and bool(items or requests)
         is_call = is_data and visit is NOT_HTML and isinstance(response, TextResponse)
         if is_call or isinstance(visit, Visit):
-            self._learner.requests.note_answer(request, is_page=not is_call)
+            self._session.requests.note_answer(request, is_page=not is_call)
         is_fallback = response.status != OK and request.errback is not None
         _clean(requests)
         links = {} if is_fallback else self._links_of(requests)
         outlinks = Outlinks(list(links), *self._described(visit, list(links)))
         if isinstance(visit, Visit):
-            booked = self._learner.book_page(visit, outlinks, links, items)
+            booked = self._session.book_page(visit, outlinks, links, items)
         elif is_data:
-            booked = self._learner.book_data(row, outlinks, links, items)
+            booked = self._session.book_data(row, outlinks, links, items)
         else:
-            booked = self._learner.book_failure(row, visit)
+            booked = self._session.book_failure(row, visit)
         for each in links.values():
             each.meta.setdefault(SAMPLE, NO_PARENT)  # a rule keeps its URL out of the frontier
         return outputs if booked else []
@@ -192,11 +192,11 @@ class RewardMiddleware:
         """Note that an answer to a request that is not a sample is a page after all."""
         request = response.request
         if request is not None and OWN in request.meta and isinstance(response, HtmlResponse):
-            self._learner.requests.note_answer(request, is_page=True)
+            self._session.requests.note_answer(request, is_page=True)
 
     def _described(
         self, visit: Visit | Failure, urls: list[str]
-    ) -> tuple[list[str], NDArray[np.float32], Ragged]:
+    ) -> tuple[list[str], NDArray[np.float32], RaggedArray]:
         """Return anchors, features 4 to 6 and cues of URLs.
 
         A URL not on the page has the anchor "" and no cues.
@@ -210,7 +210,7 @@ class RewardMiddleware:
         absent = [url for url in urls if url not in places]
         if absent:
             known = np.concatenate(
-                [known, self._learner.judging.judge.action_features(absent, [""] * len(absent))]
+                [known, self._session.judging.judge.action_features(absent, [""] * len(absent))]
             )
             places |= {url: len(page_links) + i for i, url in enumerate(absent)}
         anchors = [
@@ -226,7 +226,7 @@ class RewardMiddleware:
         A URL that waits already becomes a sample once more, for another page links to it; of the
         requests for it, the scheduler drops all but the first, as Scrapy does.
         """
-        own = self._learner.requests
+        own = self._session.requests
         links: dict[str, Request] = {}
         for request in requests:
             url = own.url_of_sample(request)
@@ -261,7 +261,11 @@ def source_of(response: Response, *, documents: bool = True, crawler: str = US) 
     robots = tuple(each.decode("latin-1") for each in response.headers.getlist("X-Robots-Tag"))
     language = (response.headers.get("Content-Language") or b"").decode("latin-1")
     return Source(
-        *(response.body, response.url, encoding, robots, crawler),
+        response.body,
+        response.url,
+        encoding,
+        robots,
+        crawler,
         language="" if "," in language else language,  # several languages say nothing sure
     )
 

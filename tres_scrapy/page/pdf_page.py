@@ -12,11 +12,11 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.file import plainly
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import WORD, WORDS, Place
 from tres_scrapy.page.text import CONTEXT_WORDS, LIMITS, MAX_TITLE_LENGTH, Link, Page, resolve
+from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,11 @@ def read_document(
         contexts.append(" ".join(first[-CONTEXT_WORDS:] + last[:CONTEXT_WORDS]))
         places.append(Place((*first[-WORDS:], *last[:WORDS]), path=PATH))
     return Page(
-        *(url, title, text, tuple(links.values()), detect_language(text)),
+        url,
+        title,
+        text,
+        tuple(links.values()),
+        detect_language(text),
         contexts=tuple(contexts),
         places=tuple(places),
         paths=tuple([" ".join(PATH)] * len(links)),

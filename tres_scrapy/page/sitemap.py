@@ -77,7 +77,10 @@ def read_sitemap(
     changed = [_changed(entry.month) for _, entry in kept]
     around = [(*said, *when) for said, when in zip(words, changed, strict=True)]
     return Page(
-        *(url, "", "", links),
+        url,
+        "",
+        "",
+        links,
         contexts=tuple(map(" ".join, words)),
         places=tuple(Place(each, path=(kind,)) for each in around),
         paths=(kind,) * len(links),

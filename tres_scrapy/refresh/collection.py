@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.page.file import plainly
 from tres_scrapy.refresh.main_text import Copy, copy_of
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import plainly
 
 LEAST_WEIGHT = 0.01  # every page of the collection counts a little
 

@@ -50,10 +50,24 @@ class PageRow:
         copy = self.copy
         kept = (None, None, 0) if copy is None else (copy.hash, copy.sketch, int(copy.loose))
         return (
-            *(self.id, self.url, self.weight, self.first_seen, self.last_seen, self.last_change),
+            self.id,
+            self.url,
+            self.weight,
+            self.first_seen,
+            self.last_seen,
+            self.last_change,
             *kept,
-            *(self.etag, self.modified, self.visits, self.quiet, self.changes, self.quiet_time),
-            *(self.changed_time, self.misses, self.errors, self.retry_at, int(self.gone)),
+            self.etag,
+            self.modified,
+            self.visits,
+            self.quiet,
+            self.changes,
+            self.quiet_time,
+            self.changed_time,
+            self.misses,
+            self.errors,
+            self.retry_at,
+            int(self.gone),
             self.interval,
         )
 

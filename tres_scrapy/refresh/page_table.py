@@ -47,6 +47,9 @@ class PageTable:
     def rates(self, pace: float) -> Floats:
         """Return the estimated change rate of each page, [n], at `pace` requests a unit of time."""
         return pooled_rates(
-            *(self.changes, self.changed_time, self.quiet_time, self.levels),
+            self.changes,
+            self.changed_time,
+            self.quiet_time,
+            self.levels,
             expected=pace / len(self),
         )

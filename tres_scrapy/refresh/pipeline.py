@@ -10,9 +10,10 @@ from typing import Any, Self, TextIO
 from scrapy.crawler import Crawler
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.page.file import drop_torn_line, plainly
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.visit_item import VisitItem
+from tres_scrapy.url.message import plainly
+from tres_scrapy.url.whole_file import drop_torn_line
 
 
 class RefreshPipeline:

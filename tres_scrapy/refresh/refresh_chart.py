@@ -47,7 +47,8 @@ def freshness_chart(ages: NDArray[np.float64], unit: str, freshness: NDArray[np.
         "estimated from the present change rates.",
         [line(np.round(ages, 4).tolist(), percent, "fresh copies", BLUE)],
         layout(
-            *(f"{unit} since the collection began", "fresh copies, % (estimated)"),
+            f"{unit} since the collection began",
+            "fresh copies, % (estimated)",
             height=400,
             yaxis={"range": [0, 101]},
         ),
@@ -88,7 +89,8 @@ def rates_chart(rates: NDArray[np.float64]) -> Chart:
         "from the other pages of its folder.",
         [steps(shown, counts.tolist(), "pages", BLUE) | {"fill": "tozeroy"}],
         layout(
-            *("changes a day, estimated", "pages"),
+            "changes a day, estimated",
+            "pages",
             height=400,
             showlegend=False,
             xaxis={"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]},

@@ -10,9 +10,9 @@ from typing import Final
 
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import Errand, PageAnswer
-from tres_scrapy.refresh.keeper import Keeper
-from tres_scrapy.refresh.keeper_option import KeeperOptions
+from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.refresher import Refresher
+from tres_scrapy.refresh.refresher_option import RefresherOptions
 from tres_scrapy.refresh.verdict import ERROR
 from tres_scrapy.refresh.visit_item import VisitItem, item_of, written
 
@@ -29,7 +29,7 @@ class RefreshJob:
     def __init__(
         self,
         store: Store,
-        options: KeeperOptions,
+        options: RefresherOptions,
         known: Iterable[KnownPage],
         *,
         watch: bool = False,
@@ -41,7 +41,7 @@ class RefreshJob:
         self._options, self._stepped = options, stepped
         self._limit, self._host_limit = limit, host_limit
         self._out: dict[int, int] = {}  # host by visit
-        self.keeper = Keeper(store, options, known, time())
+        self.keeper = Refresher(store, options, known, time())
 
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
@@ -62,10 +62,10 @@ class RefreshJob:
             return not keeper.out
         if keeper.run.wait_for_end(now) <= 0:
             keeper.end(now, finished=True)
-            self.keeper = Keeper(self.store, self._options, (), now)
+            self.keeper = Refresher(self.store, self._options, (), now)
         return False
 
-    def next(self, resting: Iterable[str] = ()) -> Errand | None:
+    def next(self, resting: Iterable[str] = ()) -> RefreshRequest | None:
         """Return the request to make now; `resting` are the hosts whose delay is not over."""
         if len(self._out) >= self._limit:
             return None
@@ -78,12 +78,12 @@ class RefreshJob:
         """Return the seconds to wait for an answer before asking for the next request."""
         return min(max(self.keeper.run.wait(self.now()), 0.01), LONGEST_SLEEP)
 
-    def book(self, errand: Errand, answer: PageAnswer) -> VisitItem:
+    def book(self, errand: RefreshRequest, answer: PageAnswer) -> VisitItem:
         """Record the answer to a request and return its item."""
         self._out.pop(errand.visit, None)
         return self.keeper.book(errand, answer, self.now())
 
-    def take_back(self, errand: Errand) -> None:
+    def take_back(self, errand: RefreshRequest) -> None:
         """Forget a request that was not allowed to leave."""
         self._out.pop(errand.visit, None)
         self.keeper.take_back(errand, self.now())

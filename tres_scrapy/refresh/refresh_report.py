@@ -13,9 +13,9 @@ import numpy as np
 
 from tres_scrapy.refresh.grouping import group_name
 from tres_scrapy.refresh.interval import IntervalPolicy
-from tres_scrapy.refresh.keeper import Keeper
-from tres_scrapy.refresh.keeper_option import DAY
 from tres_scrapy.refresh.refresh_chart import COLOURS, arms_chart, freshness_chart, rates_chart
+from tres_scrapy.refresh.refresher import Refresher
+from tres_scrapy.refresh.refresher_option import DAY
 from tres_scrapy.refresh.text_change import PageChange
 from tres_scrapy.report.chart import Chart
 from tres_scrapy.report.chart_page import chart_page, write_page
@@ -51,7 +51,7 @@ class Arm:
 
 
 def write_report(
-    path: Path, keeper: Keeper, now: float, changes: Sequence[PageChange] = ()
+    path: Path, keeper: Refresher, now: float, changes: Sequence[PageChange] = ()
 ) -> None:
     """Write the report, with these changes, as one HTML file that needs no network."""
     visits = history(keeper)
@@ -74,7 +74,7 @@ def write_report(
     write_page(path, text)
 
 
-def history(keeper: Keeper) -> list[PastVisit]:
+def history(keeper: Refresher) -> list[PastVisit]:
     """Return all answered visits of the collection in order of time."""
     places = {row.id: place for place, row in enumerate(keeper.rows)}
     return [
@@ -85,7 +85,7 @@ def history(keeper: Keeper) -> list[PastVisit]:
 
 
 def expected_freshness(
-    keeper: Keeper,
+    keeper: Refresher,
     visits: list[PastVisit],
     moments: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -108,7 +108,7 @@ def expected_freshness(
     return shares
 
 
-def arms_of(keeper: Keeper, visits: list[PastVisit]) -> list[Arm]:
+def arms_of(keeper: Refresher, visits: list[PastVisit]) -> list[Arm]:
     """Return the arms, those with most requests first."""
     pages, rates = keeper.pages, keeper.rates() * DAY
     names: dict[int, Counter[str]] = {}
@@ -133,7 +133,7 @@ def arms_of(keeper: Keeper, visits: list[PastVisit]) -> list[Arm]:
     return sorted(arms, key=lambda arm: (-arm.found.total(), arm.name))
 
 
-def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
+def _pages(keeper: Refresher, now: float) -> list[dict[str, Any]]:
     """Return the pages that are due first, with their state."""
     rates = keeper.rates() * DAY
     policy = keeper.policy
@@ -155,7 +155,7 @@ def _pages(keeper: Keeper, now: float) -> list[dict[str, Any]]:
     ]
 
 
-def _state(keeper: Keeper, place: int, now: float) -> str:
+def _state(keeper: Refresher, place: int, now: float) -> str:
     row = keeper.rows[place]
     if row.gone:
         return f"gone; next request from {_time(row.retry_at)}"
@@ -168,7 +168,7 @@ def _state(keeper: Keeper, place: int, now: float) -> str:
     return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
 
 
-def _charts(keeper: Keeper, visits: list[PastVisit], arms: list[Arm], now: float) -> list[Chart]:
+def _charts(keeper: Refresher, visits: list[PastVisit], arms: list[Arm], now: float) -> list[Chart]:
     if not visits:
         return []
     start = min(row.first_seen for row in keeper.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.keeper_option import DAY, KeeperOptions
+from tres_scrapy.refresh.refresher_option import DAY, RefresherOptions
 
 
 class RefreshRun:
@@ -13,7 +13,7 @@ class RefreshRun:
     begins. `pace` is the number of requests a second.
     """
 
-    def __init__(self, store: Store, options: KeeperOptions, now: float) -> None:
+    def __init__(self, store: Store, options: RefresherOptions, now: float) -> None:
         wanted = (options.budget, options.horizon, options.policy)
         previous = store.last_started()
         row = store.open_run()

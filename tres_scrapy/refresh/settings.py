@@ -9,12 +9,22 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import flag, whole
-from tres_scrapy.refresh.keeper_option import KeeperOptions
+from tres_scrapy.refresh.refresher_option import RefresherOptions
 
 # Settings of the crawl that mean the same here
 SHARED = (
-    *("max_crawl_delay", "max_html", "max_links", "private_addresses", "progress_interval"),
-    *("random_seed", "web", "web_seed", "web_port", "web_pages", "web_day", "web_log"),
+    "max_crawl_delay",
+    "max_html",
+    "max_links",
+    "private_addresses",
+    "progress_interval",
+    "random_seed",
+    "web",
+    "web_seed",
+    "web_port",
+    "web_pages",
+    "web_day",
+    "web_log",
 )
 
 
@@ -32,7 +42,7 @@ class RefreshConfig(Options):
     budget: int | None = setting(
         whole(1), None, "requests that the run makes at most; unset: one for each page"
     )
-    keeper: KeeperOptions = part(KeeperOptions, Group.REFRESH)
+    keeper: RefresherOptions = part(RefresherOptions, Group.REFRESH)
     watch: bool = setting(flag, False, "whether another horizon follows the one before")
     stepped: bool = setting(
         flag, False, "whether time goes by requests: for benchmarks on a changing web that does so"
@@ -76,7 +86,7 @@ class RefreshConfig(Options):
         collection = self.require_collection()
         return given or collection.with_name(f"{collection.stem}.refresh.{ending}")
 
-    def options(self, pages: int, config: Config) -> KeeperOptions:
+    def options(self, pages: int, config: Config) -> RefresherOptions:
         """Return what a collection of so many pages is kept by."""
         return replace(
             self.keeper,

@@ -33,10 +33,10 @@ from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
 from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer, answer_of
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
 from tres_scrapy.refresh.refresh_job import RefreshJob
+from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.visit_item import VisitItem
@@ -145,7 +145,7 @@ class RefreshSpider(Spider):
 
     def fail(self, failure: Failure) -> Any:
         """Record a failure; a request that robots.txt forbids costs no budget."""
-        errand: Errand = failure.request.cb_kwargs["errand"]  # type: ignore[attr-defined]
+        errand: RefreshRequest = failure.request.cb_kwargs["errand"]  # type: ignore[attr-defined]
         if isinstance(failure.value, IgnoreRequest):
             logger.info("%s skipped: %s", errand.url, failure.getErrorMessage())
             self.job.take_back(errand)
@@ -170,14 +170,14 @@ class RefreshSpider(Spider):
             logger.info("%s; the report is %s", self.job.figures(), path)
         self.job.store.close()
 
-    def _next(self) -> Errand | None:
+    def _next(self) -> RefreshRequest | None:
         try:
             return self.job.next(self._resting())
         except sqlite3.Error as error:
             self._stop(error)
             return None
 
-    def _request(self, errand: Errand) -> Request:
+    def _request(self, errand: RefreshRequest) -> Request:
         headers = {"If-None-Match": errand.etag, "If-Modified-Since": errand.modified}
         return Request(
             errand.url,
@@ -188,7 +188,7 @@ class RefreshSpider(Spider):
             dont_filter=True,
         )
 
-    def _book(self, errand: Errand, answer: PageAnswer) -> VisitItem | None:
+    def _book(self, errand: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
         self._answered.set()
         try:
             item = self.job.book(errand, answer)

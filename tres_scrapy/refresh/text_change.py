@@ -115,8 +115,12 @@ def _shared(before: list[str], after: list[str]) -> int:
 def _change(visit: dict[str, Any], old: str | None) -> PageChange:
     places = [] if old is None else side_by_side(old, visit.get("text") or "")
     return PageChange(
-        *(visit["url"], visit.get("title") or "", visit["change"], visit["fetched_at"]),
-        *(places[:PLACES], max(0, len(places) - PLACES)),
+        visit["url"],
+        visit.get("title") or "",
+        visit["change"],
+        visit["fetched_at"],
+        places[:PLACES],
+        max(0, len(places) - PLACES),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from tres_scrapy.refresh.collection_row import Host, PageRow
-from tres_scrapy.refresh.errand import NOT_MODIFIED, PageAnswer
 from tres_scrapy.refresh.main_text import OTHER
+from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer
 from tres_scrapy.refresh.verdict import ChangeVerdict
 
 AUDITS: Final = 0.25  # share of unconditional visits on hosts whose validators are untested

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from tres_scrapy.refresh.collection_row import PageRow
-from tres_scrapy.refresh.errand import NOT_MODIFIED, Errand, PageAnswer
-from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, Copy, compare, distance
+from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer, RefreshRequest
+from tres_scrapy.refresh.refresher_option import RefresherOptions
 
 NEW, GONE, ERROR = "new", "gone", "error"
 MISSING: Final = (404, 410)
@@ -28,14 +28,16 @@ class ChangeVerdict(NamedTuple):
 
 
 def judge(
-    row: PageRow, errand: Errand, answer: PageAnswer, now: float, options: KeeperOptions
+    row: PageRow, errand: RefreshRequest, answer: PageAnswer, now: float, options: RefresherOptions
 ) -> ChangeVerdict:
     """Return what a visit found; a missing page adds to the misses of its row."""
     change, lanes = _compared(row, errand, answer, options)
     return ChangeVerdict(change, lanes, now - row.last_seen, row.copy)
 
 
-def settle(row: PageRow, verdict: ChangeVerdict, now: float, options: KeeperOptions) -> bool | None:
+def settle(
+    row: PageRow, verdict: ChangeVerdict, now: float, options: RefresherOptions
+) -> bool | None:
     """Update the statistics of a page; return whether it had changed, None if that is unknown."""
     change, gap = verdict.change, verdict.age
     if verdict.failed:
@@ -57,7 +59,7 @@ def settle(row: PageRow, verdict: ChangeVerdict, now: float, options: KeeperOpti
 
 
 def _compared(
-    row: PageRow, errand: Errand, answer: PageAnswer, options: KeeperOptions
+    row: PageRow, errand: RefreshRequest, answer: PageAnswer, options: RefresherOptions
 ) -> tuple[str, int | None]:
     if answer.status == NOT_MODIFIED and errand.conditional:
         return SAME, 0
@@ -75,7 +77,7 @@ def _compared(
     return compare(row.copy, copy, options.minor), distance(row.copy, copy)
 
 
-def _postpone(row: PageRow, change: str, now: float, options: KeeperOptions) -> None:
+def _postpone(row: PageRow, change: str, now: float, options: RefresherOptions) -> None:
     """Set when a failed page is tried again; a page that is gone may come back."""
     row.errors += change == ERROR and not row.misses
     row.gone = row.gone or change == GONE

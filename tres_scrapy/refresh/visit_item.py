@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tres_scrapy.refresh.collection_row import PageRow
-from tres_scrapy.refresh.errand import Errand, PageAnswer
 from tres_scrapy.refresh.main_text import SAME, Copy, Reading
+from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
 from tres_scrapy.refresh.verdict import ChangeVerdict
 
 
@@ -39,7 +39,7 @@ class VisitItem:
 
 
 def item_for(
-    errand: Errand, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
+    errand: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
 ) -> VisitItem:
     """Return the item of a visit after its page's row was updated."""
     item = VisitItem(row.url, verdict.change, errand.visit, answer.status, answer.url)

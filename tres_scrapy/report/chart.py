@@ -98,7 +98,8 @@ def layout(x: str, y: str, **more: Any) -> Layout:
 def bar_layout(count: int, x: str, **more: Any) -> Layout:
     """Return the layout of `count` horizontal bars."""
     return layout(
-        *(x, ""),
+        x,
+        "",
         height=max(160, 70 + 24 * count),
         hovermode="closest",
         margin={"l": 60, "r": 40, "t": 8, "b": 48},

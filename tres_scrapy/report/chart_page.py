@@ -13,8 +13,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tres_scrapy.page.file import whole_file
 from tres_scrapy.report.chart import Chart, plotly_file
+from tres_scrapy.url.whole_file import whole_file
 
 
 def chart_page(template: str, charts: Sequence[Chart], **values: Any) -> str:

@@ -38,8 +38,13 @@ def charts(record: Record) -> list[Chart]:
     curve, starts = [point for point in record.curve() if point.pages], record.starts()
     health = record.health()
     found = [
-        *(_harvest(curve), _topics(record, curve), _domains_found(curve), _frontier(curve)),
-        *(_speed(curve, starts), errors_chart(health, starts), memory_chart(health, starts)),
+        _harvest(curve),
+        _topics(record, curve),
+        _domains_found(curve),
+        _frontier(curve),
+        _speed(curve, starts),
+        errors_chart(health, starts),
+        memory_chart(health, starts),
         _loss(curve),
         *(_outcomes(record), _domains(record), tree_chart(record), *dependence_charts(record)),
         *(*prediction_charts(record), *weight_charts(record)),

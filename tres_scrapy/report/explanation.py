@@ -81,11 +81,13 @@ class FetchExplanation:
     def __str__(self) -> str:
         """Return the explanation as text, in paragraphs."""
         parts = [
-            *(self._head(), wrapped("Why: ", self._reason)),
+            self._head(),
+            wrapped("Why: ", self._reason),
             *([wrapped("Leaf: ", f"{self._rule}.{self._moved}")] if self._rule else []),
             *([self._shard()] if self._shards > 1 else []),
             *([self._link()] if self._page.link else []),
-            *(self._path(), self._features()),
+            self._path(),
+            self._features(),
             *([self._other_leaves()] if self._rivals else []),
         ]
         return "\n\n".join(parts)

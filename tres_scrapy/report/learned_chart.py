@@ -103,7 +103,8 @@ def dependence_charts(record: Record) -> Iterator[Chart]:
             f"{feature.meaning[0].upper()}{feature.meaning[1:]}.",
             [line(at, q, "mean Q", BLUE) | {"mode": mode}],
             layout(
-                *("", "mean Q"),
+                "",
+                "mean Q",
                 height=200,
                 showlegend=False,
                 margin={"l": 48, "r": 8, "t": 8, "b": 32},

@@ -121,7 +121,8 @@ def _calibration(predicted: NDArray[np.float32], relevant: NDArray[np.bool_]) ->
         "Larger points stand for more links. Above the grey line, links were better than promised.",
         [ideal | {"hoverinfo": "skip"}, points],
         layout(
-            *("P(relevant) of the link", "relevant"),
+            "P(relevant) of the link",
+            "relevant",
             hovermode="closest",
             xaxis=axes,
             yaxis=axes,

@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Choice, Decision
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.page.plural import plural
 from tres_scrapy.report.link_part import parts_of, words_of
 from tres_scrapy.report.rule import RuleBook
+from tres_scrapy.url.message import plural
 
 SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
-    *("seed", "query", "greedy", "uncertain", "explored", "other", "lost"),
+    "seed",
+    "query",
+    "greedy",
+    "uncertain",
+    "explored",
+    "other",
+    "lost",
 )
 RIVALS: Final = 10
 _SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves

@@ -21,7 +21,6 @@ from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.scope import Refusal, Scope
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.page.file import check_numbers
 from tres_scrapy.report.link_part import LinkPart, words_of
 from tres_scrapy.report.link_weight import LinkWeight
 from tres_scrapy.report.reason import sentence
@@ -30,6 +29,7 @@ from tres_scrapy.report.record_row import DomainCount, Fetch, HealthPoint, Point
 from tres_scrapy.report.rule import RuleBook
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
 from tres_scrapy.topic.several import THRESHOLD
+from tres_scrapy.url.whole_file import check_numbers
 
 MOST_WORDS = 10  # of a search
 
@@ -194,7 +194,8 @@ class Record:
         with reading(self.path):
             return [
                 HealthPoint(
-                    *(_time(time), None if memory is None else int(memory)),
+                    _time(time),
+                    None if memory is None else int(memory),
                     {str(name): int(number) for name, number in json.loads(answers).items()},
                 )
                 for time, memory, answers in found

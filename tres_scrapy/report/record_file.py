@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.page.file import plainly
 from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.url.message import plainly
 
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR

@@ -60,7 +60,8 @@ def read_part(path: Path, after: Position, most: int = MOST) -> Part:
             steps_read = after.step, pages[-1][0] if pages else after.step
             these = "FROM page WHERE step > ? AND step <= ?"
             return Part(
-                *(int(steps), pages),
+                int(steps),
+                pages,
                 rows("SELECT * FROM rivals WHERE step > ? AND step <= ?", *steps_read),
                 rows(f"SELECT * FROM remark WHERE row IN (SELECT row {these})", *steps_read),  # noqa: S608 - ours
                 rows(f"SELECT * FROM score WHERE row IN (SELECT row {these})", *steps_read),  # noqa: S608 - ours

@@ -228,15 +228,28 @@ class Writer:
         store, choice = self._crawl.store, decision.choice
         final, is_seed = store.url(row), store.is_seed(row)
         return (
-            *(step, row, None if is_seed else store.parent(row), entry.time),
-            *(url, None if final == url else final, store.ledger.names[store.domain(row)]),
-            *(entry.title[:LONGEST], store.anchors[row][:LONGEST], kind, relevant, entry.is_copy),
-            *(reward, entry.probability, x.astype("<f4").tobytes()),
-            *(LOST if entry.is_lost and not is_seed else kind_of(decision, is_seed=is_seed),),
+            step,
+            row,
+            None if is_seed else store.parent(row),
+            entry.time,
+            url,
+            None if final == url else final,
+            store.ledger.names[store.domain(row)],
+            entry.title[:LONGEST],
+            store.anchors[row][:LONGEST],
+            kind,
+            relevant,
+            entry.is_copy,
+            reward,
+            entry.probability,
+            x.astype("<f4").tobytes(),
+            LOST if entry.is_lost and not is_seed else kind_of(decision, is_seed=is_seed),
             None if choice is None else decision.leaf,
-            *(None if choice is None else choice.splits, decision.q_value),
+            None if choice is None else choice.splits,
+            decision.q_value,
             *((None, None) if choice is None else size_of(choice)),
-            *(self._link(choice), entry.text),
+            self._link(choice),
+            entry.text,
         )
 
     def _guests(self) -> list[tuple[int, str]]:
@@ -292,9 +305,15 @@ class Writer:
         cursor.execute(
             _CURVE,
             (
-                *(self._step, time, crawl.pages, crawl.relevant),
-                *(crawl.store.ledger.relevant_domains, crawl.store.pending),
-                *(None if tree is None else len(tree), round(rate, 3), crawl.loss),
+                self._step,
+                time,
+                crawl.pages,
+                crawl.relevant,
+                crawl.store.ledger.relevant_domains,
+                crawl.store.pending,
+                None if tree is None else len(tree),
+                round(rate, 3),
+                crawl.loss,
             ),
         )
         self._point = time, crawl.pages

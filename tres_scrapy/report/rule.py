@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from tres_scrapy.frontier.feature import TABLE, Unit
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plural
 
 ANY: Final = "any link (the tree has not split)"
 

@@ -7,8 +7,18 @@ from typing import Final
 from zlib import crc32
 
 TABLES: Final = (
-    *("meta", "batch", "lease", "redirect", "step", "rule", "state", "item", "request"),
-    *("guest", "outbox", "peer"),
+    "meta",
+    "batch",
+    "lease",
+    "redirect",
+    "step",
+    "rule",
+    "state",
+    "item",
+    "request",
+    "guest",
+    "outbox",
+    "peer",
 )
 _MODULUS: Final = 1 << 32
 

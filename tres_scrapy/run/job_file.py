@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tres_scrapy.page.file import plainly, reason
 from tres_scrapy.run.sqlite import Access, FileFault, Schema, SqliteFileError
+from tres_scrapy.url.message import plainly, reason
 
 logger = logging.getLogger(__name__)
 

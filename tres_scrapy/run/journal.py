@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.agent.resumption import Resumable
-from tres_scrapy.cluster.mail import Mail
+from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.checksum import RowChecksum
 from tres_scrapy.run.job_file import JobError, open_database, reading
@@ -71,7 +71,7 @@ class Journal:
         self._kept: dict[int, str] = {}
         self._forgotten: list[int] = []
         self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
-        self.mail = Mail(connection)
+        self.mail = Outbox(connection)
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
@@ -312,9 +312,16 @@ def check_job(directory: Path, identity: Mapping[str, str]) -> None:
 def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[object, ...]:
     (row, x, reward), outlinks = booking.experience, booking.outlinks
     return (
-        *(row, crawl.store.url_id(row), crawl.store.host(row), booking.kind, reward),
-        *(booking.relevant, x.astype("<f4").tobytes()),
-        *(int(outlinks[0]) if len(outlinks) else 0, len(outlinks), mark),
+        row,
+        crawl.store.url_id(row),
+        crawl.store.host(row),
+        booking.kind,
+        reward,
+        booking.relevant,
+        x.astype("<f4").tobytes(),
+        int(outlinks[0]) if len(outlinks) else 0,
+        len(outlinks),
+        mark,
     )
 
 
@@ -346,8 +353,14 @@ def _written(crawl: Crawl) -> Written:
     if crawl.revision.model:
         state[MODELS] = f"{crawl.revision.described} {crawl.revision.model}".encode()
     return Written(
-        *(len(store), len(store.urls), len(store.hosts), len(passed), len(store.given_up)),
-        *(len(store.guests), len(store.revised), len(policy.rules)),
+        len(store),
+        len(store.urls),
+        len(store.hosts),
+        len(passed),
+        len(store.given_up),
+        len(store.guests),
+        len(store.revised),
+        len(policy.rules),
         state=state,
     )
 

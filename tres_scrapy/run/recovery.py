@@ -21,10 +21,9 @@ from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
 from tres_scrapy.frontier.split import Split
-from tres_scrapy.frontier.store import REVISED, SAVED, SampleStore, Standing, State
+from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore, State
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.links.code import CODES, Ragged
-from tres_scrapy.page.file import check_numbers
+from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -36,6 +35,7 @@ from tres_scrapy.run.journal import (
     Journal,
 )
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.whole_file import check_numbers
 
 _NOT_YET = -1
 _LONGEST_NAME = 100  # characters of the name of a failure or a count
@@ -146,7 +146,7 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     check_numbers("a feature", records["static"])
     codes = np.frombuffer(b"".join(cues), "<u4")
     within(codes, CODES)
-    said = Ragged(codes, np.frombuffer(b"".join(counts), "<u2").astype(np.int64))
+    said = RaggedArray(codes, np.frombuffer(b"".join(counts), "<u2").astype(np.int64))
     store.restore(hosts, urls, anchors, said, records)
 
 
@@ -238,7 +238,10 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
     store.restore_done(steps.rows, steps.urls, steps.hosts)
     pages = kinds == PAGE
     for row, kind, reward, outlinks in zip(
-        *(steps.rows.tolist(), steps.kinds, past.rewards.tolist(), past.outlinks.tolist()),
+        steps.rows.tolist(),
+        steps.kinds,
+        past.rewards.tolist(),
+        past.outlinks.tolist(),
         strict=True,
     ):
         if kind in NOT_VISITS:
@@ -299,7 +302,7 @@ def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) 
 def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
     """Drop the PENDING samples that can never be fetched; return the others."""
     pending = store.pending_rows()
-    dead = store.standing(pending) == Standing.DEAD
+    dead = store.standing(pending) == Eligibility.DEAD
     store.drop(pending[dead])
     left: NDArray[np.int64] = pending[~dead]
     return left

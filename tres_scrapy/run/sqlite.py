@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.page.file import reason
+from tres_scrapy.url.message import reason
 
 _ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
 _FAULTS: Final = {  # by SQLite's name of the error

@@ -28,10 +28,10 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
-from tres_scrapy.page.file import whole_file
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.page.pdf_text import read_pdf
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.whole_file import whole_file
 
 # No frontier and no pipelines: these spiders fetch only URLs that they are given. Those are trusted
 # no more than links: others may have written the list, and pages redirect.

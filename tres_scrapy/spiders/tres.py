@@ -15,8 +15,8 @@ from tres_scrapy.config.option import Options, apply_arguments
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import RENDERED, VISIT
 from tres_scrapy.extensions.command import crawls
-from tres_scrapy.extensions.learner import Learner
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import item_class
 from tres_scrapy.url.domain import domain_of
 from tres_scrapy.url.userinfo import CREDENTIALS
@@ -54,8 +54,8 @@ class TresSpider(Spider):
         visit: Visit | None = response.meta.get(VISIT)
         if visit is None or not visit.relevant:
             return
-        learner = self.crawler.get_extension(Learner)
-        assert learner is not None  # the learner judged the page
+        session = self.crawler.get_extension(CrawlSession)
+        assert session is not None  # the session judged the page
         scores = visit.judged.judgement.scores
         more: dict[str, Any] = {"scores": dict(scores)} if scores else {}
         item = item_class((*self._fields, *more))
@@ -73,8 +73,8 @@ class TresSpider(Spider):
             leaf=visit.decision.leaf,
             fetched_at=visit.fetched_at.isoformat(),
             status=response.status,
-            why=learner.why(visit.decision),
-            domain=domain_of(response.url, private=learner.crawl.store.ledger.limits.psl_private),
+            why=session.why(visit.decision),
+            domain=domain_of(response.url, private=session.crawl.store.ledger.limits.psl_private),
             rendered=RENDERED in response.flags,
             content_type=visit.judged.page.content_type,
             **dict(visit.judged.content),

@@ -19,7 +19,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import ASIDE, VISIT
-from tres_scrapy.extensions.learner import Learner
+from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import FoundRecord
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.surface.result_page import Hit
@@ -127,7 +127,7 @@ class SurfaceSpider(TresSpider):
         config = self.config
         surfacing = Surfacing(
             make_selector(config.selector, self.random_seed),
-            single_words(self._learner.judging.judge.keywords),
+            single_words(self._session.judging.judge.keywords),
             first=FIRST,
             budget=config.queries,
             min_yield=config.min_yield,
@@ -194,7 +194,11 @@ class SurfaceSpider(TresSpider):
         self._count("empty_queries", not site.returned)
         logger.info(
             "%s: query %d, %r, returned %d records, %d of them new, %d in all",
-            *(site.host, len(site.surfacing.trials), site.word, len(site.returned), new),
+            site.host,
+            len(site.surfacing.trials),
+            site.word,
+            len(site.returned),
+            new,
             site.records,
         )
         yield from self.next_query(site)
@@ -203,7 +207,7 @@ class SurfaceSpider(TresSpider):
         """Add records to the frontier, or yield their links."""
         self._count("records", len(hits))
         if self.config.follow and hits:
-            self._learner.add_outlinks(
+            self._session.add_outlinks(
                 site.row, [hit.url for hit in hits], [hit.anchor for hit in hits]
             )
         elif hits:
@@ -213,14 +217,17 @@ class SurfaceSpider(TresSpider):
 
     def _stop_if_in_vain(self) -> None:
         if not (self.unopened or self.asking or self.queries or self._done):
-            self._learner.stop(NO_SEARCH)
+            self._session.stop(NO_SEARCH)
 
     def _leave(self, site: SearchedSite, reason: str) -> None:
         self.asking -= 1
         self._count(f"ended/{reason}")
         logger.info(
             "%s: left after %d queries and %d records (%s)",
-            *(site.host, len(site.surfacing.trials), site.records, reason),
+            site.host,
+            len(site.surfacing.trials),
+            site.records,
+            reason,
         )
         self._stop_if_in_vain()
 
@@ -246,14 +253,14 @@ class SurfaceSpider(TresSpider):
         self.crawler.stats.inc_value(f"tres/surface/{name}", by)
 
     @property
-    def _learner(self) -> Learner:
-        learner = self.crawler.get_extension(Learner)
-        assert learner is not None  # the scheduler has asked for it
-        return learner
+    def _session(self) -> CrawlSession:
+        session = self.crawler.get_extension(CrawlSession)
+        assert session is not None  # the scheduler has asked for it
+        return session
 
     @property
     def _done(self) -> bool:
-        return self._learner.crawl.finished
+        return self._session.crawl.finished
 
 
 def _reason(failure: Failure) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import plainly, printable
+from tres_scrapy.url.message import plainly, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from tres_scrapy.page.file import whole_file
+from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

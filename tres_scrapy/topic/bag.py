@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import torch
 
-from tres_scrapy.page.file import check_numbers
+from tres_scrapy.url.whole_file import check_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

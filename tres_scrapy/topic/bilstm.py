@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from tres_scrapy.page.file import check_numbers
 from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic.classifier import BLANK_LOGIT
+from tres_scrapy.url.whole_file import check_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import printable
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.links.code import Name, Ragged, Wordbook, page_codes, silent
+from tres_scrapy.links.code import Name, RaggedArray, Wordbook, page_codes, silent
+from tres_scrapy.page.client_rendered import needs_scripts
 from tres_scrapy.page.content import content_of_html, content_of_pdf
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.encoding import UTF_8, decoded
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.page.permission import US
-from tres_scrapy.page.shell import needs_scripts
 from tres_scrapy.page.sitemap import SitemapError, read_sitemap
 from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
@@ -66,7 +66,7 @@ class Judged(NamedTuple):
     judgement: Judgement
     mark: bytes
     is_missing: bool
-    cues: Ragged
+    cues: RaggedArray
     names: Sequence[Name] = ()
     needs_scripts: bool = False
     is_broken: bool = False
@@ -132,7 +132,9 @@ def _content(
 def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool) -> _Read:
     html = decoded(source.body, source.encoding, limits.html)
     page = read_page(
-        *(html, source.url, limits),
+        html,
+        source.url,
+        limits,
         contexts=contexts,
         places=places,
         robots=source.robots,
@@ -174,7 +176,9 @@ def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None
     return Judged(bare, judgement, mark, is_missing, cues, names)
 
 
-def cues_of(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None = None) -> Ragged:
+def cues_of(
+    pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None = None
+) -> RaggedArray:
     """Return what the links of a page say, nothing of any link if their places were not read.
 
     `words` learns the texts behind it.

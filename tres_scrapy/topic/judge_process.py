@@ -25,12 +25,12 @@ from typing import BinaryIO
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
-from tres_scrapy.page.file import plainly
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.several import load_packs
+from tres_scrapy.url.message import plainly
 
 LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
@@ -94,7 +94,8 @@ class Task:
         words = Wordbook() if self.cues else None
         return partial(
             judge_pages,
-            *(pack, self.limits),
+            pack,
+            self.limits,
             contexts=self.contexts,
             words=words,
             begin=begin,

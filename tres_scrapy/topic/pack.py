@@ -21,12 +21,13 @@ import safetensors.numpy
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
-from tres_scrapy.page.file import check_numbers, reason, sha256
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import reason
+from tres_scrapy.url.whole_file import check_numbers, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 from safetensors import numpy
 
-from tres_scrapy.page.file import whole_file
 from tres_scrapy.topic.shipped import TOPIC_FILE
+from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

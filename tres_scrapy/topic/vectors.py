@@ -10,7 +10,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from tres_scrapy.page.file import check_numbers, reason, whole_file
+from tres_scrapy.url.message import reason
+from tres_scrapy.url.whole_file import check_numbers, whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,12 +9,13 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Final
 
-from tres_scrapy.page.file import printable, whole_file
 from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.word_topic import THRESHOLD, Sheet
+from tres_scrapy.topic.word_topic import THRESHOLD, PageWords
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import printable
+from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -75,7 +76,7 @@ class WordFolder:
         facts = word_facts(name, keywords, near, fit)
         write_pack(self.pack, facts, fit.model)
 
-    def read_pages(self, *, repair: bool = False) -> Iterator[tuple[int, str, Sheet]]:
+    def read_pages(self, *, repair: bool = False) -> Iterator[tuple[int, str, PageWords]]:
         """Yield number, fingerprint and sheet of each kept page; leave out a torn last line.
 
         `repair` removes that line; only the process that learns may, for others write it.
@@ -89,7 +90,7 @@ class WordFolder:
                         file.truncate(file.tell() - len(line))  # the process was killed meanwhile
                     return
                 number, mark, *fields = json.loads(line)
-                yield number, mark, Sheet(*fields)
+                yield number, mark, PageWords(*fields)
 
     def known(self, urls: Iterable[str]) -> list[str]:
         """Return the addresses of kept pages that these are; raise AnswerError if one is not."""
@@ -105,12 +106,12 @@ class WordFolder:
             found.append(page)
         return found
 
-    def add_page(self, number: int, mark: str, sheet: Sheet) -> None:
+    def add_page(self, number: int, mark: str, sheet: PageWords) -> None:
         """Append a page, before its verdict leaves this process."""
         with self._pages.open("ab") as file:
             file.write(_line(number, mark, sheet))
 
-    def keep_pages(self, pages: Iterable[tuple[int, str, Sheet]]) -> None:
+    def keep_pages(self, pages: Iterable[tuple[int, str, PageWords]]) -> None:
         """Write these pages only."""
         with whole_file(self._pages) as file:
             file.writelines(_line(*page) for page in pages)
@@ -130,7 +131,7 @@ class WordFolder:
         with whole_file(self._state) as file:
             file.write(json.dumps(state).encode())
 
-    def write_questions(self, asked: Iterable[tuple[Sheet, float]]) -> None:
+    def write_questions(self, asked: Iterable[tuple[PageWords, float]]) -> None:
         """Write the pages about which an answer would help."""
         with whole_file(self.questions) as file:
             for sheet, probability in asked:
@@ -206,5 +207,5 @@ def unlearned(folder: WordFolder) -> int:
     return sum(known.get(url) != answer for url, answer in answers.items())
 
 
-def _line(number: int, mark: str, sheet: Sheet) -> bytes:
+def _line(number: int, mark: str, sheet: PageWords) -> bytes:
     return json.dumps([number, mark, *sheet], separators=(",", ":")).encode() + b"\n"

@@ -13,8 +13,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.page.file import plainly, printable, sha256
-from tres_scrapy.page.plural import plural
 from tres_scrapy.page.text import Page
 from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
 from tres_scrapy.topic.background import FREQUENCIES, Background
@@ -25,7 +23,9 @@ from tres_scrapy.topic.pack import Pack, PackError
 from tres_scrapy.topic.shipped import TOPIC_FILE, VECTORS, shipped_models
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.topic.word_folder import WordFolder
-from tres_scrapy.topic.word_topic import Sheet, TopicFit, WordTopic, questions
+from tres_scrapy.topic.word_topic import PageWords, TopicFit, WordTopic, questions
+from tres_scrapy.url.message import plainly, plural, printable
+from tres_scrapy.url.whole_file import sha256
 
 MOST_PAGES: Final = 1_500  # kept to learn from: a fit takes less than a second
 LEAST_WORDS: Final = 20  # of a page to learn from
@@ -139,7 +139,7 @@ class WordLearner:
         """The number of answers that the model knows."""
         return len(self._used)
 
-    def questions(self, most: int) -> list[tuple[Sheet, float]]:
+    def questions(self, most: int) -> list[tuple[PageWords, float]]:
         """Return the pages whose answers help most, with P(relevant) of each."""
         sheets = [sheet for _, sheet in self._kept.values()]
         assert isinstance(self.pack.classifier, BagOfWords)
@@ -169,7 +169,7 @@ class WordLearner:
                 )
             return
         self._seen += 1
-        sheet = Sheet(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
+        sheet = PageWords(page.url, page.title, page.text[:LEAD], Counter(words), is_seed)
         self._kept[mark] = self._seen, sheet
         try:
             self._folder.add_page(self._seen, mark, sheet)

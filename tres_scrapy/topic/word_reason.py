@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.page.file import printable
 from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.influence import moving_words
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.word_topic import alikeness
+from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:
     from tres_scrapy.topic.word_folder import WordFolder

@@ -71,7 +71,9 @@ class WordJudge:
     def __call__(self, sources: Sequence[Source]) -> list[Judged]:
         """Judge pages, and keep what the topic can learn from them."""
         judged = judge_pages(
-            *(self._learner.pack, self._task.limits, sources),
+            self._learner.pack,
+            self._task.limits,
+            sources,
             contexts=self._task.contexts,
             words=self._words,
             begin=self._begin,

@@ -61,7 +61,7 @@ DOUBT: Final = 1.28  # deviations of an interval that holds four of five cases
 ROUNDING: Final = 1e-9  # of a score
 
 
-class Sheet(NamedTuple):
+class PageWords(NamedTuple):
     """What is kept of a fetched page: how often each word occurs, and what a person needs."""
 
     url: str
@@ -95,7 +95,7 @@ class TopicFit(NamedTuple):
         """Whether the model has parted from the keywords."""
         return self.agreement < DRIFT
 
-    def judge(self, sheets: Iterable[Sheet]) -> Numbers:
+    def judge(self, sheets: Iterable[PageWords]) -> Numbers:
         """Return P(relevant) of pages [n]."""
         return self.calibration.probabilities(self.model.counted(each.words for each in sheets))
 
@@ -135,7 +135,7 @@ class WordTopic:
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
         return [word for word in found if word not in self._given][:most]
 
-    def fit(self, sheets: Sequence[Sheet], answers: Mapping[str, bool]) -> TopicFit:
+    def fit(self, sheets: Sequence[PageWords], answers: Mapping[str, bool]) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
         It takes less than a second of processor time for 2,000 pages.
@@ -199,11 +199,11 @@ class WordTopic:
 
 
 def questions(
-    judge: Callable[[Sequence[Sheet]], Numbers],
-    sheets: Sequence[Sheet],
+    judge: Callable[[Sequence[PageWords]], Numbers],
+    sheets: Sequence[PageWords],
     answers: Mapping[str, bool],
     most: int,
-) -> list[tuple[Sheet, float]]:
+) -> list[tuple[PageWords, float]]:
     """Return the pages whose answers help most, with P(relevant) of each, which `judge` returns.
 
     They are drawn by the variance of an answer, so most are pages of which the model is unsure,
@@ -228,7 +228,7 @@ def questions(
     return [(untold[row], float(p[row])) for row in chosen]
 
 
-def alikeness(model: BagOfWords, page: Sheet, others: Sequence[Sheet]) -> list[float]:
+def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -> list[float]:
     """Return the cosine of a page's weighted words to those of others."""
     numbers = {word: row for row, word in enumerate(model.words)}
     rarity = model.weights[0].astype(np.float64)
@@ -238,7 +238,7 @@ def alikeness(model: BagOfWords, page: Sheet, others: Sequence[Sheet]) -> list[f
     return [float(at[ids] @ values) for ids, values in rest]
 
 
-def _likeness_to_itself(sheets: Sequence[Sheet]) -> Numbers:
+def _likeness_to_itself(sheets: Sequence[PageWords]) -> Numbers:
     """Return how much of the first score of each page is its likeness to itself, [n].
 
     The words of the seeds are in the first score. A seed that is a directory would be the most

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.file import open_bytes
 from tres_scrapy.page.language import detect_language
 from tres_scrapy.page.text import Page, read_page, tokenise
 from tres_scrapy.training.census import Census
 from tres_scrapy.training.reader import is_text, read_records, sniff_records
 from tres_scrapy.training.selection import Inventory, Selection
 from tres_scrapy.training.source import Unreadable
+from tres_scrapy.url.whole_file import open_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

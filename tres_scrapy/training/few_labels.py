@@ -16,7 +16,7 @@ from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.word_folder import word_facts
 from tres_scrapy.topic.word_learner import NEAR, word_topic
-from tres_scrapy.topic.word_topic import THRESHOLD, Sheet
+from tres_scrapy.topic.word_topic import THRESHOLD, PageWords
 from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.score import Interval, interval
 
@@ -87,7 +87,7 @@ def train_few(
     directory: Path,
     keywords: KeywordSet,
     documents: Sequence[Document],
-    pages: Sequence[Sheet] = (),
+    pages: Sequence[PageWords] = (),
     *,
     seed: int = 0,
     date: str = "",
@@ -133,12 +133,12 @@ def train_few(
     return trained
 
 
-def _sheet(number: int, document: Document) -> Sheet:
+def _sheet(number: int, document: Document) -> PageWords:
     words = Counter(Text.of(f"{document.title} {document.text}").words)
-    return Sheet(f"#{number}", document.title, "", words)
+    return PageWords(f"#{number}", document.title, "", words)
 
 
-def _host(page: Sheet) -> str:
+def _host(page: PageWords) -> str:
     return (urlsplit(page.url).hostname or "").removeprefix("www.")  # as of a Document
 
 
@@ -164,10 +164,10 @@ def _parts(documents: Sequence[Document], seed: int) -> NDArray[np.int64]:
 
 def _fit(
     topic: WordTopic,
-    sheets: Sequence[Sheet],
+    sheets: Sequence[PageWords],
     true: NDArray[np.bool_],
     used: NDArray[np.bool_],
-    pages: Sequence[Sheet],
+    pages: Sequence[PageWords],
 ) -> TopicFit:
     rows = np.flatnonzero(used).tolist()
     return topic.fit(

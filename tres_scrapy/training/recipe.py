@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tres_scrapy.page.file import sha256
 from tres_scrapy.topic import bag, bilstm
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack_file import check_place, write_pack
@@ -24,6 +23,7 @@ from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
 from tres_scrapy.training.validation import Validation, cross_validate
+from tres_scrapy.url.whole_file import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from tres_scrapy.page.encoding import UTF_8, declared_encoding, decoded, is_utf_8
-from tres_scrapy.page.file import printable
+from tres_scrapy.url.message import printable
 
 # `html` or `text`; `place`: file and position; `title`, `url` and `host` if known
 Record: TypeAlias = dict[str, Any]

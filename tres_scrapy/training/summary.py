@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tres_scrapy.page.file import printable
 from tres_scrapy.training.score import Score, score
+from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -92,7 +92,8 @@ def _thresholds(chosen: Validation) -> Chart:
             for name, values, colour, dash in zip(names, figures.T, COLOURS, DASHES, strict=False)
         ],
         layout(
-            *("threshold", "figure at that threshold"),
+            "threshold",
+            "figure at that threshold",
             height=400,
             xaxis={"range": [0, 1]},
             yaxis={"range": [0, 1.02]},
@@ -119,7 +120,8 @@ def _distribution(chosen: Validation) -> Chart:
         "are visible.",
         data,
         layout(
-            *("probability the model gave", ""),
+            "probability the model gave",
+            "",
             height=400,
             xaxis={"range": [0, 1]},
             yaxis=_document_axis(highest),
@@ -164,7 +166,8 @@ def _calibration(chosen: Validation) -> Chart:
         "Bars show the uncertainty, which is large where the lower chart has few documents.",
         [_line([0, 1], [0, 1], "ideal", GREY, width=1), model, documents],
         layout(
-            *("probability the model gave", "share truly relevant"),
+            "probability the model gave",
+            "share truly relevant",
             height=460,
             hovermode="closest",
             xaxis={"range": [0, 1], "anchor": "y2"},
@@ -195,7 +198,8 @@ def _learning(histories: Sequence[Sequence[Epoch]]) -> Chart:
         "on held-out documents says when to stop. The dot is the epoch kept.",
         data,
         layout(
-            *("epoch: passes over the training documents", "loss in training"),
+            "epoch: passes over the training documents",
+            "loss in training",
             height=460,
             hovermode="closest",
             showlegend=False,

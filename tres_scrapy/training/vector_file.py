@@ -15,9 +15,9 @@ import numpy as np
 from numpy.lib import format as npy
 
 from tres_scrapy.config.extra import require
-from tres_scrapy.page.file import reason
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
+from tres_scrapy.url.message import reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

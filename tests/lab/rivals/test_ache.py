@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
@@ -27,7 +27,7 @@ RELEVANT = 3  # of the words, the first are on links to relevant pages
 def crawl_web(pages=600, seed=0, words=WORDS):
     """Crawl pages with random links; a word in the anchor and URL shows whether one is relevant."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, AchePolicy(store, Setup(seed)), pages)
+    crawl = Crawl(store, AchePolicy(store, PolicyInputs(seed)), pages)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     random, rewards = np.random.default_rng(7), []
     while (decision := crawl.next()) is not None:
@@ -88,7 +88,7 @@ def test_ache_seed_decides_order():
 
 def test_first_links_follow_relevant_pages():
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, AchePolicy(store, Setup()))
+    crawl = Crawl(store, AchePolicy(store, PolicyInputs()))
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((20, 3), dtype=np.float32)
     links, others = (
@@ -171,7 +171,7 @@ def test_frequent_words_are_chosen(numbers, limit):
 
 def test_link_context_is_learned():
     store = SampleStore(DomainLedger())
-    policy = AchePolicy(store, Setup())
+    policy = AchePolicy(store, PolicyInputs())
     crawl = Crawl(store, policy)
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     none = np.zeros((1, 3), dtype=np.float32)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy import settings
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -47,7 +47,7 @@ class Trip:
         graph = Graph(list(map(url_of, names)), pairs, list(map(str.isupper, names)), known)
         self.links, self.aliases = links, aliases or {}
         self.store = SampleStore(DomainLedger(cap))
-        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, Setup(graph=graph)))
+        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, PolicyInputs(graph=graph)))
         self.missing = {*dead, *failing}
         seed = url_of("S" if "S" in links else "s")
         self.crawl.add_seeds(Outlinks([seed], [""], np.zeros((1, 3), dtype=np.float32)))
@@ -209,7 +209,7 @@ def leads(name, links, usable):
 
 def test_policy_needs_a_graph():
     with pytest.raises(ValueError, match=r"graph of an offline web: set Setup\.graph"):
-        LookaheadPolicy(SampleStore(DomainLedger()), Setup())
+        LookaheadPolicy(SampleStore(DomainLedger()), PolicyInputs())
 
 
 @pytest.mark.parametrize("web", [None, SyntheticWeb("food")])

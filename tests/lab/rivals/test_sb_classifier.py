@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -23,7 +23,7 @@ class Site:
 
     def __init__(self, links, seed=0):
         self.store = SampleStore(DomainLedger())
-        self.policy = SbClassifierPolicy(self.store, Setup(seed))
+        self.policy = SbClassifierPolicy(self.store, PolicyInputs(seed))
         self.crawl = Crawl(self.store, self.policy)
         self.add_seed("seed")
         self.fetch(links)

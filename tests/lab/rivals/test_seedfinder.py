@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -37,7 +37,9 @@ class Web:
     def __init__(self, pages=PAGES, cap=None, per_page=3, failing=()):
         self.pages, self.per_page, self.failing = pages, per_page, failing
         self.store = SampleStore(DomainLedger(cap))
-        policy = SeedFinderPolicy(self.store, Setup(search=SEARCH, keywords=("Cheese", "milk")))
+        policy = SeedFinderPolicy(
+            self.store, PolicyInputs(search=SEARCH, keywords=("Cheese", "milk"))
+        )
         self.crawl = Crawl(self.store, policy)
         self.add("http://seed.test/")
         self.order = []
@@ -87,7 +89,9 @@ class Web:
 @pytest.mark.parametrize("search", [None, "http://search.test/"])
 def test_missing_search_endpoint_is_named(search):
     with pytest.raises(ValueError, match=r"search_url.*TRES_SEARCH_URL"):
-        SeedFinderPolicy(SampleStore(DomainLedger()), Setup(search=search, keywords=("cheese",)))
+        SeedFinderPolicy(
+            SampleStore(DomainLedger()), PolicyInputs(search=search, keywords=("cheese",))
+        )
 
 
 def test_queries_precede_links():

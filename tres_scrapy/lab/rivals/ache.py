@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.neighbourhood import (
@@ -46,7 +46,7 @@ class AchePolicy(QueuePolicy):
     Before the first training, links of more relevant pages come first.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
         self.trainings = 0
         self._random = np.random.default_rng(setup.seed)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
 
 FEATURES = 5  # a constant 1, three path features, the cosine of the anchor
@@ -40,7 +40,7 @@ class _Step(NamedTuple):
 class AsyncPolicy(QueuePolicy):
     """Fetches the link whose Q was highest when found, or a random link (EPSILON)."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
         self.weights = np.zeros(FEATURES)
         if setup.similarity is None:
@@ -78,7 +78,7 @@ class AsyncPolicy(QueuePolicy):
         if not len(self.store):
             return None
         rows = self._random.integers(len(self.store), size=DRAWS)
-        for row in rows[self.store.standing(rows, busy_hosts) == Standing.READY].tolist():
+        for row in rows[self.store.standing(rows, busy_hosts) == Eligibility.READY].tolist():
             if self.store.state(row) == State.PENDING and not self.store.is_seed(row):
                 return Decision(row, None, None)
         return None

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import SampleStore, Standing, State
+from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
 from tres_scrapy.url.domain import domain_of
@@ -32,7 +32,7 @@ class LookaheadPolicy(QueuePolicy):
     page come last, in the order in which they were found, and of these dead links.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
         if setup.graph is None:
             raise ValueError(
@@ -83,7 +83,7 @@ class LookaheadPolicy(QueuePolicy):
     def _ready(self, page: int, busy_hosts: Sequence[int]) -> int | None:
         """Return the oldest link to a page that can be fetched now, or None."""
         rows = np.array(self._rows[page])
-        ready = rows[self.store.standing(rows, busy_hosts) == Standing.READY]
+        ready = rows[self.store.standing(rows, busy_hosts) == Eligibility.READY]
         pending = (row for row in ready.tolist() if self.store.state(row) == State.PENDING)
         return next(pending, None)
 

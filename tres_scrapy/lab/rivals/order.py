@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
@@ -18,7 +18,7 @@ _ANCHOR = FEATURES.index("anchor_probability")
 class BreadthFirstPolicy(QueuePolicy):
     """Fetches URLs in the order in which they were found (Najork and Wiener, 2001)."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
 
     def values(self, rows: Rows, page: PageText) -> NDArray[np.float32]:
@@ -29,7 +29,7 @@ class BreadthFirstPolicy(QueuePolicy):
 class BestFirstPolicy(QueuePolicy):
     """Fetches the link whose anchor text is most probably relevant (Cho et al., 1998)."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
 
     def values(self, rows: Rows, page: PageText) -> NDArray[np.float32]:
@@ -44,7 +44,7 @@ class OraclePolicy(QueuePolicy):
     links that page has.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store)
         if setup.labels is None:
             raise ValueError("policy 'oracle' needs the labels of an offline web: set Setup.labels")

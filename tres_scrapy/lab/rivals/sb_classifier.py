@@ -28,7 +28,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives
@@ -40,7 +40,7 @@ from tres_scrapy.lab.rivals.sleeping_bandit import SleepingBandit
 class SbClassifierPolicy:
     """Fetches a random link of the arm with the highest upper bound of its mean reward."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self._store = store
         self._random = np.random.default_rng(setup.seed)
         self._clusters = LinkClusters()

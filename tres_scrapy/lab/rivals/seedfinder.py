@@ -21,10 +21,10 @@ from urllib.parse import quote_plus, urlsplit
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, Standing
+from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.rivals.ache import AchePolicy
 from tres_scrapy.lab.rivals.query import MIN_PRECISION, RelevanceFeedback, Results
 from tres_scrapy.page.text import tokenise
@@ -54,7 +54,7 @@ class SeedFinderPolicy(AchePolicy):
     followed.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         if setup.search is None or "{query}" not in setup.search:
             raise ValueError(
                 f"search_url: {setup.search!r} must be a URL with {{query}} in place of the query: "
@@ -123,10 +123,10 @@ class SeedFinderPolicy(AchePolicy):
     def _first_ready(self, busy_hosts: Sequence[int]) -> int | None:
         for row in tuple(self._waiting):
             standing = self.store.standing(np.array([row]), busy_hosts)[0]
-            if standing == Standing.BUSY:
+            if standing == Eligibility.BUSY:
                 continue
             self._waiting.remove(row)
-            if standing == Standing.READY:
+            if standing == Eligibility.READY:
                 return row
             self.store.drop(np.array([row]))
         return None

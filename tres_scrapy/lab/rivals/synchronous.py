@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.sampling import representatives
-from tres_scrapy.frontier.store import SampleStore, Standing
+from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 
 class WholeFrontierPolicy:
@@ -25,7 +25,7 @@ class WholeFrontierPolicy:
     In the exploration phase it fetches a random sample.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.store = store
         self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
         self.pool = LeafPool()
@@ -83,12 +83,12 @@ class SynchronousPolicy(WholeFrontierPolicy):
         """Remove and return the best of all ready samples."""
         rows = self.pool.rows(self.leaf)
         standing = self.store.standing(rows, busy_hosts)
-        alive = standing != Standing.DEAD
+        alive = standing != Eligibility.DEAD
         if not alive.all():
             self.pool.keep(self.leaf, alive)
             self.store.drop(rows[~alive])
             rows, standing = rows[alive], standing[alive]
-        ready = np.flatnonzero(standing == Standing.READY)
+        ready = np.flatnonzero(standing == Eligibility.READY)
         if not len(ready):
             return None
         q_values, bounds = self.learner.rate(rows[ready])
@@ -103,7 +103,7 @@ class AsynchronousPolicy(WholeFrontierPolicy):
     Samples left in the frontier when exploration ends are evaluated then.
     """
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         super().__init__(store, setup)
         self._queue = FrontierQueue(store)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.sampling import representatives
@@ -22,7 +22,7 @@ MIN_SAMPLES, MIN_SHARE = 20, 0.2
 class TreeRandomPolicy:
     """Fetches a uniform sample of a uniform leaf of the Tree-Frontier."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         options = replace(setup.tree, min_samples=MIN_SAMPLES, min_share=MIN_SHARE)
         self.tree = TreeFrontier(store.features, options)
         self._store = store

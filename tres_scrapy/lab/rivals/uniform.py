@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.resumption import Past, random_state, restore_random
 from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.sampling import representatives
@@ -18,7 +18,7 @@ from tres_scrapy.frontier.tree import Rule
 class RandomPolicy:
     """Fetches a uniformly drawn frontier sample: the frontier is one leaf."""
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self._store = store
         self._pool = LeafPool()
         self._leaf = self._pool.add_leaf()

@@ -9,8 +9,8 @@ from math import inf
 from typing import Any, Final, TextIO
 
 from tres_scrapy.lab.webs.web import Answer
-from tres_scrapy.page.plural import plural
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import plural
 
 FIGURES: Final = ("pages", "relevant", "harvest", "domains")  # of a summary, by true labels
 PAGES = (

@@ -12,8 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from tres_scrapy.lab.webs.recording import BROKEN, KINDS, Recording
 from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
 from tres_scrapy.lab.webs.web import TEXT, Answer
-from tres_scrapy.page.file import plainly
-from tres_scrapy.page.plural import plural
+from tres_scrapy.url.message import plainly, plural
 
 HOPS: Final = 10  # most redirects followed to find a label
 TITLE_WEIGHT: Final = 3  # times the search engine counts the words of a title

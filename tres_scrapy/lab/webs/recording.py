@@ -191,8 +191,14 @@ def _kind(url: str, status: int, headers: dict[str, str], body: bytes) -> int:
 HTML_TYPES: Final = {"text/html", "application/xhtml+xml"}
 # Headers about the encoding, which is undone here, and about the old connection
 UNDONE: Final = {
-    *("content-encoding", "transfer-encoding", "content-length"),
-    *("connection", "keep-alive", "upgrade", "trailer", "te"),
+    "content-encoding",
+    "transfer-encoding",
+    "content-length",
+    "connection",
+    "keep-alive",
+    "upgrade",
+    "trailer",
+    "te",
 }
 
 

@@ -26,7 +26,7 @@ from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.web import Web
-from tres_scrapy.page.file import plainly
+from tres_scrapy.url.message import plainly
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")
 DATA = "corpus web: a file of JSON lines, plain or .xz; recorded web: a WARC file or a folder"
@@ -140,7 +140,11 @@ def main() -> None:
 
     try:
         web = open_web(
-            *(options.web, options.topic, options.seed, options.data, options.labels),
+            options.web,
+            options.topic,
+            options.seed,
+            options.data,
+            options.labels,
             pages=options.pages,
             day=options.day,
             epoch=options.epoch,

@@ -2,17 +2,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.frontier.cues import Cues
-from tres_scrapy.links.code import Ragged
+from tres_scrapy.frontier.hashed_features import HashedFeatures
+from tres_scrapy.links.code import RaggedArray
 
 LINKS = st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=4), max_size=5)
 
 
 @given(st.lists(LINKS, max_size=6), st.data())
 def test_cues_are_a_list_of_lists(batches, data):
-    cues, expected = Cues(), []
+    cues, expected = HashedFeatures(), []
     for batch in batches:
-        cues.extend(Ragged.of(batch))
+        cues.extend(RaggedArray.of(batch))
         expected += batch
         assert len(cues) == len(expected)
         rows = data.draw(st.lists(st.sampled_from(range(len(expected))))) if expected else []

@@ -1,22 +1,22 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.cluster.lesson import Lesson, Taught
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.pupil import AWAY
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.cluster.actor_learner import AWAY
+from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.learner import Learner
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
-from tres_scrapy.cluster.teacher import Teacher
+from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.links.code import CueGroup, Ragged, coded
+from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 
-SETUP = Setup(learning=LearningOptions(replay_capacity=50, batch_size=8))
+SETUP = PolicyInputs(learning=LearningOptions(replay_capacity=50, batch_size=8))
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))
 ROUTER = Router(0, 2)
 OWN, OTHER = (
@@ -31,12 +31,12 @@ OWN, OTHER = (
 
 def crawl_of():
     store = SampleStore(DomainLedger())
-    return Crawl(store, PupilPolicy(store, SETUP), router=Router(0, 2))
+    return Crawl(store, ActorPolicy(store, SETUP), router=Router(0, 2))
 
 
 def links_of(urls, codes):
     actions = np.full((len(urls), 3), 0.5, dtype=np.float32)
-    cues = Ragged.of([[code] for code in codes])
+    cues = RaggedArray.of([[code] for code in codes])
     return Outlinks(list(urls), [""] * len(urls), actions, cues)
 
 
@@ -59,13 +59,13 @@ def fetch(crawl, links=()):
 
 
 def lessons_of(crawl):
-    return [Lesson.unpacked(data) for data in crawl.policy.lessons(0, 1000)]
+    return [Transition.unpacked(data) for data in crawl.policy.lessons(0, 1000)]
 
 
 def taught_by(crawl):
-    teacher = Teacher(SETUP, 1)
+    teacher = Learner(SETUP, 1)
     teacher.learn(0, 0, crawl.policy.lessons(0, 1000))
-    return Taught.unpacked(teacher.taught().packed())
+    return WeightUpdate.unpacked(teacher.taught().packed())
 
 
 def test_each_fetch_is_a_lesson():
@@ -82,7 +82,7 @@ def test_pupil_knows_what_was_taught():
     policy, taught = crawl.policy, taught_by(crawl)
     policy.take(taught)
     x = np.random.default_rng(1).random((5, len(FEATURES)), dtype=np.float32)
-    pupil = PupilPolicy(SampleStore(DomainLedger()), SETUP)
+    pupil = ActorPolicy(SampleStore(DomainLedger()), SETUP)
     assert not np.array_equal(pupil.value(x), policy.value(x))
     pupil.take(taught)
     assert np.array_equal(pupil.value(x), policy.value(x))
@@ -118,7 +118,7 @@ def test_worth_is_q_of_best_links():
     values = np.sort(policy.value(store.features(rows)))
     assert values.mean() < policy.worth() <= values[-1]
     poor = links_of([f"{OWN[11]}{number}" for number in range(9)], [BAD] * 9)
-    crawl.receive([Parcel(OTHER[0], store.path_to(0), poor)])
+    crawl.receive([LinkBatch(OTHER[0], store.path_to(0), poor)])
     assert policy.worth() > values.mean(), "links that are worth less change nothing"
     while any(GOOD in store.cues.take(np.array([row])).codes for row in store.pending_rows()):
         fetch(crawl)
@@ -162,5 +162,5 @@ def test_received_links_are_chosen_by_what_is_known():
         if crawl.next() is None:
             break
     urls = [f"{OWN[12]}a", f"{OWN[13]}b"]
-    crawl.receive([Parcel(OTHER[0], crawl.store.path_to(0), links_of(urls, [BAD, GOOD]))])
+    crawl.receive([LinkBatch(OTHER[0], crawl.store.path_to(0), links_of(urls, [BAD, GOOD]))])
     assert crawl.store.url(crawl.next().row) == urls[1]

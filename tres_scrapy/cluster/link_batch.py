@@ -11,7 +11,7 @@ import numpy as np
 
 from tres_scrapy.frontier.feature import ACTION, Path
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.links.code import CODES, Ragged, silent
+from tres_scrapy.links.code import CODES, RaggedArray, silent
 from tres_scrapy.url.canonical import canonicalise
 
 ACTIONS: Final = ACTION.stop - ACTION.start
@@ -19,7 +19,7 @@ LARGEST: Final = 64 * 2**20  # bytes of an unpacked parcel
 _LEVEL: Final = 1  # of zlib: higher ones take more time for little
 
 
-class Parcel(NamedTuple):
+class LinkBatch(NamedTuple):
     """The links of a page to another shard, and what is known of them.
 
     `url` is the page's and `path` ends at it. With `hops` the link is the target of a redirect, the
@@ -51,7 +51,7 @@ class Parcel(NamedTuple):
         return zlib.compress(b"\n".join((parts[0], b"".join(parts[1:]))), _LEVEL)
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Parcel:
+    def unpacked(cls, data: bytes) -> LinkBatch:
         """Return the parcel that was packed; raise ValueError if it is damaged."""
         head, _, rest = _unzipped(data).partition(b"\n")
         try:
@@ -97,4 +97,4 @@ def _links(urls: list[str], anchors: list[str], rest: bytes) -> Outlinks:
     fits = texts and len(anchors) == len(sizes) == count and int(sizes.sum()) == len(codes)
     if not fits or not np.isfinite(actions).all() or (len(codes) and codes.max() >= CODES):
         raise ValueError("the parts of a parcel of links do not fit")
-    return Outlinks(urls, anchors, actions, Ragged(codes, sizes))
+    return Outlinks(urls, anchors, actions, RaggedArray(codes, sizes))

@@ -48,7 +48,7 @@ REST: Final = RestOptions()
 logger = logging.getLogger(__name__)
 
 
-class Learner:
+class CrawlSession:
     """Holds the crawl and books the result of each fetch.
 
     Each booking ends with the gradient step that is due, so learning happens between requests.
@@ -127,7 +127,7 @@ class Learner:
         at_once = crawler.settings.getint("CONCURRENT_REQUESTS")
         judge = Judge(pack, *workers, together=at_once // (1 + len(workers)))
         verdicts = Verdicts(threshold, detect_copies=config.detect_copies)
-        learner = cls(
+        session = cls(
             crawl,
             judge,
             crawler.stats,
@@ -142,16 +142,16 @@ class Learner:
             follows_all=follows_links(crawler.spider),
             stop=stop,
         )
-        learner.ending.connect(crawler)
-        crawler.signals.connect(learner.spider_opened, signal=signals.spider_opened)
-        crawler.signals.connect(learner.response_downloaded, signal=signals.response_downloaded)
-        crawler.signals.connect(learner.judging.close, signal=signals.engine_stopped)
+        session.ending.connect(crawler)
+        crawler.signals.connect(session.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(session.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(session.judging.close, signal=signals.engine_stopped)
         # after the judge; nothing else holds the processes then
         crawler.signals.connect(running.close, signal=signals.engine_stopped, weak=False)
         if new_topic is not None:
-            learner.new_topic = new_topic
-            crawler.signals.connect(learner.remove_unused, signal=signals.engine_stopped)
-        return learner
+            session.new_topic = new_topic
+            crawler.signals.connect(session.remove_unused, signal=signals.engine_stopped)
+        return session
 
     def response_downloaded(self, response: Response, request: Request) -> None:
         """Note that a host has answered, be it with its robots.txt; what waits for it is next."""

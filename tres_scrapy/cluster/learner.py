@@ -12,12 +12,12 @@ from safetensors.numpy import load, save
 
 from tres_scrapy.agent.ddqn import DoubleDQN
 from tres_scrapy.agent.link_trainer import LinkTrainer
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import reward_expected
 from tres_scrapy.agent.recent_yield import RecentYield
 from tres_scrapy.agent.replay import Batch
 from tres_scrapy.agent.resumption import random_state, restore_random
-from tres_scrapy.cluster.lesson import Lesson, Taught
+from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.model import LinkModel, Links
 from tres_scrapy.links.prior import prior_of
@@ -26,7 +26,7 @@ NEWS: Final = 0.1  # of the lessons: if so many are new to a shard, it gets weig
 FULL: Final = 32  # lessons of one call from which on the link model learns no earlier ones again
 
 
-class LessonReplay:
+class TransitionReplay:
     """The last lessons, with the vectors of their candidates as they were when they were sent."""
 
     def __init__(self, capacity: int) -> None:
@@ -34,7 +34,7 @@ class LessonReplay:
         self._added = 0
         self._lessons: list[tuple[NDArray[np.float32], float, NDArray[np.float32]]] = []
 
-    def add(self, lesson: Lesson) -> None:
+    def add(self, lesson: Transition) -> None:
         """Keep a lesson."""
         kept = lesson.x, lesson.earned, lesson.candidates
         if len(self._lessons) < self._capacity:
@@ -74,20 +74,20 @@ class LessonReplay:
         self._added = int(state["replay.added"][0])
 
 
-class Teacher:
+class Learner:
     """Learns Q and the link model from lessons, each of them once.
 
     If many come at once, the link model learns no earlier ones again, so that no shard waits long.
     """
 
-    def __init__(self, setup: Setup, shards: int) -> None:
+    def __init__(self, setup: PolicyInputs, shards: int) -> None:
         self.steps = 0  # lessons learned
         self.hurried = 0  # of them from which the link model learned only once
         self.positions = [0] * shards
         self._lines = [0] * shards  # the last fork of each shard that is known
         self._options = setup.learning
         self._agent = DoubleDQN(setup.agent, setup.seed, reward_expected(setup.learning))
-        self._replay = LessonReplay(setup.learning.replay_capacity)
+        self._replay = TransitionReplay(setup.learning.replay_capacity)
         self._random = np.random.default_rng(setup.seed)
         self._model = LinkModel(setup.links, *prior_of(), setup.link_prior)
         self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
@@ -101,7 +101,7 @@ class Teacher:
         known = self.positions[shard] - first
         new = lessons[known:] if known >= 0 else []
         for packed in new:
-            self._learn(Lesson.unpacked(packed), hurried=len(new) >= FULL)
+            self._learn(Transition.unpacked(packed), hurried=len(new) >= FULL)
             self.positions[shard] += 1
 
     def follow(self, shard: int, forks: Sequence[tuple[int, int]]) -> None:
@@ -127,12 +127,17 @@ class Teacher:
         """The number of changes of the link model; it grows with each lesson."""
         return self._model.steps
 
-    def taught(self, since: int = 0) -> Taught:
+    def taught(self, since: int = 0) -> WeightUpdate:
         """Return what was learned, with the weights of the link model that changed since."""
         where = self._model.changed(since)
-        return Taught(
-            *(self.steps, self._agent.updates, self._yield.value, self._agent.online.parameters),
-            *(where, self._model.weights[where], self._model.squares[where]),
+        return WeightUpdate(
+            self.steps,
+            self._agent.updates,
+            self._yield.value,
+            self._agent.online.parameters,
+            where,
+            self._model.weights[where],
+            self._model.squares[where],
             self._model.precisions[where],
         )
 
@@ -186,7 +191,7 @@ class Teacher:
         self.positions, self._yield.value = head["positions"], head["recent"]
         self._lines = head.get("lines", self._lines)  # older states have none
 
-    def _learn(self, lesson: Lesson, *, hurried: bool) -> None:
+    def _learn(self, lesson: Transition, *, hurried: bool) -> None:
         self.steps += 1
         self.hurried += hurried
         self._yield.note(lesson.reward)

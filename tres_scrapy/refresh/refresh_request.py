@@ -12,7 +12,7 @@ OK, NOT_MODIFIED = 200, 304
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RefreshRequest:
     """A request to make: its visit, its page and the validators that it carries."""
 
     visit: int

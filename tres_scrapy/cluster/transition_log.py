@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.resumption import Past
-from tres_scrapy.cluster.lesson import Lesson
+from tres_scrapy.cluster.transition import Transition
 from tres_scrapy.frontier.column import Table
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.pool import Rows
@@ -21,13 +21,17 @@ _NOTE: Final = np.dtype(
     [
         ("x", "f4", (len(FEATURES),)),
         ("known", "f4", (len(KNOWN),)),
-        *(("earned", "f4"), ("reward", "f4"), ("row", "i8")),
-        *(("first", "i8"), ("outlinks", "i8"), ("sampled", "i8")),
+        ("earned", "f4"),
+        ("reward", "f4"),
+        ("row", "i8"),
+        ("first", "i8"),
+        ("outlinks", "i8"),
+        ("sampled", "i8"),
     ]
 )
 
 
-class Notebook:
+class TransitionLog:
     """Notes each experience; `lessons` returns them as they look now, any number of times.
 
     `features` returns the current x(s, a) of rows. A lesson has the sample of the next choice if it
@@ -87,11 +91,11 @@ class Notebook:
         last = min(len(self), first + most)
         return [self._lesson(number, codes_of).packed() for number in range(first, last)]
 
-    def _lesson(self, number: int, codes_of: Callable[[int], Codes]) -> Lesson:
+    def _lesson(self, number: int, codes_of: Callable[[int], Codes]) -> Transition:
         note = {name: self._notes[name][number] for name in _NOTE.names or ()}
         first = int(note["first"])
         candidates = [*range(first, first + int(note["outlinks"])), int(note["sampled"])]
         x = self._features(np.array([row for row in candidates if row != _NONE], dtype=np.int64))
         x = np.concatenate([x, self._away.get(number, x[:0])])
         earned, reward = float(note["earned"]), float(note["reward"])
-        return Lesson(note["x"], note["known"], earned, reward, x, codes_of(int(note["row"])))
+        return Transition(note["x"], note["known"], earned, reward, x, codes_of(int(note["row"])))

@@ -13,7 +13,7 @@ DAY: Final = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
-class KeeperOptions:
+class RefresherOptions:
     """What the collection is kept by; times in seconds."""
 
     budget: int = 0

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.resumption import Past
-from tres_scrapy.cluster.lesson import Lesson, Taught
-from tres_scrapy.cluster.notebook import Notebook
+from tres_scrapy.cluster.transition import Transition, WeightUpdate
+from tres_scrapy.cluster.transition_log import TransitionLog
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN
@@ -38,7 +38,7 @@ def note(notebook, number, outlinks=0):
 
 
 def lessons_of(notebook, world, first=0, most=100):
-    return [Lesson.unpacked(data) for data in notebook.lessons(first, most, world.codes_of)]
+    return [Transition.unpacked(data) for data in notebook.lessons(first, most, world.codes_of)]
 
 
 def candidates_of(lessons):
@@ -47,7 +47,7 @@ def candidates_of(lessons):
 
 def test_lesson_holds_all_of_an_experience():
     world = World()
-    notebook = Notebook(world.features)
+    notebook = TransitionLog(world.features)
     note(notebook, 5, outlinks=2)
     notebook.note_choice(70)
     (lesson,) = lessons_of(notebook, world)
@@ -61,7 +61,7 @@ def test_lesson_holds_all_of_an_experience():
 
 def test_next_choice_is_candidate_of_all_before_it():
     world = World()
-    notebook = Notebook(world.features)
+    notebook = TransitionLog(world.features)
     for number, chosen in ((1, None), (2, 8), (3, 9), (4, None)):
         note(notebook, number)
         if chosen:
@@ -71,7 +71,7 @@ def test_next_choice_is_candidate_of_all_before_it():
 
 def test_lessons_can_be_read_again():
     world = World()
-    notebook = Notebook(world.features)
+    notebook = TransitionLog(world.features)
     for number in range(1, 5):
         note(notebook, number, outlinks=1)
     first = candidates_of(lessons_of(notebook, world, 1, 2))
@@ -83,7 +83,7 @@ def test_lessons_can_be_read_again():
 
 def test_restored_notebook_gives_the_same_lessons():
     world = World()
-    whole, restored = Notebook(world.features), Notebook(world.features)
+    whole, restored = TransitionLog(world.features), TransitionLog(world.features)
     for number in range(1, 6):
         note(whole, number, outlinks=number % 3)
         if number % 2:
@@ -109,7 +109,7 @@ def test_restored_notebook_gives_the_same_lessons():
 
 def test_restored_experiences_wait_for_their_choice():
     world = World()
-    notebook = Notebook(world.features)
+    notebook = TransitionLog(world.features)
     notebook.note_link(known(1))
     columns = (np.array([each]) for each in (1, 0, 0, -1))
     rows, firsts, outlinks, sampled = columns
@@ -119,7 +119,9 @@ def test_restored_experiences_wait_for_their_choice():
     assert candidates_of(lessons_of(notebook, world)) == [[7]]
 
 
-LESSON = Lesson(vector(1), known(2), 1.0, 1.0, np.ones((2, 9), dtype="f4"), np.array([3], "<u4"))
+LESSON = Transition(
+    vector(1), known(2), 1.0, 1.0, np.ones((2, 9), dtype="f4"), np.array([3], "<u4")
+)
 
 
 @pytest.mark.parametrize(
@@ -134,14 +136,14 @@ LESSON = Lesson(vector(1), known(2), 1.0, 1.0, np.ones((2, 9), dtype="f4"), np.a
     ],
 )
 def test_damaged_lesson_is_refused(damage):
-    Lesson.unpacked(LESSON.packed())
+    Transition.unpacked(LESSON.packed())
     with pytest.raises(ValueError):  # noqa: PT011 - NumPy words most of them
-        Lesson.unpacked(damage)
+        Transition.unpacked(damage)
 
 
 def test_taught_arrives_as_it_was_packed():
     columns = (np.array(each, dtype="f4") for each in ([0.5], [1.5], [2.5]))
-    taught = Taught(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
-    again = Taught.unpacked(taught.packed())
+    taught = WeightUpdate(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
+    again = WeightUpdate.unpacked(taught.packed())
     assert again[:3] == (7, 9, 0.25)
     assert [each.tolist() for each in again[3:]] == [each.tolist() for each in taught[3:]]

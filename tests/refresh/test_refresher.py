@@ -8,10 +8,10 @@ import pytest
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.collection_row import Host
-from tres_scrapy.refresh.errand import PageAnswer
-from tres_scrapy.refresh.keeper import Keeper
-from tres_scrapy.refresh.keeper_option import KeeperOptions
 from tres_scrapy.refresh.main_text import Reading, copy_of
+from tres_scrapy.refresh.refresh_request import PageAnswer
+from tres_scrapy.refresh.refresher import Refresher
+from tres_scrapy.refresh.refresher_option import RefresherOptions
 from tres_scrapy.refresh.roster import POLICIES
 from tres_scrapy.refresh.visit_item import item_of
 
@@ -20,7 +20,7 @@ OLD, NEW, NEAR = (
     for word in ("old", "new", "old")
 )
 NEAR = f"{OLD} 17 visitors"
-OPTIONS = KeeperOptions(100, min_age=10.0, max_age=1e6, retry=50.0, jitter=0.0)
+OPTIONS = RefresherOptions(100, min_age=10.0, max_age=1e6, retry=50.0, jitter=0.0)
 
 
 class Drawn:
@@ -46,7 +46,7 @@ def keep(tmp_path):
             )
             for i in range(count)
         ]
-        return Keeper(stores[-1], replace(OPTIONS, **options), known, now)
+        return Refresher(stores[-1], replace(OPTIONS, **options), known, now)
 
     yield make
     for store in stores:

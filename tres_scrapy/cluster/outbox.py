@@ -34,7 +34,7 @@ def count_of(number: int) -> int:
     return number % (1 << OWNER)
 
 
-class Mail:
+class Outbox:
     """The outbox of a shard, and the number of the last parcel from and to each other shard.
 
     `waiting` parcels of `size` bytes in all are in the outbox.

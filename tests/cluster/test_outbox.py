@@ -7,34 +7,34 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.cluster.parcel import Parcel
-from tres_scrapy.cluster.pupil_policy import PupilPolicy
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.store import SampleStore, Standing
-from tres_scrapy.links.code import Ragged
+from tres_scrapy.frontier.store import Eligibility, SampleStore
+from tres_scrapy.links.code import RaggedArray
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
 
-SETUP = Setup(learning=LearningOptions(replay_capacity=12, batch_size=4))
+SETUP = PolicyInputs(learning=LearningOptions(replay_capacity=12, batch_size=4))
 
 
 def links_of(*numbers):
     urls = [f"http://d{number % 7}.test/{number}" for number in numbers]
     actions = np.full((len(urls), 3), 0.5, dtype=np.float32)
-    cues = Ragged.of([[number] for number in numbers])
+    cues = RaggedArray.of([[number] for number in numbers])
     return Outlinks(urls, ["anchor"] * len(urls), actions, cues)
 
 
 def crawl_of(number):
     store = SampleStore(DomainLedger(inlinks=True))
-    return Crawl(store, PupilPolicy(store, SETUP), router=Router(number, 2))
+    return Crawl(store, ActorPolicy(store, SETUP), router=Router(number, 2))
 
 
 class Shard:
@@ -76,7 +76,7 @@ class Shard:
         """Send the next parcels to another shard."""
         after = other.mail.received[self.number]
         for number, data in self.mail.next(other.number, after, most):
-            other.crawl.receive([Parcel.unpacked(data)])
+            other.crawl.receive([LinkBatch.unpacked(data)])
             other.journal.receive(other.crawl, self.number, number)
 
     def note_arrival(self, other):
@@ -89,7 +89,7 @@ class Shard:
         pending = store.pending_rows()
         seeds = set(store.seeds().tolist())
         in_tree = {row for leaf in range(len(tree)) for row in tree.pool.rows(leaf).tolist()}
-        alive = pending[store.standing(pending) != Standing.DEAD].tolist()
+        alive = pending[store.standing(pending) != Eligibility.DEAD].tolist()
         outbox = self.journal.connection.execute("SELECT * FROM outbox ORDER BY shard, number")
         return {
             "trails": [store.trail(row) for row in rows.tolist()],

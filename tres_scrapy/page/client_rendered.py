@@ -47,7 +47,7 @@ class Content(NamedTuple):
         return much_text or links >= max(LINKS_GAINED, other.links / 2)
 
 
-class Shell(NamedTuple):
+class ClientRendered(NamedTuple):
     """A page before its scripts have run."""
 
     content: Content
@@ -64,7 +64,7 @@ def needs_scripts(html: str, words: int) -> bool:
     return words < FEW_WORDS_BESIDE_A_NOTICE and look_at(html).is_empty
 
 
-def look_at(html: str) -> Shell:
+def look_at(html: str) -> ClientRendered:
     """Return the content of a page and whether it needs its scripts.
 
     It does if it has scripts and one of these: hardly a word; few words and few links; little text
@@ -82,7 +82,7 @@ def look_at(html: str) -> Shell:
         or (words < FEW_WORDS_BESIDE_A_NOTICE and notice)
         or _is_any_empty(tree, ROOT)
     )
-    return Shell(content, has_scripts and is_empty)
+    return ClientRendered(content, has_scripts and is_empty)
 
 
 def _content(tree: LexborHTMLParser) -> Content:

@@ -10,7 +10,7 @@ MOST: Final = 200  # parcels of one delivery
 NEWS: Final = 0.1  # of the parcels that a shard has: if more are new to it, it gets them at once
 
 
-class Rhythm:
+class SendSchedule:
     """Lets parcels wait for others: a delivery costs much the same, whatever it holds.
 
     A shard that has few yet, as at the start of a crawl, does not wait for its next ones.

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.cluster import parcel as module
-from tres_scrapy.cluster.parcel import Parcel
+from tres_scrapy.cluster import link_batch as module
+from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.frontier.feature import NO_PATH, Path
 from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.links.code import CODES, Ragged, silent
+from tres_scrapy.links.code import CODES, RaggedArray, silent
 
 PATHS = st.sampled_from(
     [NO_PATH, Path(1.0, 1, 1, 1), Path(0.0, 7, 2, 3), Path(0.0, 4, 0, math.inf)]
@@ -25,8 +25,8 @@ def parcel_of(links, path=NO_PATH, *, cues=True, hops=0):
     urls = [f"http://h{number % 3}.test/{number}" for number in range(len(links))]
     anchors, actions, codes = zip(*links, strict=True) if links else ((), (), ())
     actions = np.array(actions, dtype=np.float32).reshape(len(links), 3)
-    said = Ragged.of([list(each) for each in codes]) if cues and links else None
-    return Parcel("http://page.test/", path, Outlinks(urls, list(anchors), actions, said), hops)
+    said = RaggedArray.of([list(each) for each in codes]) if cues and links else None
+    return LinkBatch("http://page.test/", path, Outlinks(urls, list(anchors), actions, said), hops)
 
 
 def contents(parcel):
@@ -39,7 +39,7 @@ def contents(parcel):
 @given(LINKS, PATHS, st.booleans(), st.booleans())
 def test_parcel_arrives_as_it_was_packed(links, path, cues, hops):
     parcel = parcel_of(links, path, cues=cues, hops=hops)
-    assert contents(Parcel.unpacked(parcel.packed())) == contents(parcel)
+    assert contents(LinkBatch.unpacked(parcel.packed())) == contents(parcel)
 
 
 PARCEL = parcel_of(
@@ -56,7 +56,7 @@ def test_damaged_parcel_is_refused(data):
         bit = data.draw(st.integers(16, 8 * len(packed) - 1))  # two bytes say how it is packed
         packed[bit // 8] ^= 1 << bit % 8
     with pytest.raises(ValueError, match="parcel of links"):
-        Parcel.unpacked(bytes(packed))
+        LinkBatch.unpacked(bytes(packed))
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_impossible_parcel_is_refused(old, new):
     text = zlib.decompress(PARCEL.packed())
     assert old in text
     with pytest.raises(ValueError, match="parcel of links"):
-        Parcel.unpacked(zlib.compress(text.replace(old, new)))
+        LinkBatch.unpacked(zlib.compress(text.replace(old, new)))
 
 
 def test_parcel_is_not_unpacked_without_end(monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 1000)
     with pytest.raises(ValueError, match="parcel of links"):
-        Parcel.unpacked(parcel_of([("a" * 1000, (0, 0, 0), [])]).packed())
+        LinkBatch.unpacked(parcel_of([("a" * 1000, (0, 0, 0), [])]).packed())

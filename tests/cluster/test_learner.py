@@ -7,16 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from tres_scrapy.agent.policy_inputs import Setup
-from tres_scrapy.cluster.lesson import Lesson
-from tres_scrapy.cluster.teacher import FULL, NEWS, Teacher
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.cluster.learner import FULL, NEWS, Learner
+from tres_scrapy.cluster.transition import Transition
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.prior import KNOWN
 
-SETUP = Setup(
+SETUP = PolicyInputs(
     learning=LearningOptions(replay_capacity=6, batch_size=4, update_period=2),
     links=LinkOptions(replays=2, replay_capacity=5),
 )
@@ -31,7 +31,7 @@ def lesson_of(number, *, good=None):
     candidates = random.random((number % 3, len(FEATURES)), dtype=np.float32)
     codes = np.array([7 if reward else 8, number % CODES], dtype=np.uint32)
     known = np.zeros(len(KNOWN), dtype=np.float32)
-    return Lesson(x, known, reward, reward, candidates, codes).packed()
+    return Transition(x, known, reward, reward, candidates, codes).packed()
 
 
 def all_of(teacher):
@@ -48,7 +48,7 @@ EVENTS = st.tuples(st.sampled_from(["send", "send", "lose", "repeat", "kill"]), 
 def test_each_lesson_is_learned_once(events):
     """Whatever is lost or comes twice; a killed teacher starts with an older state."""
     books = [[lesson_of(100 * shard + number) for number in range(40)] for shard in range(3)]
-    teacher, saved, sent = Teacher(SETUP, 3), None, []
+    teacher, saved, sent = Learner(SETUP, 3), None, []
     for number, (event, shard) in enumerate(events):
         first = teacher.positions[shard]
         message = shard, first, books[shard][first : first + 1 + number % 4]
@@ -67,14 +67,14 @@ def test_each_lesson_is_learned_once(events):
             assert all_of(teacher) == before or saved is not None
         elif event == "kill":
             state = saved or teacher.state()
-            saved, teacher = teacher.state(), Teacher(SETUP, 3)
+            saved, teacher = teacher.state(), Learner(SETUP, 3)
             teacher.restore(state)
         assert teacher.steps == sum(teacher.positions)
 
 
 @pytest.mark.parametrize("lessons", [0, 1, 4, 13])
 def test_restored_teacher_goes_on_alike(lessons):
-    whole, restored = Teacher(SETUP, 2), Teacher(SETUP, 2)
+    whole, restored = Learner(SETUP, 2), Learner(SETUP, 2)
     for number in range(lessons):
         whole.learn(number % 2, number // 2, [lesson_of(number)])
     restored.restore(whole.state())
@@ -86,9 +86,9 @@ def test_restored_teacher_goes_on_alike(lessons):
 
 def test_restored_teacher_tells_everything_again():
     """It has no memory of what it told since its state was saved."""
-    teacher = Teacher(SETUP, 1)
+    teacher = Learner(SETUP, 1)
     teacher.learn(0, 0, [lesson_of(number) for number in range(9)])
-    restored = Teacher(SETUP, 1)
+    restored = Learner(SETUP, 1)
     restored.restore(teacher.state())
     assert restored.taught().where.tolist() == teacher.taught().where.tolist()
     assert restored.taught(restored.version).where.tolist() == []
@@ -96,7 +96,7 @@ def test_restored_teacher_tells_everything_again():
 
 def test_only_changed_weights_are_told():
     setup = replace(SETUP, links=LinkOptions(replays=0))
-    teacher = Teacher(setup, 1)
+    teacher = Learner(setup, 1)
     teacher.learn(0, 0, [lesson_of(20, good=True)])
     version = teacher.version
     assert {7, 20} <= set(teacher.taught().where.tolist())
@@ -108,11 +108,11 @@ def test_only_changed_weights_are_told():
 
 def test_state_of_another_number_of_shards_is_refused():
     with pytest.raises(ValueError, match="number of shards"):
-        Teacher(SETUP, 3).restore(Teacher(SETUP, 2).state())
+        Learner(SETUP, 3).restore(Learner(SETUP, 2).state())
 
 
 def test_teacher_learns_what_is_relevant():
-    teacher = Teacher(Setup(), 1)
+    teacher = Learner(PolicyInputs(), 1)
     teacher.learn(0, 0, [lesson_of(number, good=number % 2) for number in range(60)])
     taught = teacher.taught()
     weights = dict(zip(taught.where.tolist(), taught.weights.tolist(), strict=True))
@@ -122,7 +122,7 @@ def test_teacher_learns_what_is_relevant():
 
 
 def test_many_lessons_at_once_are_hurried():
-    teacher = Teacher(SETUP, 1)
+    teacher = Learner(SETUP, 1)
     lessons = [lesson_of(number) for number in range(FULL + 3)]
     teacher.learn(0, 0, lessons[:3])
     assert teacher.hurried == 0
@@ -132,7 +132,7 @@ def test_many_lessons_at_once_are_hurried():
 
 
 def test_first_lessons_are_news():
-    teacher = Teacher(SETUP, 1)
+    teacher = Learner(SETUP, 1)
     assert not teacher.has_news(0)
     teacher.learn(0, 0, [lesson_of(number) for number in range(20)])
     assert teacher.has_news(0)
@@ -142,7 +142,7 @@ def test_first_lessons_are_news():
 
 
 def test_damaged_lesson_does_not_stop_those_of_others():
-    teacher = Teacher(SETUP, 2)
+    teacher = Learner(SETUP, 2)
     with pytest.raises(ValueError, match="buffer"):
         teacher.learn(0, 0, [lesson_of(1), b"damaged"])
     teacher.learn(1, 0, [lesson_of(2)])
@@ -151,7 +151,7 @@ def test_damaged_lesson_does_not_stop_those_of_others():
 
 def test_shard_that_went_back_is_followed():
     """Its lessons after a fork are others than those that were learned under their numbers."""
-    teacher = Teacher(SETUP, 2)
+    teacher = Learner(SETUP, 2)
     teacher.follow(0, [(1, 0)])
     teacher.learn(0, 0, [lesson_of(number) for number in range(9)])
     teacher.follow(0, [(1, 0), (4, 6)])
@@ -159,7 +159,7 @@ def test_shard_that_went_back_is_followed():
     teacher.learn(0, 6, [lesson_of(20), lesson_of(21)])
     teacher.follow(0, [(1, 0), (4, 6)])  # it is known
     assert teacher.positions == [8, 0]
-    restored = Teacher(SETUP, 2)
+    restored = Learner(SETUP, 2)
     restored.restore(teacher.state())
     restored.follow(0, [(1, 0), (4, 6)])
     assert restored.positions == [8, 0]
@@ -170,12 +170,12 @@ def test_shard_that_went_back_is_followed():
 
 
 def test_state_of_an_older_version_is_read():
-    teacher = Teacher(SETUP, 2)
+    teacher = Learner(SETUP, 2)
     teacher.learn(0, 0, [lesson_of(1)])
     state = load(teacher.state())
     head = json.loads(state["head"].tobytes())
     del head["lines"]
     state["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    restored = Teacher(SETUP, 2)
+    restored = Learner(SETUP, 2)
     restored.restore(save(state))
     assert restored.positions == [1, 0]

@@ -11,8 +11,8 @@ from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Experience
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.resumption import Past
-from tres_scrapy.cluster.lesson import Taught
-from tres_scrapy.cluster.notebook import Notebook
+from tres_scrapy.cluster.transition import WeightUpdate
+from tres_scrapy.cluster.transition_log import TransitionLog
 from tres_scrapy.frontier.feature import ACTION, FEATURES, LINK, STATE
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.pool import Rows
@@ -23,13 +23,13 @@ _NOTHING: Final = np.zeros((0, len(FEATURES)), dtype=np.float32)
 AWAY: Final = 5  # links of a page to other shards that its lesson has as candidates
 
 
-class PupilLinkLearner(LinkLearner):
+class ActorLinkLearner(LinkLearner):
     """Rates links with weights that are learned elsewhere.
 
     Until they come, it learns from its own experiences.
     """
 
-    def __init__(self, notebook: Notebook, *arguments: Any) -> None:
+    def __init__(self, notebook: TransitionLog, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._notebook = notebook
         self._away = 0.0  # highest P(relevant) of the links of the page that is booked
@@ -55,7 +55,7 @@ class PupilLinkLearner(LinkLearner):
         """Return what the link of a row says."""
         return self._codes(np.array([row]))[0]
 
-    def take(self, taught: Taught) -> None:
+    def take(self, taught: WeightUpdate) -> None:
         """Rate links from now on by what was learned."""
         self.model.weights[taught.where] = taught.weights
         self.model.squares[taught.where] = taught.squares
@@ -74,10 +74,10 @@ class PupilLinkLearner(LinkLearner):
         return x
 
 
-class PupilQLearner(QLearner):
+class ActorQLearner(QLearner):
     """Computes Q with a network that is trained elsewhere."""
 
-    def __init__(self, notebook: Notebook, *arguments: Any, **more: Any) -> None:
+    def __init__(self, notebook: TransitionLog, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._notebook = notebook
 
@@ -101,7 +101,7 @@ class PupilQLearner(QLearner):
         super().restore(past, state)
         self._notebook.restore(past, self._earned_before(past))
 
-    def take(self, taught: Taught) -> None:
+    def take(self, taught: WeightUpdate) -> None:
         """Compute Q from now on as was learned; raise ValueError if the network does not fit."""
         if len(taught.parameters) != len(self._agent.online.parameters):
             raise ValueError("the learner has another network than this shard")

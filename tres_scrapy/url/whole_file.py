@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
-import re
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -21,15 +20,6 @@ if TYPE_CHECKING:
 OPENERS: Final = {".xz": lzma.open, ".gz": gzip.open}
 LINE_START: Final = b'{"url": '  # of the JSON lines that a crawl writes
 LARGEST: Final = 1e6  # largest number in a model: no sum of products overflows
-LONGEST_REASON: Final = 200
-MEANING: Final[dict[type[OSError], str]] = {  # of an error of the operating system
-    FileNotFoundError: "there is no such file or folder",
-    FileExistsError: "a file is where a folder should be",
-    PermissionError: "you may not read or write it",
-    IsADirectoryError: "it is a folder, not a file",
-    NotADirectoryError: "a part of its path is a file, not a folder",
-}
-NUMBER: Final = re.compile(r"\[Errno -?\d+\] ")
 
 
 @contextmanager
@@ -78,27 +68,3 @@ def check_numbers(name: str, values: ArrayLike, largest: float = LARGEST) -> Non
         wrong = each[~fits].tolist()[0]
         msg = f"{name} {wrong!r} must be a finite number, {largest:,.0f} or less in size"
         raise ValueError(msg)
-
-
-def plainly(error: Exception, *, named: bool = False) -> str:
-    """Return the message of an error; that of the operating system without its number.
-
-    With `named` the file is left out: the sentence before has named it.
-    """
-    if not isinstance(error, OSError) or error.strerror is None:
-        return NUMBER.sub("", str(error))
-    said = next((words for kind, words in MEANING.items() if isinstance(error, kind)), "")
-    said = said or error.strerror[:1].lower() + error.strerror[1:]
-    return said if named or error.filename is None else f"{str(error.filename)!r}: {said}"
-
-
-def reason(error: Exception) -> str:
-    """Return the message of an error about an untrusted file as one short, printable line."""
-    said = f"it has no {error}" if isinstance(error, KeyError) else plainly(error)
-    line = " ".join((said or type(error).__name__).split())
-    return printable(line)[:LONGEST_REASON]
-
-
-def printable(text: str) -> str:
-    """Return a text without control characters for terminals: escapes, changes of direction."""
-    return "".join(filter(str.isprintable, text))

@@ -28,7 +28,7 @@ _COUNTS: Final = np.dtype(
 )
 
 
-class Lesson(NamedTuple):
+class Transition(NamedTuple):
     """An experience with all that is learned from it.
 
     `earned` is the reward with the intrinsic one. `known` [K] and `codes` [m] are what the link
@@ -52,7 +52,7 @@ class Lesson(NamedTuple):
         return head.tobytes() + candidates.tobytes() + codes.tobytes()
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Lesson:
+    def unpacked(cls, data: bytes) -> Transition:
         """Return the lesson that was packed; raise ValueError if it is damaged."""
         head = np.frombuffer(data, _HEAD, 1)[0]
         count, width = int(head["candidates"]), len(FEATURES)
@@ -69,7 +69,7 @@ class Lesson(NamedTuple):
         return cls(head["x"].copy(), head["known"].copy(), earned, reward, candidates, codes)
 
 
-class Taught(NamedTuple):
+class WeightUpdate(NamedTuple):
     """What the learner knows: `parameters` [P] of Q, and weights of the link model that changed.
 
     `where` [n] are the numbers of those weights. `steps` experiences were learned, with `updates`
@@ -96,7 +96,7 @@ class Taught(NamedTuple):
         return counts.tobytes() + self.parameters.astype("<f4").tobytes() + changed.tobytes()
 
     @classmethod
-    def unpacked(cls, data: bytes) -> Taught:
+    def unpacked(cls, data: bytes) -> WeightUpdate:
         """Return the knowledge that was packed."""
         steps, updates, recent, size = np.frombuffer(data, _COUNTS, 1)[0].tolist()
         parameters = np.frombuffer(data, "<f4", size, _COUNTS.itemsize)

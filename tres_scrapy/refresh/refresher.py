@@ -14,13 +14,13 @@ from tres_scrapy.refresh.bandit import Floats, Mask
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.collection_row import PageRow, VisitRow
-from tres_scrapy.refresh.errand import Errand, PageAnswer
 from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
 from tres_scrapy.refresh.interval import Bounds, IntervalPolicy
-from tres_scrapy.refresh.keeper_option import DAY, KeeperOptions
 from tres_scrapy.refresh.page_policy import oldest
 from tres_scrapy.refresh.page_table import Ints, PageTable
+from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
 from tres_scrapy.refresh.refresh_run import RefreshRun
+from tres_scrapy.refresh.refresher_option import DAY, RefresherOptions
 from tres_scrapy.refresh.roster import PolicySetup, dump_agent, make_policy, restore_agent
 from tres_scrapy.refresh.validator import Validators
 from tres_scrapy.refresh.verdict import judge, settle
@@ -29,11 +29,11 @@ from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for
 CHECKPOINT: Final = 200  # answers between two commits of the policy's network
 
 
-class Keeper:
+class Refresher:
     """A collection in a store, one run over it, and the policy that chooses its pages."""
 
     def __init__(
-        self, store: Store, options: KeeperOptions, known: Iterable[KnownPage], now: float
+        self, store: Store, options: RefresherOptions, known: Iterable[KnownPage], now: float
     ) -> None:
         self.store, self.options = store, options
         self.added = store.add_pages(_row(page, now) for page in known)
@@ -61,7 +61,7 @@ class Keeper:
         """How many requests have no answer yet."""
         return len(self._out)
 
-    def next(self, now: float, busy: Collection[int] = ()) -> Errand | None:
+    def next(self, now: float, busy: Collection[int] = ()) -> RefreshRequest | None:
         """Return the request to make now; None: no page may be requested now.
 
         `busy` are the places in `host_names` of the hosts that must not be asked now.
@@ -82,21 +82,21 @@ class Keeper:
         self._ready[place] = np.inf
         self._asked.add(row.id)
         self._out.add(place)
-        return Errand(visit, place, row.url, etag, modified)
+        return RefreshRequest(visit, place, row.url, etag, modified)
 
     def ready_in(self, now: float, busy: Collection[int] = ()) -> float:
         """Return the seconds until a page may be requested, infinity if there is no such page."""
         ready = self._ready[~np.isin(self.host_of, list(busy))] if busy else self._ready
         return max(0.0, float(ready.min()) - now) if len(ready) else float("inf")
 
-    def take_back(self, errand: Errand, now: float) -> None:
+    def take_back(self, errand: RefreshRequest, now: float) -> None:
         """Forget a request that was not allowed to leave; its page is not tried again soon."""
         self.run.take_back(errand.visit)
         self._out.remove(errand.place)
         self._ready[errand.place] = now + min(self.options.max_age, DAY)
         self.policy.end(errand.place, None, now)
 
-    def book(self, errand: Errand, answer: PageAnswer, now: float) -> VisitItem:
+    def book(self, errand: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
         """Record the answer to a request and return its item."""
         place, row = errand.place, self.rows[errand.place]
         verdict = judge(row, errand, answer, now, self.options)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tres_scrapy.agent.policy_inputs import Setup
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TOP, TresPolicy
-from tres_scrapy.cluster.lesson import Taught
-from tres_scrapy.cluster.notebook import Notebook
-from tres_scrapy.cluster.pupil import PupilLinkLearner, PupilQLearner
+from tres_scrapy.cluster.actor_learner import ActorLinkLearner, ActorQLearner
+from tres_scrapy.cluster.transition import WeightUpdate
+from tres_scrapy.cluster.transition_log import TransitionLog
 from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 
@@ -18,17 +18,17 @@ _UNKNOWN = 1.0  # worth of seeds: they are fetched before all other links
 _BEST = 4  # links that say what the next pages of a shard are worth
 
 
-class PupilPolicy(TresPolicy):
+class ActorPolicy(TresPolicy):
     """Chooses as TRES does, by what the learner of all shards has learned.
 
     The tree, and what is remembered of hosts, are the shard's own.
     """
 
-    _learner: PupilQLearner
-    _links: PupilLinkLearner
+    _learner: ActorQLearner
+    _links: ActorLinkLearner
 
-    def __init__(self, store: SampleStore, setup: Setup) -> None:
-        self._notebook = Notebook(self.features)
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+        self._notebook = TransitionLog(self.features)
         super().__init__(store, setup)
 
     @property
@@ -40,7 +40,7 @@ class PupilPolicy(TresPolicy):
         """Return lessons for the learner from number `first` on, at most so many."""
         return self._notebook.lessons(first, most, self._links.codes_of)
 
-    def take(self, taught: Taught) -> None:
+    def take(self, taught: WeightUpdate) -> None:
         """Choose from now on by what was learned."""
         self._learner.take(taught)
         self._links.take(taught)
@@ -61,10 +61,10 @@ class PupilPolicy(TresPolicy):
         rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
-    def _make_learner(self, setup: Setup) -> PupilQLearner:
+    def _make_learner(self, setup: PolicyInputs) -> ActorQLearner:
         arguments = self._store, self.features, setup, self._random
-        return PupilQLearner(self._notebook, *arguments, prior=True)
+        return ActorQLearner(self._notebook, *arguments, prior=True)
 
-    def _make_links(self, setup: Setup) -> PupilLinkLearner:
+    def _make_links(self, setup: PolicyInputs) -> ActorLinkLearner:
         arguments = self._store, setup.links, setup.seed, setup.link_prior
-        return PupilLinkLearner(self._notebook, *arguments)
+        return ActorLinkLearner(self._notebook, *arguments)

@@ -1,0 +1,47 @@
+"""Errors and counts as people read them: one printable line."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LONGEST_REASON: Final = 200
+MEANING: Final[dict[type[OSError], str]] = {  # of an error of the operating system
+    FileNotFoundError: "there is no such file or folder",
+    FileExistsError: "a file is where a folder should be",
+    PermissionError: "you may not read or write it",
+    IsADirectoryError: "it is a folder, not a file",
+    NotADirectoryError: "a part of its path is a file, not a folder",
+}
+NUMBER: Final = re.compile(r"\[Errno -?\d+\] ")
+IRREGULAR: Final = {"leaf": "leaves"}
+
+
+def plainly(error: Exception, *, named: bool = False) -> str:
+    """Return the message of an error; that of the operating system without its number.
+
+    With `named` the file is left out: the sentence before has named it.
+    """
+    if not isinstance(error, OSError) or error.strerror is None:
+        return NUMBER.sub("", str(error))
+    said = next((words for kind, words in MEANING.items() if isinstance(error, kind)), "")
+    said = said or error.strerror[:1].lower() + error.strerror[1:]
+    return said if named or error.filename is None else f"{str(error.filename)!r}: {said}"
+
+
+def reason(error: Exception) -> str:
+    """Return the message of an error about an untrusted file as one short, printable line."""
+    said = f"it has no {error}" if isinstance(error, KeyError) else plainly(error)
+    line = " ".join((said or type(error).__name__).split())
+    return printable(line)[:LONGEST_REASON]
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters for terminals: escapes, changes of direction."""
+    return "".join(filter(str.isprintable, text))
+
+
+def plural(count: float, noun: str) -> str:
+    """Return a noun in the singular for a count of 1, else in the plural."""
+    *before, last = noun.rpartition(" ")
+    return noun if count == 1 else "".join([*before, IRREGULAR.get(last, f"{last}s")])
