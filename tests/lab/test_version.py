@@ -6,7 +6,7 @@ from tres_scrapy.lab.version import DECIDING, code_version
 
 def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):
     for name in (*DECIDING, "bench"):
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.py").write_text("a = 1\n")
     monkeypatch.setattr(version, "files", lambda package: tmp_path)
     versions = [code_version.__wrapped__()]
