@@ -28,7 +28,7 @@ from tres_scrapy.lab.webs.count import FIGURES, in_words
 from tres_scrapy.lab.webs.web_process import WebProcess
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import NAME
-from tres_scrapy.topic.several import load_packs
+from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import plainly, plural
 
 # arguments that are about the whole crawl, not for its shards
@@ -56,7 +56,7 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, PackError, JobError, LostError or SnapshotError at the start.
+    Raise ConfigError, TresError, JobError, LostError or SnapshotError at the start.
     """
     if order.address:
         require_cluster(order.address)

@@ -26,13 +26,13 @@ from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
-from tres_scrapy.topic.pack import PackError
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.userinfo import without_credentials
 
 SAID_IN_ONE_LINE = (
     ConfigError,
     JobError,
-    PackError,
+    TresError,
     OfflineWebError,
     WorkerError,
     RecordError,

@@ -13,11 +13,9 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
-from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
-from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic.word_folder import find_folder
-from tres_scrapy.topic.word_learner import learn_answers, learned
-from tres_scrapy.url.message import plainly, plural, printable
+from tres_scrapy.topic.topic_folder import add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_learner import learn_answers, learned
+from tres_scrapy.url.message import TresError, plainly, plural, printable
 
 WIDTH: Final = 100
 NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."
@@ -59,7 +57,7 @@ class Command(ScrapyCommand):
             folder = find_folder(Path(args[0]))
             known, _ = read_answers(folder.answers)
             if opts.yes or opts.no:
-                yes, no = folder.known(opts.yes), folder.known(opts.no)
+                yes, no = folder.find_pages(opts.yes), folder.find_pages(opts.no)
                 if both := set(yes) & set(no):
                     raise UsageError(f"yes and no for {printable(min(both))}: give one answer")
                 told = dict.fromkeys(yes, True) | dict.fromkeys(no, False)
@@ -73,7 +71,7 @@ class Command(ScrapyCommand):
             if given:
                 for line in learned(folder, [NEXT]):
                     print(line)
-        except (AnswerError, OSError, PackError) as error:
+        except (OSError, TresError) as error:
             sys.exit(f"scrapy tres-answer: {plainly(error)}")
 
 

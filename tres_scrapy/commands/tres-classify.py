@@ -22,14 +22,13 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import names_site, say_scheme
 from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.page.document_file import BROKEN, Unreadable, read_pages
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
-from tres_scrapy.topic.influence import Totals, explain
-from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.explanation import Totals, explain
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs
-from tres_scrapy.training.document import read_pages
-from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise, with_scheme
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -101,7 +100,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         try:
             classification = Classification.of(topic, self.settings, opts)
-        except (ConfigError, PackError) as error:
+        except (ConfigError, TresError) as error:
             sys.exit(f"scrapy tres-classify: {error}")
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
@@ -125,7 +124,7 @@ class Classification:
 
     @classmethod
     def of(cls, topic: str, settings: Settings, opts: argparse.Namespace) -> Self:
-        """Load the pack that the options name; raise ConfigError or PackError if that fails."""
+        """Load the pack that the options name; raise ConfigError or TresError if that fails."""
         settings.set("TRES_TOPIC", topic, priority="cmdline")
         if opts.models is not None:
             settings.set("TRES_MODELS", str(opts.models.resolve()), priority="cmdline")

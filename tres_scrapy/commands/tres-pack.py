@@ -14,12 +14,11 @@ from scrapy.exceptions import UsageError
 
 from tres_scrapy.commands.calling import named
 from tres_scrapy.config.parser import identifier
-from tres_scrapy.topic.answer import AnswerError
-from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
-from tres_scrapy.topic.word_folder import find_folder, unlearned
-from tres_scrapy.topic.word_learner import learned
+from tres_scrapy.topic.topic_folder import find_folder, unlearned
+from tres_scrapy.topic.topic_learner import learned
 from tres_scrapy.url.message import plainly
 
 
@@ -60,7 +59,7 @@ class Command(ScrapyCommand):
             facts = tomllib.loads((folder.pack / TOPIC_FILE).read_text(encoding="utf-8"))
             answers = folder.read_state().get("answers", {})
             write_pack(place, facts | {"name": name}, Pack.load(folder.pack).classifier)
-        except (AnswerError, OSError, PackError, ValueError) as error:
+        except (OSError, ValueError) as error:
             sys.exit(f"scrapy tres-pack: {plainly(error)}")
         print(place)
         if answers and not any(answers.values()):

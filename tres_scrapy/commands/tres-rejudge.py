@@ -19,12 +19,11 @@ from tres_scrapy.commands.calling import named
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
-from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.word_folder import WordFolder, find_folder, unlearned
-from tres_scrapy.topic.word_learner import learned
-from tres_scrapy.url.message import plainly, reason
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.topic_folder import TopicFolder, find_folder, read_answers, unlearned
+from tres_scrapy.topic.topic_learner import learned
+from tres_scrapy.url.message import TresError, plainly, reason
 from tres_scrapy.url.whole_file import whole_file
 
 SUFFIX: Final = ".rejudged.jsonl"
@@ -66,26 +65,26 @@ class Command(ScrapyCommand):
             source, folder = found(source, opts.run)
             target = opts.output or source.with_suffix(SUFFIX)
             if target.exists() and target.samefile(source):
-                raise AnswerError(f"-o {target} is the output itself: give another file")
+                raise TresError(f"-o {target} is the output itself: give another file")
             if unlearned(folder):
                 for line in learned(folder):
                     print(line)
             answers = folder.read_state().get("answers", {}) | read_answers(folder.answers)[0]
             kept, count = rejudge(Pack.load(folder.pack), answers, source, target)
-        except (AnswerError, OSError, PackError, RecordError) as error:
+        except (OSError, TresError, RecordError) as error:
             sys.exit(f"scrapy tres-rejudge: {plainly(error)}")
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"scrapy tres-rejudge: {source} is not a crawl's output: {reason(error)}")
         print(f"{kept} of {count} pages are relevant: {target}")
 
 
-def found(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
+def found(run: Path, jobdir: Path | None) -> tuple[Path, TopicFolder]:
     """Return the output of a crawl and the folder of its topic, from one of them or its JOBDIR.
 
-    Raise AnswerError if one of the two cannot be found.
+    Raise TresError if one of the two cannot be found.
     """
     if not run.exists():
-        raise AnswerError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
+        raise TresError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
     if not run.is_dir():
         return run, find_folder(jobdir) if jobdir is not None else _folder_of(run)
     folder = find_folder(run)
@@ -93,23 +92,23 @@ def found(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
         with Record(find_record(run)) as record:
             output = Path(record.meta().get("output", ""))
     except RecordError as error:
-        raise AnswerError(f"{error}: give its output, and --run {run}") from None
+        raise TresError(f"{error}: give its output, and --run {run}") from None
     if not output.is_file():
-        raise AnswerError(
+        raise TresError(
             f"{str(output)!r}, which the crawl in {run} wrote, is not there: give its "
             f"output, and --run {run}"
         )
     return output, folder
 
 
-def _folder_of(output: Path) -> WordFolder:
+def _folder_of(output: Path) -> TopicFolder:
     """Return the folder of the topic beside an output, or in the JOBDIR of its crawl."""
     try:
         return find_folder(output)
-    except AnswerError:
-        with suppress(AnswerError, RecordError):
+    except TresError:
+        with suppress(TresError, RecordError):
             return find_folder(find_record(output).parent)
-        raise AnswerError(
+        raise TresError(
             f"{str(output)!r} has no topic that learns beside it, and no record in this folder "
             "says which crawl wrote it: add --run JOBDIR"
         ) from None

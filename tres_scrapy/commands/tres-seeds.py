@@ -30,10 +30,9 @@ from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.spiders.seeds import SeedSpider
 from tres_scrapy.topic.judge import Judge
 from tres_scrapy.topic.judge_process import Worker, WorkerError
-from tres_scrapy.topic.pack import PackError
+from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.topic.seed_rating import SeedRating, ranked
-from tres_scrapy.topic.several import load_packs
-from tres_scrapy.url.message import printable
+from tres_scrapy.url.message import TresError, printable
 
 INTERRUPTED: Final = 130
 WIDEST: Final = 36  # characters of a URL in the table
@@ -88,7 +87,7 @@ class Command(ScrapyCommand):
         try:
             config, start = _read(args, opts, self.settings)
             spider = _rated(config, self.settings, opts.links)
-        except (ConfigError, OfflineWebError, PackError, WorkerError) as error:
+        except (ConfigError, OfflineWebError, TresError, WorkerError) as error:
             sys.exit(f"scrapy tres-seeds: {error}")
         found = ranked([*spider.ratings.values()])
         if opts.json:

@@ -13,12 +13,12 @@ from scrapy.commands import ScrapyCommand
 
 from tres_scrapy.config.extra import require
 from tres_scrapy.spiders.fetch import fetch_lists
-from tres_scrapy.topic import bag, bilstm
-from tres_scrapy.topic.answer import read_answers
+from tres_scrapy.topic import bilstm
+from tres_scrapy.topic.classifier import LINEAR_KINDS
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
+from tres_scrapy.topic.topic_folder import find_folder, read_answers
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.topic.word_folder import find_folder
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.sample import STRIPES
 from tres_scrapy.training.selection import Selection
@@ -101,7 +101,7 @@ class Command(ScrapyCommand):
         )
         parser.add_argument(
             "--classifier",
-            choices=[*bilstm.KINDS, *bag.KINDS, WORDS],
+            choices=[*bilstm.KINDS, *LINEAR_KINDS, WORDS],
             default=bilstm.KINDS[0],
             help=f"kind of model (default: {bilstm.KINDS[0]}); tfidf takes a minute at most; "
             f"{WORDS} learns from 20 documents and the keywords",
@@ -117,7 +117,7 @@ class Command(ScrapyCommand):
             "--beside",
             metavar="KIND",
             nargs="*",
-            choices=[*bilstm.KINDS, *bag.KINDS],
+            choices=[*bilstm.KINDS, *LINEAR_KINDS],
             help=f"models to compare it with (default: {' '.join(BESIDE)})",
         )
         parser.add_argument(
@@ -147,7 +147,7 @@ class Command(ScrapyCommand):
         # importing scikit-learn takes two seconds
         from tres_scrapy.topic.pack_file import check_place  # noqa: PLC0415
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
-        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
+        from tres_scrapy.training.report import write_report  # noqa: PLC0415
 
         directory = opts.models / _checked(opts.topic, opts.language)
         place = check_place(opts.vectors or opts.models / VECTORS, directory)
@@ -212,7 +212,7 @@ def _train_few(
 
     pages = []
     if opts.unlabelled:
-        pages = [sheet for *_, sheet in find_folder(opts.unlabelled).read_pages()]
+        pages = [page for *_, page in find_folder(opts.unlabelled).read_pages()]
     options = {"seed": opts.seed, "date": opts.date}
     say = partial(print, flush=True)
     print(train_few(directory, keywords, documents, pages, **options, say=say))

@@ -15,8 +15,7 @@ from tqdm import tqdm
 from tres_scrapy.commands.calling import named
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS, WordVectors
 from tres_scrapy.training.document import Sentences
-from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
-from tres_scrapy.training.vector_file import read_vectors
+from tres_scrapy.training.word_vectors import MAX_WORDS, read_vectors, train_vectors
 from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
@@ -36,16 +35,15 @@ class Command(ScrapyCommand):
         return "(FILE... | --from FILE|NAME) --output FILE"
 
     def short_desc(self) -> str:
-        return "Train word vectors on texts, or convert word2vec, GloVe or gensim vectors"
+        return "Train word vectors on texts, or convert word2vec or GloVe vectors"
 
     def long_desc(self) -> str:
         return (
             "Write word vectors for topic packs: lower-case words, one byte per number. Train them "
             "by skip-gram on text files, or convert existing vectors with --from. --from takes a "
-            "word2vec file (text or binary) or a GloVe file, both also as .gz, a KeyedVectors file "
-            "of gensim, or a name of gensim's downloader such as glove-wiki-gigaword-100, which is "
-            "saved in ~/gensim-data. A KeyedVectors file is a pickle: only lists and arrays are "
-            "read from it, and no code is run."
+            "word2vec file (text or binary) or a GloVe file, both also as .gz, or a name of "
+            "gensim's downloader such as glove-wiki-gigaword-100, which is saved in ~/gensim-data. "
+            "Of KeyedVectors of gensim, give what `save_word2vec_format` writes."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

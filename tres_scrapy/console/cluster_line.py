@@ -15,7 +15,7 @@ from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.console.spider_option import SPIDERS, LineParser
 from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.run.job_file import JobError
-from tres_scrapy.topic.pack import PackError
+from tres_scrapy.url.message import TresError
 
 USAGE: Final = "tres cluster crawl TOPIC URL... --job DIR [--shards N] [options of tres crawl]"
 DESCRIPTION: Final = """\
@@ -56,7 +56,7 @@ def run_cluster(given: Sequence[str]) -> int:
             sys.exit(f"tres cluster: {error}")
         except KeyboardInterrupt:
             sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
-    except (ConfigError, ExtraError, JobError, OfflineWebError, PackError) as error:
+    except (ConfigError, ExtraError, JobError, OfflineWebError, TresError) as error:
         sys.exit(f"tres cluster: {error}")
 
 

@@ -24,11 +24,10 @@ from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.links.prior import NO_PRIOR
-from tres_scrapy.topic.own_judge import THRESHOLD
+from tres_scrapy.topic.own_judge import OWN_THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
-from tres_scrapy.topic.similarity import Similarity
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.vectors import Similarity, WordVectors
 from tres_scrapy.url.message import plainly
 
 
@@ -74,7 +73,7 @@ def _require(config: Config, topic: str) -> Path:
 
 
 def load_pack(config: Config) -> Pack:
-    """Load the pack that judges pages; raise ConfigError or PackError if that fails."""
+    """Load the pack that judges pages; raise ConfigError or TresError if that fails."""
     return Pack.load(require_pack(config))
 
 
@@ -89,7 +88,7 @@ def threshold_of(config: Config, pack: Pack) -> float:
             f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
             f"add -a judge={pack.judged_by}"
         )
-    return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
+    return pack.threshold if config.judge in {None, pack.judged_by} else OWN_THRESHOLD
 
 
 def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:

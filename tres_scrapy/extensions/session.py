@@ -40,7 +40,7 @@ from tres_scrapy.frontier.scope import REFUSED
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.several import load_packs
+from tres_scrapy.topic.pack import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
 REST: Final = RestOptions()

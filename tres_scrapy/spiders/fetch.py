@@ -28,8 +28,8 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
+from tres_scrapy.page.document_file import read_pdf
 from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.page.pdf_text import read_pdf
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import whole_file
 
