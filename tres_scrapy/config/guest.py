@@ -7,7 +7,11 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 # What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
-OFFERS: Final[dict[str, tuple[str, ...]]] = {}
+OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
+    "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
+    "records": ("tres_scrapy.cluster.joining:join_shards",),
+}
 
 
 def offered(kind: str) -> list[Any]:
