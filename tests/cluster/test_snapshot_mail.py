@@ -16,8 +16,8 @@ from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.router import Packed
 from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.cluster.shard_journal import ShardJournal
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.outlink import Outlinks
 
 SHARDS = 3
 OWN = "CREATE TABLE page (shard INTEGER, url TEXT); CREATE TABLE link (url TEXT)"

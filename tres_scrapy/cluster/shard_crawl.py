@@ -16,9 +16,9 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import NO_ROWS, Booking, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT
 from tres_scrapy.crawl.registry import make_policy
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, NO_PATH
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 MAX_HOPS: Final = 10  # redirects from shard to shard, one after the other

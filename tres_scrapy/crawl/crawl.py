@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.patience import Patience
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 

@@ -15,7 +15,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.agent.policy import Resumable
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError

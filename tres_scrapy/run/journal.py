@@ -10,8 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.agent.policy import Decision, Resumable
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database, Schema
 from tres_scrapy.run.job_file import SCHEMA, JobError, open_database, reading
