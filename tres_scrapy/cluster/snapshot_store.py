@@ -23,13 +23,15 @@ from typing import Any, Final
 
 import fsspec
 
+from tres_scrapy.url.message import TresError
+
 BLOCK: Final = 2**20  # bytes
 CRAWL: Final = "crawl.json"
 CLAIM: Final = "claim"
 MANIFEST: Final = "manifest"
 
 
-class SnapshotError(RuntimeError):
+class SnapshotError(TresError):
     """Raised with a one-line reason when a storage cannot be used, or what it holds is damaged."""
 
 

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 # What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
-OFFERS: Final[dict[str, tuple[str, ...]]] = {}
+OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "failure": ("tres_scrapy.surface.spider:NO_SEARCH",),  # reasons for the end of a crawl
+}
 
 
 def offered(kind: str) -> list[Any]:

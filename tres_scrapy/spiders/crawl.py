@@ -1,4 +1,7 @@
-"""`scrapy crawl` with errors in one line and an exit status of 1 if the crawl failed."""
+"""`scrapy crawl` with errors in one line and an exit status of 1 if the crawl failed.
+
+Scrapy names a command of COMMANDS_MODULE after its module.
+"""
 
 from __future__ import annotations
 
@@ -12,36 +15,25 @@ from scrapy.commands import crawl
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
-from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError
+from tres_scrapy.config.guest import offered
+from tres_scrapy.config.typed import crawl_of
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.unwritable import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
-from tres_scrapy.lab.webs.web_process import OfflineWebError
-from tres_scrapy.refresh.collection import CollectionError
-from tres_scrapy.refresh.collection_file import StoreError
-from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.run.job_file import JobError
-from tres_scrapy.surface.spider import NO_SEARCH
-from tres_scrapy.topic.judge_process import WorkerError
-from tres_scrapy.topic.pack import PackError
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.userinfo import without_credentials
 
-SAID_IN_ONE_LINE = (
-    ConfigError,
-    JobError,
-    PackError,
-    OfflineWebError,
-    WorkerError,
-    RecordError,
-    CollectionError,
-    ExtraError,
-    StoreError,
-)
-
-
+FAILURES: Final = {  # reasons for the end of a crawl
+    NO_PAGE,
+    NO_JUDGE,
+    NO_BROWSER,
+    UNREACHABLE,
+    JOB_FAILED,
+    ARCHIVE_FAILED,
+    OUTPUT_FAILED,
+}
 # They log some 65 lines about Scrapy before a crawl begins.
 LOUD: Final = ("scrapy.utils.log", "scrapy.addons", "scrapy.middleware", "scrapy.crawler")
 
@@ -73,25 +65,18 @@ class Command(crawl.Command):
         error = None
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             error = crawling.exception()
-        if isinstance(error, SAID_IN_ONE_LINE):
-            refusal = f"scrapy crawl {args[0]}: {without_credentials(str(error))}"
+        if isinstance(error, TresError):
+            refusal = f"{crawl_of(args[0])}: {without_credentials(str(error))}"
             if crawler.settings["LOG_FILE"]:
                 logger.error(refusal)
             sys.exit(refusal)
         if error is not None:
             raise error
-        reason = crawler.stats.get_value("finish_reason")
-        failed = {
-            NO_PAGE,
-            NO_SEARCH,
-            NO_JUDGE,
-            NO_BROWSER,
-            UNREACHABLE,
-            JOB_FAILED,
-            ARCHIVE_FAILED,
-            OUTPUT_FAILED,
-        }
-        if self.crawler_process.bootstrap_failed or reason in failed:
+        failures = FAILURES.union(offered("failure"))
+        if (
+            self.crawler_process.bootstrap_failed
+            or crawler.stats.get_value("finish_reason") in failures
+        ):
             self.exitcode = 1
 
 

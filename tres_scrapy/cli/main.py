@@ -1,17 +1,20 @@
-"""What `tres` alone prints: the commands, the topics, and the crawls of this folder."""
+"""The program `tres`, which starts even where packages are missing.
+
+It is built on click, not on typer: options come from the declarations in config/, not from the
+signatures of functions.
+"""
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from time import time
 from typing import Final
 
-from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_path import records_below
-from tres_scrapy.topic.shipped import HERE, shipped_models, topics
+from tres_scrapy.cli.diagnosis import diagnose, first_line
 
-COMMANDS: Final = {
+MEANINGS: Final = {
     "crawl": "collect the pages of a topic, from a URL",
     "seeds": "rate seeds before a long crawl",
     "answer": "say which pages of a crawl from keywords are relevant",
@@ -45,18 +48,39 @@ SHOWN: Final = 5  # crawls
 FRESH: Final = 60.0  # seconds; a crawl that has written since then is running
 
 
+def main() -> None:
+    """Run the command that the command line names; without the packages for it, only `doctor`."""
+    words = sys.argv[1:]
+    try:
+        from tres_scrapy.cli.command import run_line  # noqa: PLC0415 - click may be missing
+    except ImportError as error:
+        if words == ["doctor"]:
+            sys.exit(diagnose())
+        sys.exit(f"tres: {first_line(error)}: run `tres doctor`")
+    run_line(*words)
+
+
+def commands() -> list[str]:
+    """Return the commands whose files are there: a command of a guest goes with its file."""
+    return [name for name in MEANINGS if find_spec(f"tres_scrapy.cli.{name}") is not None]
+
+
 def overview() -> str:
     """Return what can be done, the topics, and the crawls of this folder, running ones first."""
-    commands = "\n".join(f"  {name:10}{meaning}" for name, meaning in COMMANDS.items())
-    return TEXT.format(commands=commands, topics=_topics(), crawls=_crawls())
+    lines = "\n".join(f"  {name:10}{MEANINGS[name]}" for name in commands())
+    return TEXT.format(commands=lines, topics=_topics(), crawls=_crawls())
 
 
 def _topics() -> str:
+    from tres_scrapy.topic.shipped import HERE, shipped_models, topics  # noqa: PLC0415
+
     own = set() if HERE.resolve() == shipped_models() else set(topics(HERE))
     return ", ".join(f"{name} (in ./{HERE})" if name in own else name for name in topics())
 
 
 def _crawls() -> str:
+    from tres_scrapy.report.record_path import records_below  # noqa: PLC0415 - loads NumPy
+
     lines = [line for path in records_below()[:SHOWN] if (line := _described(path))]
     if not lines:
         return "No crawl has written to this folder."
@@ -66,6 +90,9 @@ def _crawls() -> str:
 
 def _described(path: Path) -> str:
     """Return a line about the crawl of a record; "" if it cannot be read."""
+    from tres_scrapy.report.record import Record  # noqa: PLC0415 - loads NumPy
+    from tres_scrapy.report.record_file import RecordError  # noqa: PLC0415
+
     try:
         with Record(path) as record:
             meta, asked = record.meta(), record.settings().get("TRES_PAGES")

@@ -1,31 +1,30 @@
-# ruff: noqa: N999 - Scrapy names a command after its module
-"""`scrapy tres-classify`: how relevant documents are to a topic, and why."""
+"""`tres classify`: how relevant documents are to a topic, and why."""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from dataclasses import replace
-from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
+import click
 import torch
-from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
-from scrapy.exceptions import UsageError
 
-from tres_scrapy.commands.calling import called, named
+from tres_scrapy.cli.command import (
+    INTERRUPTED,
+    Command,
+    option,
+    print_any_script,
+    project_settings,
+    refuse,
+)
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import names_site, say_scheme
-from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.crawl.assembly import load_pack
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
 from tres_scrapy.topic.influence import Totals, explain
-from tres_scrapy.topic.pack import Pack, PackError
-from tres_scrapy.topic.shipped import packs
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.training.document import read_pages
 from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise, with_scheme
@@ -41,75 +40,73 @@ if TYPE_CHECKING:
 BATCH: Final = 64  # documents in one call of the model, printed together
 MANY: Final = 20  # above this number of documents, each is printed in one line
 NAMED_FAULTS: Final = 20
-INTERRUPTED: Final = 130
 WAITING: Final = (
     "Waiting for a page or a text on standard input: paste it, then press Ctrl-D. To judge "
     "something else, press Ctrl-C and name URLs or files"
 )
 EXAMPLES: Final = """\
 Examples:
-  scrapy tres-classify food https://example.org/soup page.html
-  scrapy tres-classify food saved-pages/ --brief
-  curl -s https://example.org/ | scrapy tres-classify food
-  scrapy tres-classify food pages.jsonl.xz crawl.warc.gz --json --words 0 > verdicts.jsonl
+  tres classify food https://example.org/soup page.html
+  tres classify food saved-pages/ --brief
+  curl -s https://example.org/ | tres classify food
+  tres classify food pages.jsonl.xz crawl.warc.gz --json --words 0 > verdicts.jsonl
 """
 
 
-class Command(ScrapyCommand):
-    """Judge documents by a topic pack."""
+@click.command(
+    cls=Command,
+    syntax="TOPIC [URL|FILE|FOLDER|-]... [--json | --brief] [--words N]",
+    epilog=EXAMPLES,
+)
+@click.argument("documents", nargs=-1)
+@option("--json", is_flag=True, help="print one JSON object per line")
+@option(
+    "--brief",
+    is_flag=True,
+    help=f"print one line per document; the default for more than {MANY}",
+)
+@option(
+    "--words",
+    metavar="N",
+    type=int,
+    default=8,
+    help="explain with N words (default: 8); 0 is several times faster",
+)
+@option(
+    "--models",
+    metavar="DIR",
+    type=Path,
+    help="folder of topic packs (default: ./models and the installed packs)",
+)
+def command(
+    documents: tuple[str, ...], json: bool, brief: bool, words: int, models: Path | None
+) -> int:
+    """Judge documents with the topic pack TOPIC.
 
-    requires_crawler_process = False
-
-    def syntax(self) -> str:
-        return "TOPIC [URL|FILE|FOLDER|-]... [--json | --brief] [--words N]"
-
-    def short_desc(self) -> str:
-        return "Show how relevant pages or texts are to a topic, and why"
-
-    def long_desc(self) -> str:
-        return fill(
-            "Judge documents with the topic pack TOPIC. Print the probability that each is "
-            "relevant, the threshold of the pack, the language, the keywords found, and the words "
-            "with the strongest effect. A FILE is .html, .txt, .pdf, JSON lines with html or "
-            "text (all also as .xz or .gz), or a WARC file. Without arguments, or for -, read a "
-            "page, a PDF, a text or JSON lines from standard input. URLs are fetched politely, "
-            "after the files. The exit status is 1 if anything could not be read."
-        )
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.formatter_class = _HelpFormatter
-        parser.epilog = EXAMPLES
-        form = parser.add_mutually_exclusive_group()
-        form.add_argument("--json", action="store_true", help="print one JSON object per line")
-        brief = f"print one line per document; the default for more than {MANY}"
-        form.add_argument("--brief", action="store_true", help=brief)
-        words = "explain with N words (default: %(default)s); 0 is several times faster"
-        parser.add_argument("--words", metavar="N", type=int, default=8, help=words)
-        models = "folder of topic packs (default: ./models and the installed packs)"
-        parser.add_argument("--models", metavar="DIR", type=Path, help=models)
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        unknown = [each for each in args if each.startswith("-") and each != "-"]
-        if unknown or not args:
-            raise UsageError(f"give a topic and documents to judge, not {named(unknown or args)}")
-        if opts.words < 0:
-            raise UsageError(f"--words {opts.words} must be 0 or more")
-        topic, *sources = args
-        if "-" in (sources or ["-"]) and sys.stdin.isatty():
-            print(WAITING, file=sys.stderr)
-        assert self.settings is not None
-        try:
-            classification = Classification.of(topic, self.settings, opts)
-        except (ConfigError, PackError) as error:
-            sys.exit(f"scrapy tres-classify: {error}")
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a title may be in any script
-        try:
-            self.exitcode = classification.run(_read(sources or ["-"], self.settings))
-        except BrokenPipeError:  # the reader of the pipe, such as head, has stopped
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.exitcode = 1
+    Print the probability that each is relevant, the threshold of the pack, the language, the
+    keywords found, and the words with the strongest effect. A FILE is .html, .txt, .pdf, JSON lines
+    with html or text (all also as .xz or .gz), or a WARC file. Without arguments, or for -, read a
+    page, a PDF, a text or JSON lines from standard input. URLs are fetched politely, after the
+    files. The exit status is 1 if anything could not be read.
+    """
+    if not documents:
+        refuse("a topic and documents to judge", documents)
+    if words < 0:
+        raise click.UsageError(f"--words {words} must be 0 or more")
+    if json and brief:
+        raise click.UsageError("--json and --brief: give only one of them")
+    topic, *sources = documents
+    if "-" in (sources or ["-"]) and sys.stdin.isatty():
+        print(WAITING, file=sys.stderr)
+    settings = project_settings()
+    settings.set("TRES_TOPIC", topic, priority="cmdline")
+    if models is not None:
+        settings.set("TRES_MODELS", str(models.resolve()), priority="cmdline")
+    config = Config.from_settings(settings)
+    torch.set_num_threads(config.torch_threads)
+    classification = Classification(load_pack(config), words=words, json=json, brief=brief)
+    print_any_script()
+    return classification.run(_read(sources or ["-"], settings))
 
 
 class Classification:
@@ -122,18 +119,6 @@ class Classification:
         self._brief = brief
         self._batch: list[Page] = []
         self._totals = Totals()
-
-    @classmethod
-    def of(cls, topic: str, settings: Settings, opts: argparse.Namespace) -> Self:
-        """Load the pack that the options name; raise ConfigError or PackError if that fails."""
-        settings.set("TRES_TOPIC", topic, priority="cmdline")
-        if opts.models is not None:
-            settings.set("TRES_MODELS", str(opts.models.resolve()), priority="cmdline")
-        config = Config.from_settings(settings)
-        torch.set_num_threads(config.torch_threads)
-        require_pack(config)
-        pack = Pack.load(packs(config.models)[topic])
-        return cls(pack, words=opts.words, json=opts.json, brief=opts.brief)
 
     def run(self, found: Iterable[Page | Unreadable]) -> int:
         """Judge all documents and return the exit status; Ctrl-C ends only the reading."""
@@ -174,11 +159,7 @@ class Classification:
     def _say(self, fault: Unreadable) -> None:
         self._totals.unreadable += 1
         if self._totals.unreadable <= NAMED_FAULTS:
-            print(f"{called('classify')}: {fault}", file=sys.stderr)
-
-
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter, ScrapyHelpFormatter):
-    """Keep line breaks in the description and the examples."""
+            print(f"tres classify: {fault}", file=sys.stderr)
 
 
 def _read(sources: Iterable[str], settings: Settings) -> Iterator[Page | Unreadable]:
