@@ -14,7 +14,7 @@ import click
 from tres_scrapy.cli.command import Option, pairs_of
 from tres_scrapy.cli.crawl import STATS, SpiderCommand
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.declaration import ConfigError, Group
 from tres_scrapy.config.extra import require
 
 DESCRIPTION: Final = """\
@@ -122,7 +122,7 @@ command.add_command(
     ClusterCommand(
         "crawl",
         ("topic", "seed"),
-        [*Config.declared().values()],
+        [each for each in Config.declared().values() if each.group is not Group.CLUSTER],
         crawl,
         _options(),
         syntax="TOPIC URL... --job DIR [--shards N] [options of tres crawl]",

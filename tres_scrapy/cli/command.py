@@ -14,6 +14,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import click
+from click.core import augment_usage_errors
 
 from tres_scrapy.cli.diagnosis import first_line
 from tres_scrapy.cli.main import commands, overview
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 INTERRUPTED: Final = 130
+HELP_ALL: Final = "--help-all"
 PROJECT: Final = "SCRAPY_SETTINGS_MODULE"
 
 
@@ -34,7 +36,7 @@ def run_line(*words: str) -> NoReturn:
     """Run the command that the words of a command line name, and end the program."""
     os.environ.setdefault(PROJECT, "tres_scrapy.settings")  # whatever scrapy.cfg lies around
     try:
-        sys.exit(tres.main(words, "tres", standalone_mode=False))
+        sys.exit(tres.main(words, "tres", standalone_mode=False) or 0)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "tres"
         print(f"{path}: {_said(error)}; see {path} --help", file=sys.stderr)
@@ -45,25 +47,28 @@ class Option(click.Option):
     """An option of a command, under the heading `group` of its help.
 
     One with `many` takes all words up to the next option, as in `--max none 10`; if it
-    `may_be_bare` and has none, its only value is "". `setting` is the setting that it sets, if any.
+    `may_be_bare` and has none, its only value is "". One that is `seldom` needed is shown by
+    --help-all alone. `setting` is the setting that it sets, if any.
     """
 
     def __init__(
         self,
         names: Sequence[str],
+        *,
         group: str = "Options",
         many: bool = False,
         may_be_bare: bool = False,
+        seldom: bool = False,
         setting: Setting | None = None,
         multiple: bool = False,
         **more: Any,
     ) -> None:
-        self.group, self.setting = group, setting
+        self.group, self.setting, self.seldom = group, setting, seldom
         self.many, self.may_be_bare = many, may_be_bare
         super().__init__(names, multiple=many or multiple, **more)
 
     @classmethod
-    def of(cls, setting: Setting, group: str = "Options", *, hidden: bool = False) -> Option:
+    def of(cls, setting: Setting, group: str = "Options", *, seldom: bool = False) -> Option:
         """Return the option that is a setting."""
         name, names = option_of(setting.argument), ["-o"] * (setting.name == "TRES_OUTPUT")
         more: dict[str, Any] = {"metavar": _metavar(setting)}
@@ -74,7 +79,7 @@ class Option(click.Option):
             group=group,
             setting=setting,
             help=_meaning(setting),
-            hidden=hidden,
+            seldom=seldom,
             **more,
         )
 
@@ -107,11 +112,13 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = [each for each in self.params if isinstance(each, Option)]
         speak_as_tres({each.setting.argument for each in own if each.setting is not None})
-        return super().parse_args(ctx, _spread(own, args))
+        with augment_usage_errors(ctx):
+            return super().parse_args(ctx, _spread(own, args))
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with augment_usage_errors(ctx):
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader of the pipe, such as head, has stopped
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
@@ -127,6 +134,8 @@ class Command(click.Command):
         groups: dict[str, list[tuple[str, str]]] = {}
         for each in self.get_params(ctx):
             record = each.get_help_record(ctx)
+            if getattr(each, "seldom", False) and HELP_ALL not in ctx.meta:
+                continue
             if record is not None and isinstance(each, click.Option):
                 groups.setdefault(getattr(each, "group", "Options"), []).append(record)
         for title in sorted(groups, key="Options".__eq__):  # those of every command at the end
@@ -244,7 +253,7 @@ def _spread(options: Sequence[Option], args: Sequence[str]) -> list[str]:
     named = {name: each for each in options for name in (*each.opts, *each.secondary_opts)}
     spread: list[str] = []
     many = ""
-    for word, after in zip(args, [*args[1:], None], strict=True):
+    for word, after in zip(args, [*args[1:], None], strict=False):
         if word == "--":
             return spread + list(args[args.index(word) :])
         option = named.get(word)

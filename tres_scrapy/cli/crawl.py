@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 from scrapy.cmdline import execute
 
-from tres_scrapy.cli.command import Command, Option, pairs_of
+from tres_scrapy.cli.command import HELP_ALL, Command, Option, pairs_of
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import Group, Setting
 from tres_scrapy.config.parser import joined
@@ -17,7 +17,6 @@ from tres_scrapy.config.typed import option_of
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.url.message import TresError
 
-MORE: Final = "--help-all"
 SELDOM: Final = (Group.LEARNING, Group.RESEARCH, Group.WEB, Group.CLUSTER)  # only in --help-all
 SCRAPYS: Final = (  # names, metavar and meaning of options that are passed on
     (("--jobdir",), "DIR", "keep the state of the crawl here; the same command resumes it"),
@@ -58,9 +57,8 @@ class SpiderCommand(Command):
         more: Sequence[click.Parameter] = (),
         **about: Any,
     ) -> None:
-        hidden = {each.name for each in settings if each.group in SELDOM}
         own = [
-            Option.of(each, each.group.value, hidden=each.name in hidden)
+            Option.of(each, each.group.value, seldom=each.group in SELDOM)
             for each in sorted(settings, key=lambda each: [*Group].index(each.group))
         ]
         words = click.Argument(["words"], nargs=-1)
@@ -73,7 +71,7 @@ class SpiderCommand(Command):
         return [
             *(Option([*names], metavar=value, help=said, **keep) for names, value, said in SCRAPYS),
             click.Option(
-                [MORE],
+                [HELP_ALL],
                 is_flag=True,
                 is_eager=True,
                 expose_value=False,
@@ -117,9 +115,7 @@ def run_spider(spider: str) -> Callable[..., None]:
 
 def _help_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        for each in ctx.command.params:
-            if isinstance(each, Option):
-                each.hidden = False
+        ctx.meta[HELP_ALL] = True
         print(ctx.get_help())
         ctx.exit()
 

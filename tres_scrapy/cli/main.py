@@ -121,3 +121,7 @@ def _ago(seconds: float) -> str:
     if minutes < 120:
         return "a minute" if minutes == 1 else f"{minutes} minutes"
     return f"{minutes // 60} hours" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
+
+
+if __name__ == "__main__":
+    main()

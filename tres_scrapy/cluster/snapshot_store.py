@@ -35,7 +35,7 @@ class SnapshotError(TresError):
     """Raised with a one-line reason when a storage cannot be used, or what it holds is damaged."""
 
 
-class OvertakenError(RuntimeError):
+class OvertakenError(TresError):
     """Raised when another process has become the owner."""
 
 
