@@ -8,8 +8,8 @@ from tres_scrapy.cluster.coordinator import (
     Coordinator,
     StaleEpochError,
 )
+from tres_scrapy.cluster.message import Status
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.status import Status
 from tres_scrapy.run.job_file import JobError
 
 
@@ -317,7 +317,7 @@ def test_crawl_without_links_ends_when_nothing_can_be_lost(job, clock):
 
 
 def test_restored_sender_has_nothing_under_way(job, clock):
-    """A receiver has parcels that its sender has forgotten."""
+    """A receiver has batches that its sender has forgotten."""
     coordinator, epochs = coordinator_of(job, clock)
 
     def report(shard, sent, received):

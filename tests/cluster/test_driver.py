@@ -11,8 +11,8 @@ from ray.exceptions import RayError  # noqa: E402 - it needs ray
 from tres_scrapy.cluster import driver as module  # noqa: E402 - it needs ray
 from tres_scrapy.cluster.coordinator import Overview  # noqa: E402 - as above
 from tres_scrapy.cluster.driver import TOKEN, Driver, LostError, require_cluster  # noqa: E402 - as above
+from tres_scrapy.cluster.message import Status  # noqa: E402 - as above
 from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
-from tres_scrapy.cluster.status import Status  # noqa: E402 - as above
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_keeper import ShardKeeper
+from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
 from tres_scrapy.run.job_file import NAME, JobError
 
@@ -32,7 +32,7 @@ class Nodes:
         note_owner(self.disk(node), self.epoch, snapshots.highest())
         snapshots.claim(self.epoch)
         self.node, self.line = node, take_over(self.disk(node), snapshots, self.epoch)
-        self.keeper = ShardKeeper(self.disk(node), snapshots, self.line, self.epoch, 60)
+        self.keeper = ShardSnapshots(self.disk(node), snapshots, self.line, self.epoch, 60)
         return self.line
 
     def crawl(self, *rows):

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from tres_scrapy.cluster.coordinator import Overview
-from tres_scrapy.cluster.status import Status
+from tres_scrapy.cluster.message import Status
 from tres_scrapy.export.metric import (
     COUNTER,
     FAILURES,
@@ -26,7 +26,7 @@ SHARD_METRICS: Final = (
     Metric("tres_shard_pages_total", COUNTER, "pages", "Pages fetched and judged."),
     Metric("tres_shard_relevant_pages_total", COUNTER, "relevant_pages", "Relevant pages."),
     Metric("tres_shard_frontier_links", GAUGE, "frontier_size", "Links waiting in the frontier."),
-    Metric("tres_shard_outbox_parcels", GAUGE, "outbox", "Parcels of links not yet delivered."),
+    Metric("tres_shard_outbox_parcels", GAUGE, "outbox", "Batches of links not yet delivered."),
     Metric("tres_shard_sent_bytes_total", COUNTER, "bytes_sent", "Bytes sent to others."),
     Metric("tres_shard_last_q", GAUGE, "last_q", "Q of the last chosen link."),
     Metric("tres_shard_report_age_seconds", GAUGE, "report_age", "Time since its last report."),

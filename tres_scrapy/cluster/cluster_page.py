@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tres_scrapy.cluster.cluster_control import ClusterControl, Commander
 from tres_scrapy.cluster.coordinator import GONE, Overview
-from tres_scrapy.cluster.status import Status
+from tres_scrapy.cluster.message import Status
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.dashboard import ANSWERS, FAREWELL, SENDING, WATCHED

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.cluster.status import Command
+from tres_scrapy.cluster.message import Command
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
 from tres_scrapy.run.job_file import CLUSTER, JobError
 from tres_scrapy.url.message import plainly

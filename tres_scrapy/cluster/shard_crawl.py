@@ -10,8 +10,7 @@ import numpy as np
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import NO_ROWS, Booking, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT
