@@ -25,7 +25,7 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 SETUP = PolicyInputs()
 PAGES = 30
@@ -108,7 +108,7 @@ def test_folder_that_is_not_shared_ends_the_crawl(plan, told, found):
         (plan.job / RUN).write_text(found)
     complaint = f"--job {plan.job} is another folder on this node: it must be shared"
     for start in (CoordinatorActor, lambda plan: LearnerActor(plan, SETUP)):
-        with pytest.raises(JobError) as raised:
+        with pytest.raises(TresError) as raised:
             start(plan)
         assert str(raised.value) == complaint
     shard = ShardActor(plan, 1)

@@ -10,7 +10,7 @@ from tres_scrapy.cluster.coordinator import (
 )
 from tres_scrapy.cluster.message import Status
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 
 class Clock:
@@ -244,13 +244,13 @@ def test_first_error_ends_crawl(job, clock):
 def test_job_of_another_crawl_is_refused(job, clock, shards, identity, said):
     coordinator, _ = coordinator_of(job, clock)
     coordinator._register.close()
-    with pytest.raises(JobError, match=said):
+    with pytest.raises(TresError, match=said):
         Register(job, shards, identity)
 
 
 def test_second_coordinator_is_refused(job, clock):
     first, _ = coordinator_of(job, clock)
-    with pytest.raises(JobError, match="another process is using"):
+    with pytest.raises(TresError, match="another process is using"):
         Register(job, 2, {"topic": "food"})
     first._register.close()
 
@@ -346,7 +346,7 @@ def test_crawl_keeps_its_snapshots(job, before, now, said):
     if said is None:
         Register(job, 2, {}, snapshots=now).close()
         return
-    with pytest.raises(JobError, match=said):
+    with pytest.raises(TresError, match=said):
         Register(job, 2, {}, snapshots=now)
 
 

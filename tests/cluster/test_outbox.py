@@ -18,8 +18,8 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.run.recovery import recover
+from tres_scrapy.url.message import TresError
 
 SETUP = PolicyInputs(learning=LearningOptions(replay_capacity=12, batch_size=4))
 
@@ -205,5 +205,5 @@ def test_damaged_guest_is_refused(tmp_path, statement):
     shard.send(other)
     assert other.crawl.store.guests
     other.journal.database.execute(statement)
-    with pytest.raises(JobError, match="damaged"):
+    with pytest.raises(TresError, match="damaged"):
         recover(other.journal, crawl_of(1))

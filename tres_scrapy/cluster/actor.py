@@ -23,7 +23,7 @@ from tres_scrapy.cluster.message import Orders, Receipt, Reply, Status, Version
 from tres_scrapy.cluster.outbox import NumberedBatch
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 COORDINATOR: Final = "coordinator"
 FREE: Final = 15.0  # seconds to wait until the last owner of a file is gone
@@ -60,13 +60,13 @@ def insist(method: str, *arguments: object) -> Any:
 
 
 def when_free(open_: Callable[[], Opened], seconds: float | None = None) -> Opened:
-    """Open a file once no process of an earlier run, which is ending, uses it; raise JobError."""
+    """Open a file once no process of an earlier run, which is ending, uses it; raise TresError."""
     seconds = FREE if seconds is None else seconds
     until, waits = monotonic() + seconds, False
     while True:
         try:
             return open_()
-        except JobError as error:
+        except TresError as error:
             if monotonic() > until or "is using" not in str(error):
                 raise
             if not waits:

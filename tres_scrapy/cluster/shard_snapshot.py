@@ -18,7 +18,7 @@ from tres_scrapy.cluster.shard_journal import Held, ShardJournal, back_up, held_
 from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, SnapshotFolder
 from tres_scrapy.export.archive import ENDING
 from tres_scrapy.export.csv_table import PAGES
-from tres_scrapy.export.file_name import beside
+from tres_scrapy.export.output_file import beside
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
 from tres_scrapy.report.record_path import PART
 from tres_scrapy.run.job_file import NAME

@@ -56,7 +56,7 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, PackError, JobError, LostError or SnapshotError at the start.
+    Raise ConfigError, PackError, TresError or SnapshotError at the start.
     """
     if order.address:
         require_cluster(order.address)

@@ -16,22 +16,22 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
-from tres_scrapy.export.unwritable import OUTPUT_FAILED
+from tres_scrapy.export.output_file import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.collection_file import StoreError
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.canonical import without_credentials
+from tres_scrapy.url.message import TresError
 
 SAID_IN_ONE_LINE = (
     ConfigError,
-    JobError,
+    TresError,
     PackError,
     OfflineWebError,
     WorkerError,

@@ -14,8 +14,8 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError, require
 from tres_scrapy.console.spider_option import SPIDERS, LineParser
 from tres_scrapy.lab.webs.web_process import OfflineWebError
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.topic.pack import PackError
+from tres_scrapy.url.message import TresError
 
 USAGE: Final = "tres cluster crawl TOPIC URL... --job DIR [--shards N] [options of tres crawl]"
 DESCRIPTION: Final = """\
@@ -42,9 +42,7 @@ def run_cluster(given: Sequence[str]) -> int:
     try:
         require("cluster", "tres cluster")
         arguments, settings = _parted(SPIDERS["crawl"].arguments("cluster crawl", rest))
-        from tres_scrapy.cluster.driver import LostError  # noqa: PLC0415 - it loads Ray
-        from tres_scrapy.cluster.snapshot_store import SnapshotError  # noqa: PLC0415
-        from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415
+        from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
 
         level = settings.get("LOG_LEVEL", "INFO")
         logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
@@ -52,11 +50,9 @@ def run_cluster(given: Sequence[str]) -> int:
             place = options.job, options.shards, options.address
             snapshots = options.snapshots, options.snapshot_interval
             return crawl(Order(*place, *snapshots, arguments, settings))
-        except (LostError, SnapshotError) as error:
-            sys.exit(f"tres cluster: {error}")
         except KeyboardInterrupt:
             sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
-    except (ConfigError, ExtraError, JobError, OfflineWebError, PackError) as error:
+    except (ConfigError, ExtraError, TresError, OfflineWebError, PackError) as error:
         sys.exit(f"tres cluster: {error}")
 
 
