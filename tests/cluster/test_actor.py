@@ -15,6 +15,7 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster import actor, shard_actor
 from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.call import Calls
 from tres_scrapy.cluster.coordinator import FAILED
 from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.learner_actor import LearnerActor
@@ -66,7 +67,7 @@ def shard(crawl, monkeypatch):
         return answer
 
     shard._wire.learn = learn
-    monkeypatch.setattr(Shard, "_in_reactor", Shard._answered)
+    monkeypatch.setattr(Calls, "_in_reactor", Calls.end)
     return shard
 
 

@@ -213,7 +213,7 @@ def test_crawl_waits_until_it_is_ended(parts):
 def test_former_owner_stops(parts):
     future = Future()
     future.set_exception(StaleEpochError("another owner"))
-    parts.shard._answered("report", parts.shard._obey, future)
+    parts.shard._calls.end("report", parts.shard._obey, future)
     assert parts.stopped == ["stale_epoch"]
 
 
@@ -224,7 +224,7 @@ def test_lost_call_is_made_again(parts):
     assert [name for name, _ in parts.wire.calls] == ["learn"]
     lost = Future()
     lost.set_exception(ConnectionError())
-    parts.shard._answered("learn", parts.shard._take_update, lost)
+    parts.shard._calls.end("learn", parts.shard._take_update, lost)
     parts.shard._send_transitions()
     assert [arguments[0] for _, arguments in parts.wire.calls] == [0, 0]
 
@@ -257,7 +257,7 @@ def delivered(parts):
 def answer(parts, receipt):
     done = Future()
     done.set_result(receipt)
-    parts.shard._answered(1, lambda receipt: parts.shard._arrived(1, receipt), done)
+    parts.shard._calls.end(1, lambda receipt: parts.shard._arrived(1, receipt), done)
 
 
 def test_batches_stay_until_they_are_durable(parts):
@@ -296,7 +296,7 @@ def test_batches_wait_for_others(parts, clock):
         outbox.batches[1] = [NumberedBatch(number, b"x") for number in range(1, count + 1)]
         parts.shard._pulse()
         calls = [more for name, more in parts.wire.calls[before:] if name == "deliver"]
-        parts.shard._under_way.clear()
+        parts.shard._calls.under_way.clear()
         if calls:
             parts.shard._sender.arrived(1, Receipt(count, count))
         return [len(batches) for *_, batches in calls]
@@ -337,7 +337,7 @@ def test_batches_of_a_later_owner_are_counted_from_its_first(parts, clock):
 
 def test_shard_reports_seldom_while_it_has_pages(parts, clock):
     def reports():
-        parts.shard._under_way.clear()
+        parts.shard._calls.under_way.clear()
         before = len(parts.wire.calls)
         parts.shard._pulse()
         return [name for name, _ in parts.wire.calls[before:]].count("report")
@@ -353,7 +353,7 @@ def test_shard_reports_seldom_while_it_has_pages(parts, clock):
 def test_transitions_wait_for_others(parts, clock):
     def sends(noted):
         """Return whether transitions are sent when so many are noted."""
-        parts.shard._under_way.clear()
+        parts.shard._calls.under_way.clear()
         parts.crawl.policy.noted, before = noted, len(parts.wire.calls)
         parts.shard._send_transitions()
         return len(parts.wire.calls) > before

@@ -120,7 +120,7 @@ class Member:
         else:
             answer.set_result(receipt)
         self.shard._sender._inquired[other] = float("inf")  # no question follows at once
-        self.shard._answered(other, partial(self.shard._arrived, other), answer)
+        self.shard._calls.end(other, partial(self.shard._arrived, other), answer)
 
     def copy(self):
         self.copies.append((copy_of(self.database), dict(self.outbox.received)))

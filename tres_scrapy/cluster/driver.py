@@ -24,7 +24,7 @@ from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.learner_actor import LearnerActor
 from tres_scrapy.cluster.plan import LEARNER, Plan
-from tres_scrapy.cluster.record_part import Part, Position
+from tres_scrapy.cluster.record_join import Part, Position
 from tres_scrapy.cluster.shard_actor import THREADS, ShardActor
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.url.message import TresError, plainly

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cached_property, partial
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -16,8 +15,8 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from tres_scrapy.cluster.actor import RayWire
 from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.call import Calls
 from tres_scrapy.cluster.learner import NEWS
 from tres_scrapy.cluster.message import (
     SNAPSHOT_ERROR,
@@ -30,6 +29,7 @@ from tres_scrapy.cluster.message import (
 )
 from tres_scrapy.cluster.outbox import NumberedBatch, Outbox, Sender
 from tres_scrapy.cluster.router import LinkBatch
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.transition import WeightUpdate
@@ -42,6 +42,9 @@ from tres_scrapy.extensions.control import Control
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import ControlError
+
+if TYPE_CHECKING:
+    from tres_scrapy.cluster.actor import RayWire
 
 PULSE: Final = 0.25  # seconds between two looks at what is due
 REPORT: Final = 1.0  # seconds between two reports while there are pages to fetch
@@ -72,7 +75,7 @@ class Shard:
         self._is_alone = count == 1
         self._requests = crawler.settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
-        self._under_way: set[object] = set()  # calls without an answer
+        self._calls = Calls(self._guarded, self._end_replaced)
         self._obeyed = 0  # commands
         self._next_transition = 0  # the next to send
         self._seen = Version()
@@ -86,7 +89,6 @@ class Shard:
         self._value = 1.0  # of the best links
         self._figures: dict[str, float | str] = {}
         self._seeds: list[str] = []  # of this shard, that the store does not know yet
-        self._warned: set[object] = set()  # calls whose failure the log has named
         self._bytes = 0  # sent to other processes
         crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
@@ -97,7 +99,7 @@ class Shard:
         self._crawl.granted = self._crawl.pages
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
-        self._seeds = [url for url in seeds if self._owns(url)]
+        self._seeds = [url for url in seeds if self._crawl.owns(url)]
         if not self._is_alone:
             # what is confirmed to another shard must be on the disk
             self._journal.survive_power_cuts()
@@ -205,8 +207,7 @@ class Shard:
 
     @property
     def _journal(self) -> ShardJournal:
-        journal: Any = self._job.journal  # that of a config with shards
-        return journal  # type: ignore[no-any-return]
+        return cast("ShardJournal", self._job.journal)
 
     @property
     def _outbox(self) -> Outbox:
@@ -217,8 +218,12 @@ class Shard:
         return Sender(self._outbox, inquires=self._snapshots is not None)
 
     @property
-    def _crawl(self) -> Any:
-        return self._session.crawl
+    def _crawl(self) -> ShardCrawl:
+        return cast("ShardCrawl", self._session.crawl)
+
+    @property
+    def _policy(self) -> ActorPolicy:
+        return cast("ActorPolicy", self._crawl.policy)  # of a shard that is not alone
 
     def _is_ready(self) -> bool:
         """Return whether the shard knows its seeds, and what the learner knows.
@@ -228,9 +233,6 @@ class Shard:
         self._seeds = [url for url in self._seeds if not self._crawl.store.knows(url)]
         known = not self._seeds or monotonic() - self._opened > SETTLING
         return known and (self._has_weights or self._is_alone)
-
-    def _owns(self, url: str) -> bool:
-        return bool(self._crawl.owns(url))
 
     def _booked(self, booking: Booking, visit: Visit | None) -> None:
         """Report at once when no pages are left."""
@@ -264,19 +266,22 @@ class Shard:
         assert self._snapshots is not None
         self._snapshots.take_if_due(self._journal)
         if self._snapshots.is_overtaken:
-            logger.error("This process stops: its shard has another owner")
-            self.end(STALE)
+            self._end_replaced("its shard has another owner")
+
+    def _end_replaced(self, why: object) -> None:
+        logger.error("This process stops: %s", why)
+        self.end(STALE)
 
     def _report(self) -> None:
-        if "report" not in self._under_way:
+        if "report" not in self._calls.under_way:
             self._reported = monotonic()
-            self._call("report", partial(self._wire.report, self.status), self._obey)
+            self._calls.make("report", partial(self._wire.report, self.status), self._obey)
 
     def _send_transitions(self) -> None:
-        policy, now = self._crawl.policy, monotonic()
+        policy, now = self._policy, monotonic()
         wants, new = now - self._asked >= WEIGHTS, policy.noted - self._next_transition
         many = new >= SOON or new > NEWS * self._next_transition  # of those the learner has
-        if "learn" in self._under_way or not (wants or many):
+        if "learn" in self._calls.under_way or not (wants or many):
             return
         transitions = policy.transitions(self._next_transition, MOST_TRANSITIONS)
         self._bytes += sum(map(len, transitions))
@@ -284,13 +289,13 @@ class Shard:
         learn = partial(
             self._wire.learn, self._next_transition, transitions, self._seen, asks=wants
         )
-        self._call("learn", learn, self._take_update)
+        self._calls.make("learn", learn, self._take_update)
 
     def _take_update(self, answer: Reply) -> None:
         self._next_transition = answer.position
         if answer.update:
             self._bytes += len(answer.update)
-            self._crawl.policy.take(WeightUpdate.unpacked(answer.update))
+            self._policy.take(WeightUpdate.unpacked(answer.update))
             self._seen, self._has_weights = answer.seen, True
 
     def _deliver_all(self) -> None:
@@ -298,13 +303,13 @@ class Shard:
             self._deliver(shard)
 
     def _deliver(self, shard: int) -> None:
-        if shard in self._under_way:
+        if shard in self._calls.under_way:
             return
         delivery = self._sender.next(shard, monotonic())
         if delivery is not None:
             self._bytes += sum(len(batch.data) for batch in delivery.batches)
             deliver = partial(self._wire.deliver, shard, *delivery)
-            self._call(shard, deliver, partial(self._arrived, shard))
+            self._calls.make(shard, deliver, partial(self._arrived, shard))
 
     def _arrived(self, shard: int, receipt: Receipt) -> None:
         has_gone = self._sender.arrived(shard, receipt)
@@ -335,7 +340,7 @@ class Shard:
         control, value = Control(self._crawler, self._session), command.value
         try:
             if command.name == "add_seed":
-                own = [url for url in parted(value) if self._owns(url)]
+                own = [url for url in parted(value) if self._crawl.owns(url)]
                 said = control.add_seed(",".join(own)) if own else ""
             elif command.name == "change_max":
                 said = control.change_max(value)
@@ -345,37 +350,6 @@ class Shard:
             said = str(error)
         if said:
             logger.info("Command %s: %s", command.name, said)
-
-    def _call(
-        self, name: object, call: Callable[[], Future[Any]], answered: Callable[[Any], None]
-    ) -> None:
-        """Call another process unless the last such call is under way; it may be tried again."""
-        if name in self._under_way:
-            return
-        self._under_way.add(name)
-        call().add_done_callback(partial(self._in_reactor, name, answered))
-
-    def _in_reactor(
-        self, name: object, answered: Callable[[Any], None], future: Future[Any]
-    ) -> None:
-        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
-
-        threaded: Any = reactor
-        threaded.callFromThread(self._answered, name, answered, future)
-
-    def _answered(self, name: object, answered: Callable[[Any], None], future: Future[Any]) -> None:
-        self._under_way.discard(name)
-        error = future.exception()
-        if error is None:
-            self._guarded(partial(answered, future.result()))
-        elif "StaleEpochError" in type(error).__name__:
-            logger.error("This process stops: %s", error)
-            self.end(STALE)
-        elif "ValueError" in type(error).__name__ and name not in self._warned:
-            self._warned.add(name)
-            logger.error("The call %s fails again and again: %s", name, error)
-        else:
-            logger.debug("No answer to %s: %s", name, error)
 
     def _wake(self) -> None:
         if self._crawler.engine is not None:

@@ -16,7 +16,7 @@ from tres_scrapy.cluster.line import note_owner, take_over
 from tres_scrapy.cluster.message import Receipt
 from tres_scrapy.cluster.outbox import NumberedBatch
 from tres_scrapy.cluster.plan import Plan
-from tres_scrapy.cluster.record_part import Part, Position, read_part
+from tres_scrapy.cluster.record_join import Part, Position, read_part
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.report.record_file import IN_JOB

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tres_scrapy.cluster.actor import when_free
-from tres_scrapy.cluster.cluster_view import ClusterView
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.line import gather
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
+from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs

@@ -202,7 +202,6 @@ class SimulatedShard:
         """Add the seeds and begin."""
         seeds = self._seeds
         if self.is_alone:
-            self.crawl.granted = self.crawl.limit
             self.crawl.add_seeds(seeds)
             self._fill()
             return
@@ -304,7 +303,7 @@ class SimulatedShard:
             self.number,
             crawl.pages,
             crawl.leased,
-            crawl.granted or 0,
+            crawl.granted,
             value=self._policy.worth(busy),
             ready=True,
             idle=self.is_idle,
@@ -317,7 +316,7 @@ class SimulatedShard:
     @property
     def _free(self) -> int:
         crawl = self.crawl
-        return (crawl.granted or 0) - crawl.pages - crawl.leased
+        return crawl.granted - crawl.pages - crawl.leased
 
     @property
     def _policy(self) -> ActorPolicy:
