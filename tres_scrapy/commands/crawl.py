@@ -19,7 +19,6 @@ from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.unwritable import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
-from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.collection_file import StoreError
 from tres_scrapy.report.record_file import RecordError
@@ -33,7 +32,6 @@ SAID_IN_ONE_LINE = (
     ConfigError,
     JobError,
     PackError,
-    OfflineWebError,
     WorkerError,
     RecordError,
     CollectionError,

@@ -25,7 +25,6 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.parser import joined, seeds
 from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.extensions.topic_source import task_of
-from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.spiders.seeds import SeedSpider
 from tres_scrapy.topic.judge import Judge
@@ -88,7 +87,7 @@ class Command(ScrapyCommand):
         try:
             config, start = _read(args, opts, self.settings)
             spider = _rated(config, self.settings, opts.links)
-        except (ConfigError, OfflineWebError, PackError, WorkerError) as error:
+        except (ConfigError, PackError, WorkerError) as error:
             sys.exit(f"scrapy tres-seeds: {error}")
         found = ranked([*spider.ratings.values()])
         if opts.json:

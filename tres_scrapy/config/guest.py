@@ -8,6 +8,8 @@ from typing import Any, Final
 
 # What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
 OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "policies": ("tres_scrapy.lab.policies:POLICIES",),
+    "webs": ("tres_scrapy.lab.webs.web_process:WebProcess",),
     "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 

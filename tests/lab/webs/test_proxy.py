@@ -18,7 +18,8 @@ from conftest import PROJECT, interpreter
 from preloaded import Process
 from scrapy.exceptions import UsageError
 
-from tres_scrapy.lab.webs.count import Count, in_words
+from tres_scrapy.extensions.offline_web import in_words
+from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.web import HTML, Answer
