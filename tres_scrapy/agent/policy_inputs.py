@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tres_scrapy.agent.patience import Patience
 from tres_scrapy.agent.policy import Policy
+from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
+from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
-from tres_scrapy.export.unwritable import OUTPUT_FAILED
+from tres_scrapy.export.output_file import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.refresh.collection import CollectionError
@@ -26,7 +26,7 @@ from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.url.userinfo import without_credentials
+from tres_scrapy.url.canonical import without_credentials
 
 SAID_IN_ONE_LINE = (
     ConfigError,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies import han
 from tres_scrapy.lab.policies.han import AsyncPolicy

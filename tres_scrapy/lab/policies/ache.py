@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.frontier.column import Table
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.policies.baseline import QueuePolicy
 from tres_scrapy.page.text import STOP_WORDS, tokenise

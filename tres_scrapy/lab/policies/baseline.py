@@ -8,13 +8,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
+from tres_scrapy.agent.policy import (
+    NO_TEXT,
+    Choice,
+    Decision,
+    Experience,
+    PageText,
+    Past,
+    random_state,
+    restore_random,
+)
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.resumption import Past, random_state, restore_random
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.pool import LeafPool, Rows
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.lab.policies.inputs import RivalInputs

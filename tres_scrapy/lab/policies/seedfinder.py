@@ -23,8 +23,8 @@ from urllib.parse import quote_plus, urlsplit
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.policies.ache import AchePolicy
 from tres_scrapy.lab.policies.inputs import RivalInputs
