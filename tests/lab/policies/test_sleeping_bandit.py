@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.rivals.sleeping_bandit import ALPHA, SleepingBandit
+from tres_scrapy.lab.policies.sb_classifier import ALPHA, SleepingBandit
 
 
 def choose(bandit, *awake):

@@ -12,7 +12,7 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.sb_classifier import SbClassifierPolicy
+from tres_scrapy.lab.policies.sb_classifier import SbClassifierPolicy
 
 MENU = "html body div.#top ul.menu li.item a.go"
 TEXT = "html body main.wide article p.lead a"

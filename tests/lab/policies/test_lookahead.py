@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy import settings
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -18,7 +17,8 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.lookahead import LookaheadPolicy
+from tres_scrapy.lab.policies.inputs import RivalInputs
+from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
@@ -47,7 +47,7 @@ class Trip:
         graph = Graph(list(map(url_of, names)), pairs, list(map(str.isupper, names)), known)
         self.links, self.aliases = links, aliases or {}
         self.store = SampleStore(DomainLedger(cap))
-        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, PolicyInputs(graph=graph)))
+        self.crawl = Crawl(self.store, LookaheadPolicy(self.store, RivalInputs(graph=graph)))
         self.missing = {*dead, *failing}
         seed = url_of("S" if "S" in links else "s")
         self.crawl.add_seeds(Outlinks([seed], [""], np.zeros((1, 3), dtype=np.float32)))
@@ -208,8 +208,8 @@ def leads(name, links, usable):
 
 
 def test_policy_needs_a_graph():
-    with pytest.raises(ValueError, match=r"graph of an offline web: set Setup\.graph"):
-        LookaheadPolicy(SampleStore(DomainLedger()), PolicyInputs())
+    with pytest.raises(ValueError, match=r"graph of an offline web"):
+        LookaheadPolicy(SampleStore(DomainLedger()), RivalInputs())
 
 
 @pytest.mark.parametrize("web", [None, SyntheticWeb("food")])

@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals import seedfinder
-from tres_scrapy.lab.rivals.query import RelevanceFeedback, Results
-from tres_scrapy.lab.rivals.seedfinder import SeedFinderPolicy
+from tres_scrapy.lab.policies import seedfinder
+from tres_scrapy.lab.policies.inputs import RivalInputs
+from tres_scrapy.lab.policies.seedfinder import RelevanceFeedback, Results, SeedFinderPolicy
 
 SEARCH = "http://search.test/?q={query}"
 PAGES = {
@@ -38,7 +37,7 @@ class Web:
         self.pages, self.per_page, self.failing = pages, per_page, failing
         self.store = SampleStore(DomainLedger(cap))
         policy = SeedFinderPolicy(
-            self.store, PolicyInputs(search=SEARCH, keywords=("Cheese", "milk"))
+            self.store, RivalInputs(search=SEARCH, keywords=("Cheese", "milk"))
         )
         self.crawl = Crawl(self.store, policy)
         self.add("http://seed.test/")
@@ -90,7 +89,7 @@ class Web:
 def test_missing_search_endpoint_is_named(search):
     with pytest.raises(ValueError, match=r"search_url.*TRES_SEARCH_URL"):
         SeedFinderPolicy(
-            SampleStore(DomainLedger()), PolicyInputs(search=search, keywords=("cheese",))
+            SampleStore(DomainLedger()), RivalInputs(search=search, keywords=("cheese",))
         )
 
 

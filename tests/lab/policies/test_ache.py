@@ -11,9 +11,9 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals import ache, neighbourhood
-from tres_scrapy.lab.rivals.ache import AchePolicy
-from tres_scrapy.lab.rivals.neighbourhood import (
+from tres_scrapy.lab.policies import ache
+from tres_scrapy.lab.policies.ache import (
+    AchePolicy,
     Neighbourhood,
     Neighbourhoods,
     frequent_words,
@@ -55,10 +55,10 @@ def links_of(*links):
 @pytest.mark.parametrize("at_once", [1, 3, 7])
 def test_batch_size_does_not_matter(monkeypatch, at_once):
     links, rows = links_of(*(("http://a.test/leek", "soup " * (i % 3), "") for i in range(7)))
-    classifier = neighbourhood.LinkClassifier(np.arange(3) + 0.5, -0.25)
+    classifier = ache.LinkClassifier(np.arange(3) + 0.5, -0.25)
     whole = classifier.decide(links, rows[::-1])
     assert len(set(whole.tolist())) == 2
-    monkeypatch.setattr(neighbourhood, "_AT_ONCE", at_once)
+    monkeypatch.setattr(ache, "_AT_ONCE", at_once)
     assert classifier.decide(links, rows[::-1]).tolist() == whole.tolist()
     assert classifier.decide(links, rows[:0]).tolist() == []
 
@@ -137,7 +137,7 @@ def test_decision_sums_word_weights(drawn):
     links = [(f"http://h.test/{path}", anchor, "") for path, anchor in drawn]
     neighbourhoods, rows = links_of(*links)
     weights = np.append(np.arange(1.0, 1 + len(neighbourhoods.fields)), 0)
-    classifier = neighbourhood.LinkClassifier(weights, 0.5)
+    classifier = ache.LinkClassifier(weights, 0.5)
     values = classifier.decide(neighbourhoods, rows[::-1])
     for row, value in zip(rows[::-1], values, strict=True):
         numbers = neighbourhoods.words(np.array([row])).numbers.tolist()
@@ -159,7 +159,7 @@ def test_words_after_the_training_weigh_nothing():
 def test_frequent_words_are_chosen(numbers, limit):
     fields = np.array([0, 1, 2] * 4, dtype=np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbourhood, "MAX_FEATURES", (limit, 2, limit))
+        patch.setattr(ache, "MAX_FEATURES", (limit, 2, limit))
         chosen = frequent_words(fields, np.array(numbers, dtype=np.int64)).tolist()
     counts = Counter(numbers)
     for field, most in enumerate((limit, 2, limit)):

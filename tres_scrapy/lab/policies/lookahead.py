@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
-from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
+from tres_scrapy.lab.policies.baseline import QueuePolicy
+from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers
 from tres_scrapy.url.domain import domain_of
 
@@ -32,12 +32,10 @@ class LookaheadPolicy(QueuePolicy):
     page come last, in the order in which they were found, and of these dead links.
     """
 
-    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+    def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)
         if setup.graph is None:
-            raise ValueError(
-                "policy 'lookahead' needs the graph of an offline web: set Setup.graph"
-            )
+            raise ValueError("policy 'lookahead' needs the graph of an offline web")
         self._graph = setup.graph
         self._open = np.ones(len(self._graph), dtype=np.bool_)  # neither fetched nor being fetched
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by page

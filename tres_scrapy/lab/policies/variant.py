@@ -1,4 +1,4 @@
-"""The synchronous and the asynchronous method with the features of TRES (P 2.5, 3.6.1).
+"""Variants of TRES: without a tree (P 2.5, 3.6.1), and without two features (P 3.6.3).
 
 The Tree-Frontier approximates the synchronous method. The asynchronous method is TRES_Async.
 """
@@ -6,17 +6,21 @@ The Tree-Frontier approximates the synchronous method. The asynchronous method i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
+from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import Eligibility, SampleStore
+from tres_scrapy.frontier.tree import Rule
 
 
 class WholeFrontierPolicy:
@@ -115,3 +119,37 @@ class AsynchronousPolicy(WholeFrontierPolicy):
             self._queue.push(rows, self.learner.q_values(rows))  # no UCB: its width never shrinks
         best = self._queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])
+
+
+class NoNeighbourhoodPolicy(TresPolicy):
+    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
+
+    It has no intrinsic reward for new domains, because it does not know which domains are new.
+    """
+
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+        super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
+
+    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return x [n, 9] with features 7 and 8 set to 0."""
+        return _blank(x)
+
+    def observe(self, experience: Experience) -> None:
+        """Add the experience, features 7 and 8 set to 0, to the tree."""
+        super().observe(experience._replace(x=_blank(experience.x)))
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
+        super().expand(experience._replace(x=_blank(experience.x)), outlinks)
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Load a past, setting features 7 and 8 of its experiences to 0."""
+        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
+
+
+def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    x = x.copy()
+    x[..., NEIGHBOURHOOD] = 0
+    return x

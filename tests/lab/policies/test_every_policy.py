@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -19,6 +18,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import Graph
 
 HOSTS, PAGES_OF_HOST = 8, 8
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow  # a crawl of each policy in each test
 
 
 def setup(seed=0):
-    return PolicyInputs(
+    return RivalInputs(
         seed,
         learning=LearningOptions(exploration_steps=10),
         keywords=("cheese",),
@@ -180,7 +180,7 @@ def test_synchronous_takes_highest_q():
     policy = make_policy(
         "synchronous",
         store,
-        PolicyInputs(learning=LearningOptions(exploration_steps=0, breadth=0, ucb=0.0)),
+        RivalInputs(learning=LearningOptions(exploration_steps=0, breadth=0, ucb=0.0)),
     )
     actions = np.random.default_rng(0).random((30, 3)).astype(np.float32)
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(30)], [""] * 30, actions))
@@ -193,7 +193,7 @@ def test_asynchronous_scores_once():
     """P 3.6.1: the Q of a link is never refreshed."""
     store = SampleStore(DomainLedger())
     policy = make_policy(
-        "tres_async", store, PolicyInputs(learning=LearningOptions(exploration_steps=0))
+        "tres_async", store, RivalInputs(learning=LearningOptions(exploration_steps=0))
     )
     rows = store.add(-1, Outlinks([f"http://a.test/{i}" for i in range(9)], [""] * 9, np.eye(9, 3)))
     policy.expand(Experience(-1, np.zeros(len(FEATURES), dtype=np.float32), 0.0), rows)

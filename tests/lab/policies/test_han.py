@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals import han
-from tres_scrapy.lab.rivals.han import AsyncPolicy
+from tres_scrapy.lab.policies import han
+from tres_scrapy.lab.policies.han import AsyncPolicy
+from tres_scrapy.lab.policies.inputs import RivalInputs
 
 
 def cosines(texts):
@@ -17,7 +17,7 @@ def cosines(texts):
 def start(anchors, seed=0):
     """Start a crawl whose seed links to one page per anchor; the anchor is its cosine."""
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, AsyncPolicy(store, PolicyInputs(seed, similarity=cosines)))
+    crawl = Crawl(store, AsyncPolicy(store, RivalInputs(seed, similarity=cosines)))
     crawl.add_seeds(Outlinks(["http://0.test/"], [""], np.zeros((1, 3), dtype=np.float32)))
     book(crawl, crawl.next().row, 1.0, anchors)
     return crawl
@@ -120,5 +120,5 @@ def test_learns_that_the_cosine_matters():
 
 
 def test_a_policy_without_samples_gives_none():
-    policy = AsyncPolicy(SampleStore(DomainLedger()), PolicyInputs(similarity=cosines))
+    policy = AsyncPolicy(SampleStore(DomainLedger()), RivalInputs(similarity=cosines))
     assert [policy.select() for _ in range(50)] == [None] * 50

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Decision, Experience, PageText
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier import feature
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
-from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
+from tres_scrapy.lab.policies.baseline import QueuePolicy
+from tres_scrapy.lab.policies.inputs import RivalInputs
 
 FEATURES = 5  # a constant 1, three path features, the cosine of the anchor
 EPSILON = 0.1
@@ -40,11 +40,11 @@ class _Step(NamedTuple):
 class AsyncPolicy(QueuePolicy):
     """Fetches the link whose Q was highest when found, or a random link (EPSILON)."""
 
-    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+    def __init__(self, store: SampleStore, setup: RivalInputs) -> None:
         super().__init__(store)
         self.weights = np.zeros(FEATURES)
         if setup.similarity is None:
-            raise ValueError("policy 'async' needs similarity of anchors: set Setup.similarity")
+            raise ValueError("policy 'async' needs the similarity of anchors")
         self._similarity = setup.similarity
         self._random = np.random.default_rng(setup.seed)
         self._steps: list[_Step] = []

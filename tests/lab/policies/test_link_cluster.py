@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.rivals.link_cluster import (
+from tres_scrapy.lab.policies.sb_classifier import (
     DIMENSIONS,
     SIMILARITY,
     LinkClusters,
