@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router, owner_of
+from tres_scrapy.cluster.router import LinkBatch, Router, owner_of
+from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
 from tres_scrapy.config.cap import Cap
-from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
+from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 
@@ -45,7 +45,9 @@ class Obedient:
 
 def crawl_of(shard=0, shards=1, cap=None):
     store = SampleStore(DomainLedger(cap, inlinks=True))
-    return Crawl(store, Obedient(), router=Router(shard, shards) if shards > 1 else None)
+    if shards == 1:
+        return Crawl(store, Obedient())
+    return ShardCrawl(store, Obedient(), router=Router(shard, shards))
 
 
 def links_of(*urls, feature=0.0):
@@ -62,7 +64,7 @@ def lease(crawl, url):
 
 
 def deliver(crawls):
-    """Deliver all parcels, and those that result."""
+    """Deliver all batches, and those that result."""
     for crawl in crawls:
         for shard, data in crawl.router.take():
             crawls[shard].receive([LinkBatch.unpacked(data)])
@@ -96,7 +98,7 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
     """Whatever is fetched next: features 1 to 8, cues, and the page of each link are the same."""
     one, shards = crawl_of(), [crawl_of(number, count) for number in range(count)]
     for crawl in (one, *shards):
-        own = [url for url in map(url_of, range(3)) if not crawl.router or crawl.router.owns(url)]
+        own = [url for url in map(url_of, range(3)) if crawl.owns(url)]
         crawl.add_seeds(links_of(*own))
         crawl._first.empty()  # this test chooses
     for choice in choices:
@@ -106,7 +108,8 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
             break
         url = urls[choice % len(urls)]
         fetch(one, url, int(url.rpartition("/")[2]))
-        fetch(shards[shards[0].router.owner(url)], url, int(url.rpartition("/")[2]))
+        owner = next(crawl for crawl in shards if crawl.owns(url))
+        fetch(owner, url, int(url.rpartition("/")[2]))
         deliver(shards)
         together = sum((samples_of(crawl) for crawl in shards), Counter())
         assert together == samples_of(one)
@@ -117,15 +120,15 @@ def test_links_are_divided_in_their_order():
     urls = [f"http://d{number}.test/{'a' * number}" for number in range(20)]
     kept, away = router.divide("http://page.test/", SEED_PATH, links_of(*urls))
     assert {*kept.urls, *away.urls} == {*urls}
-    parcels = {shard: LinkBatch.unpacked(data) for shard, data in router.take()}
+    batches = {shard: LinkBatch.unpacked(data) for shard, data in router.take()}
     assert kept.urls == [url for url in urls if router.owner(url) == 1]
-    assert parcels.keys() == {0, 2}
-    for shard, parcel in parcels.items():
+    assert batches.keys() == {0, 2}
+    for shard, batch in batches.items():
         own = [number for number, url in enumerate(urls) if router.owner(url) == shard]
-        assert parcel.links.urls == [urls[number] for number in own]
-        assert parcel.links.cues.counts.tolist() == [len(urls[number]) % 3 for number in own]
-        assert (parcel.url, parcel.path) == ("http://page.test/", SEED_PATH)
-        assert not parcel.hops
+        assert batch.links.urls == [urls[number] for number in own]
+        assert batch.links.cues.counts.tolist() == [len(urls[number]) % 3 for number in own]
+        assert (batch.url, batch.path) == ("http://page.test/", SEED_PATH)
+        assert not batch.hops
     assert not router.take()
 
 
@@ -211,12 +214,12 @@ def test_endless_redirects_end(is_seed):
     if not is_seed:
         shards[0].book_page(row, True, links_of(homes[0] + "/link"))
         row = lease(shards[0], homes[0] + "/link")
-    while row is not None and len(kinds) < 2 * MOST_HOPS:
+    while row is not None and len(kinds) < 2 * MAX_HOPS:
         here = len(kinds) % 2
         kinds.append(shards[here].redirect_away(row, f"{homes[1 - here]}/{len(kinds)}").kind)
         deliver(shards)
         row = None if (decision := shards[1 - here].next()) is None else decision.row
-    assert kinds == [REDIRECT_AWAY.kind] * MOST_HOPS + [REDIRECT_LIMIT.kind]
+    assert kinds == [REDIRECT_AWAY.kind] * MAX_HOPS + [REDIRECT_LIMIT.kind]
     assert row is None
 
 

@@ -15,10 +15,10 @@ from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.live.steering import LONGEST, ControlError
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.spiders.tres import TresSpider
@@ -223,9 +223,9 @@ def test_max_may_be_adaptive_or_none():
 def test_requests_are_kept_in_jobdir():
     written = []
     job = SimpleNamespace(
-        save=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,
+        journal=SimpleNamespace(save=lambda crawl: crawl.store.url(len(crawl.store) - 1)),
+        write=lambda save, crawl: written.append(save(crawl)) or True,
         note_cap=lambda cap: written.append(cap) or len(written) < 3,
-        lease=lambda crawl, decision: True,
         keep=lambda requests: None,
     )
     control, _ = control_of(A, job=job)

@@ -24,10 +24,10 @@ from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions import session as learner_module
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 ALL_NEW = RestOptions(new_hosts=1.0)  # hosts that never answered may take all slots
@@ -351,7 +351,8 @@ def test_redirect_is_saved_before_it_is_sent(clock, works):
     scheduler, _ = scheduler_of("http://a.test/")
     request, saved = scheduler.next_request(), []
     scheduler._session.job = SimpleNamespace(
-        redirect=lambda crawl, row: saved.append(crawl.store.url(row)) or works,
+        journal=SimpleNamespace(redirect=lambda crawl, row: saved.append(crawl.store.url(row))),
+        write=lambda save, *given: save(*given) or works,
         book=lambda *_, **__: False,
         failed=not works,
     )
@@ -379,7 +380,8 @@ def test_interrupted_fetch_stays_first_in_journal(clock, held):
     learner, removed = scheduler._session, []
     crawl.store.hold([0] if held else [])
     row = scheduler.next_request().meta[LEASE]
-    learner.job = SimpleNamespace(set_back=removed.append)
+    journal = SimpleNamespace(set_back=removed.append)
+    learner.job = SimpleNamespace(journal=journal, write=lambda save, row: save(row))
     assert learner.set_back(row, Failure("http_503", passes=True), clock.now)
     assert removed == [0] * (not held)
 

@@ -14,11 +14,17 @@ from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.export.exchange import Exchange, Note
-from tres_scrapy.export.file_name import beside
-from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+from tres_scrapy.export.output_file import beside
+from tres_scrapy.export.warc_record import (
+    Exchange,
+    Note,
+    exchange_records,
+    info_record,
+    note_record,
+)
 from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
@@ -73,7 +79,8 @@ class Archive:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"TRES_WARC_FILE {str(path)!r} cannot be written: {plainly(error, named=True)}"
+                f"{named('TRES_WARC_FILE')} {str(path)!r} cannot be written: "
+                f"{plainly(error, named=True)}"
             ) from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
         self._crawl = session.crawl

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.extensions.job import identity_of, journal_kind
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.run.journal import check_job
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import packs, shipped_models
@@ -26,7 +26,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
     Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
-    JobError if `jobdir` holds another crawl, TresError if another crawl learns the topic.
+    TresError if `jobdir` holds another crawl or another crawl learns the topic.
     """
     kind = kind_of(config.policy)
     is_new = config.words.file is not None
@@ -60,7 +60,7 @@ def _learning_task(
         _check_answers(config.words.answers)
     _refuse_name_of_pack(config, folder.pack)
     if jobdir:
-        check_job(Path(jobdir), identity_of(config))  # before its topic is written
+        journal_kind(config).check(Path(jobdir), identity_of(config))  # before its topic is written
     try:
         keywords = KeywordSet.parse(lines)
         is_new, notes = open_topic(str(config.topic), keywords, folder.path)
@@ -111,8 +111,8 @@ def _refuse_name_of_pack(config: Config, made: Path) -> None:
         return
     if config.topic in packs(config.models):
         raise ConfigError(
-            f"topic {config.topic!r} is a trained topic, and -a keywords= starts a new one: leave "
-            "out one of them, or give the new topic another name"
+            f"topic {config.topic!r} is a trained topic, and {typed('keywords')} starts a new one: "
+            "leave out one of them, or give the new topic another name"
         )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
+from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Calibration, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.own_judge import OWN_THRESHOLD
@@ -121,8 +121,7 @@ class Pack:
             return pack
         except Exception as error:  # unknown files may raise any error
             msg = (
-                f"topic pack {directory.name!r}: {reason(error)}; train it again with "
-                "`scrapy tres-train`"
+                f"topic pack {directory.name!r}: {reason(error)}; train it again with `tres train`"
             )
             raise TresError(msg) from error
 

@@ -12,8 +12,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
-from tres_scrapy.links.model import normed
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import LinkPrior, normed
 from tres_scrapy.page.place import WORD
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of

@@ -1,0 +1,232 @@
+"""Which links enter the frontier: the closure (P 2.2), the scope and the caps."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.frontier.column import Table, within
+from tres_scrapy.frontier.host import host_of
+from tres_scrapy.links.code import RaggedArray, silent
+
+NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
+NO_CUES: Final = silent(0)
+
+
+class Outlinks(NamedTuple):
+    """The links of a page that are followed.
+
+    `actions` [n, 3] holds their features 4 to 6. `cues` holds what they say, None if only their
+    URLs and anchor texts are known.
+    """
+
+    urls: Sequence[str] = ()
+    anchors: Sequence[str] = ()
+    actions: NDArray[np.float32] = NO_ACTIONS
+    cues: RaggedArray | None = None
+
+    def take(self, places: Sequence[int]) -> Outlinks:
+        """Return some of the links."""
+        return Outlinks(
+            [self.urls[i] for i in places],
+            [self.anchors[i] for i in places],
+            self.actions[list(places)],
+            None if self.cues is None else self.cues.take(places),
+        )
+
+
+NO_LINKS: Final = Outlinks()
+
+
+class Closure:
+    """URLs by number, each stored once however many pages link to it.
+
+    A redirect closes every URL on its way.
+    """
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+        self.passed = array("q")  # numbers of the URLs that redirects of DONE rows led through
+        self._numbers: dict[str, int] = {}
+        self._passing: dict[str, int] = {}  # redirect URL: its LEASED row
+        self._closed = Table(np.dtype([("closed", "?")]))
+
+    def number_of(self, url: str) -> int:
+        """Return the number of a URL; a new URL gets the next number."""
+        number = self._numbers.setdefault(url, len(self.urls))
+        if number == len(self.urls):
+            self.urls.append(url)
+            self._closed.extend(1)
+        return number
+
+    def knows(self, url: str) -> bool:
+        """Return whether a URL has a number."""
+        return url in self._numbers
+
+    def is_closed(self, url: str) -> bool:
+        """Return whether a URL is fetched or being fetched."""
+        number = self._numbers.get(url)
+        return number is not None and bool(self._closed["closed"][number])
+
+    def closed(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which of the URLs [n] are fetched or being fetched."""
+        return self._closed["closed"].take(numbers)
+
+    def close(self, numbers: NDArray[np.integer] | int) -> None:
+        """Note that the URLs of these numbers are fetched or being fetched."""
+        self._closed["closed"][numbers] = True
+
+    def reopen(self, number: int) -> None:
+        """Note that the URL of this number is to be fetched again."""
+        self._closed["closed"][number] = False
+
+    def redirect(self, row: int, url: str) -> int:
+        """Close the URL that a LEASED row was redirected to; return its number."""
+        number = self.number_of(url)
+        self.close(number)
+        self._passing[url] = row
+        return number
+
+    def settle(self, row: int, end: int) -> None:
+        """Note that a row is DONE and that its redirects ended at the URL of number `end`."""
+        if self._passing:
+            numbers = [self._numbers[url] for url, by in self._passing.items() if by == row]
+            self.passed.extend(number for number in numbers if number != end)
+            self._passing = {url: by for url, by in self._passing.items() if by != row}
+
+    def restore(self, urls: Sequence[str]) -> None:
+        """Fill an empty closure with URLs in the order of their numbers."""
+        self.urls.extend(urls)
+        self._numbers = {url: number for number, url in enumerate(urls)}
+        self._closed.extend(len(urls))
+
+    def restore_passed(self, numbers: NDArray[np.int64]) -> None:
+        """Close the URLs that redirects of DONE rows led through."""
+        within(numbers, len(self.urls))
+        self.close(numbers)
+        self.passed.extend(numbers.tolist())
+
+
+REFUSED: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
+_DIGITS: Final = re.compile(r"\d+")
+
+
+class Refusal(NamedTuple):
+    """The rule that refuses a link, and what it says."""
+
+    rule: str
+    said: str
+
+
+class Scope:
+    """Says which links may enter the frontier; counts those that may not, and URLs by directory.
+
+    Each link that is refused counts, also if its URL was refused before.
+    """
+
+    def __init__(self, options: ScopeOptions) -> None:
+        self._options = options
+        self._allow = _compiled(options.allow)
+        self._deny = _compiled(options.deny)
+        self._counts: Counter[str] = Counter()
+        self._directories: Counter[str] = Counter()
+
+    @classmethod
+    def of(cls, options: ScopeOptions) -> Self | None:
+        """Return the scope, None if no rule is set."""
+        return None if options == ScopeOptions() else cls(options)
+
+    def admitted(self, links: Iterable[tuple[int, str, bool]], depth: int) -> Iterator[int]:
+        """Yield the keys of the links that may enter; each is (key, URL, whether it is known).
+
+        `depth` is the number of links from the seed. Known URLs have entered before, so they do not
+        count towards their directory. The others count for the rest of `links`; call `enter` for
+        those that do enter.
+        """
+        entered: list[str] = []
+        for key, url, known in links:
+            refusal = self.refusal(url, depth, known=known)
+            if refusal is not None:
+                self._counts[REFUSED + refusal.rule] += 1
+                continue
+            if not known:
+                self.enter([url])
+                entered.append(url)
+            yield key
+        self._leave(entered)
+
+    def enter(self, urls: Sequence[str]) -> None:
+        """Count URLs that are in the frontier, by directory."""
+        if self._options.max_per_path is not None:
+            self._directories.update(map(directory_of, urls))
+
+    def _leave(self, urls: Sequence[str]) -> None:
+        if self._options.max_per_path is not None:
+            self._directories.subtract(map(directory_of, urls))
+            for directory in map(directory_of, urls):
+                if not self._directories[directory]:
+                    del self._directories[directory]
+
+    def refusal(self, url: str, depth: int = 0, *, known: bool = False) -> Refusal | None:
+        """Return the first rule that refuses a URL, None if it may be fetched."""
+        return next(self._refusals(url, depth, known=known), None)
+
+    def _refusals(self, url: str, depth: int, *, known: bool) -> Iterator[Refusal]:
+        options, host = self._options, host_of(url)
+        if options.max_depth is not None and depth > options.max_depth:
+            yield Refusal("max_depth", str(options.max_depth))
+        for name in _listed(host, options.denied_domains):
+            yield Refusal("denied_domains", name)
+        if options.allowed_domains and not _listed(host, options.allowed_domains):
+            yield Refusal("allowed_domains", f"{host} is not in it")
+        for pattern in self._deny:
+            if pattern.search(url):
+                yield Refusal("deny", pattern.pattern)
+        if self._allow and not any(pattern.search(url) for pattern in self._allow):
+            yield Refusal("allow", "the URL does not match")
+        most = options.max_per_path
+        if most is not None and not known and self._directories[directory_of(url)] >= most:
+            yield Refusal("max_per_path", f"{most} URLs of {directory_of(url)}")
+
+    def reads(self, language: str) -> bool:
+        """Return whether a page in a language may be relevant; "" is an unknown one."""
+        return not self._options.languages or language in {"", *self._options.languages}
+
+    def taken_counts(self) -> Counter[str]:
+        """Return how many links were refused since the last call, by stat name."""
+        counts, self._counts = self._counts, Counter()
+        return counts
+
+
+def directory_of(url: str) -> str:
+    """Return the directory of a URL, each number in it as 0: /2026/11/a is in /0/0/."""
+    place = url.partition("?")[0].partition("://")[2]
+    host, _, path = place.partition("/")
+    return f"{host}/{_DIGITS.sub('0', path.rpartition('/')[0])}/".replace("//", "/")
+
+
+def refused_links(counts: Counter[str]) -> Counter[str]:
+    """Return the number of refused links by rule, from the counts of a crawl."""
+    return Counter(
+        {
+            name.removeprefix(REFUSED): count
+            for name, count in counts.items()
+            if name.startswith(REFUSED)
+        }
+    )
+
+
+def _compiled(patterns: Iterable[str]) -> list[re.Pattern[str]]:
+    return [re.compile(pattern) for pattern in patterns]
+
+
+def _listed(host: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a host is or ends with, at a dot."""
+    return [name for name in names if f".{host}".endswith(f".{name}")]

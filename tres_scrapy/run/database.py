@@ -1,0 +1,162 @@
+"""The SQLite files of TRES: open them, refuse others without changing them, and write them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.url.message import TresError, reason
+
+_ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
+_FAULTS: Final = {  # by SQLite's name of the error
+    "SQLITE_BUSY": "BUSY",
+    "SQLITE_LOCKED": "BUSY",
+    "SQLITE_CORRUPT": "DAMAGED",
+    "SQLITE_NOTADB": "DAMAGED",
+}
+
+
+class FileFault(Enum):
+    """Why a file cannot be used; the value is the message."""
+
+    MISSING = "there is no {noun} {path}"
+    LINK = "{path} is not a plain file"
+    EMPTY = "{path} holds no {noun} yet"
+    FOREIGN = "{path} is another program's file, not a {noun}"
+    OLDER = "{path} was written by an older version of TRES ({detail})"
+    NEWER = "{path} was written by a newer version of TRES ({detail}): update TRES"
+    TABLES = "{path} has tables that TRES did not create"
+    BUSY = "another process is using {path}"
+    DAMAGED = "{path} is damaged: {detail}"
+    UNUSABLE = "{path} cannot be opened: {detail}"
+
+
+class SqliteFileError(TresError):
+    """Raised with a one-line message when a file cannot be used; `fault` is the reason."""
+
+    def __init__(self, fault: FileFault, path: Path, noun: str, detail: str = "") -> None:
+        super().__init__(fault.value.format(path=path, noun=noun, detail=detail))
+        self.fault = fault
+
+
+class Access(Enum):
+    """How a file is opened: SQLite's mode, and the seconds to wait for another process."""
+
+    READ = "ro", 5.0  # an existing file, perhaps while another process writes it
+    SHARED = "rwc", 1.0  # to write, while others read
+    EXCLUSIVE = "rwc", 0.0  # to write, for this process alone
+
+
+class Database(sqlite3.Connection):
+    """A file of TRES that is open; `Schema.open` returns it."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Save everything that is written inside, or nothing if an error is raised."""
+        cursor = self.cursor()
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A kind of file: its `noun` in messages, `application_id`, `user_version` and tables."""
+
+    noun: str
+    application: int
+    version: int
+    tables: str
+
+    def open(self, path: Path, access: Access) -> Database:
+        """Open a file; create it if it is missing and opened for writing.
+
+        Raise SqliteFileError, and change nothing, if the file cannot be used.
+        """
+        try:
+            self._check_names(path, access)
+            mode, timeout = access.value
+            uri = f"{path.absolute().as_uri()}?mode={mode}"
+            database = sqlite3.connect(
+                uri,
+                timeout,
+                isolation_level=None,
+                check_same_thread=False,  # another thread may copy the file
+                factory=Database,
+                uri=True,
+            )
+            try:
+                self._prepare(database, path, access)
+            except BaseException:
+                database.close()
+                raise
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
+            name = getattr(error, "sqlite_errorname", "")
+            is_text = isinstance(error, UnicodeDecodeError)
+            fault = FileFault["DAMAGED" if is_text else _FAULTS.get(name, "UNUSABLE")]
+            hint = ": check the permissions of its folder" if name == "SQLITE_CANTOPEN" else ""
+            raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
+        return database
+
+    def _check_names(self, path: Path, access: Access) -> None:
+        """Refuse to read a missing file, and to write through links."""
+        if access is Access.READ:
+            if not path.is_file():
+                raise SqliteFileError(FileFault.MISSING, path, self.noun)
+            return
+        for file in (path.with_name(f"{path.name}{ending}") for ending in _ENDINGS):
+            if file.is_symlink() or (file.exists() and not file.is_file()):
+                raise SqliteFileError(FileFault.LINK, file, self.noun)
+
+    def _prepare(self, database: Database, path: Path, access: Access) -> None:
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA cell_size_check = ON")
+        if access is Access.EXCLUSIVE:
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        fault = self._fault(database)
+        if fault is not None and (access is Access.READ or fault is not FileFault.EMPTY):
+            formats = f"format {_version(database)}, this one reads {self.version}"
+            raise SqliteFileError(fault, path, self.noun, formats)
+        if access is Access.READ:
+            return
+        database.execute("PRAGMA journal_mode = WAL")
+        # A commit survives a kill at once, and a power cut after the next checkpoint.
+        database.execute("PRAGMA synchronous = NORMAL")
+        with database.transaction() as cursor:
+            if self._fault(database) is FileFault.EMPTY:
+                for statement in self._statements():
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA application_id = {self.application}")
+                cursor.execute(f"PRAGMA user_version = {self.version}")
+
+    def _fault(self, database: Database) -> FileFault | None:
+        """Return why a file is not of this kind and version, or None if it is."""
+        tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
+        if not tables:
+            return FileFault.EMPTY
+        if database.execute("PRAGMA application_id").fetchone()[0] != self.application:
+            return FileFault.FOREIGN
+        version = _version(database)
+        if version > self.version:
+            return FileFault.NEWER
+        if 0 < version < self.version:
+            return FileFault.OLDER
+        same = {sql for (sql,) in tables if sql is not None} == set(self._statements())
+        return None if same and version == self.version else FileFault.TABLES
+
+    def _statements(self) -> list[str]:
+        return [each for each in map(str.strip, self.tables.split(";")) if each]
+
+
+def _version(database: Database) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
