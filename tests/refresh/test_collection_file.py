@@ -2,9 +2,8 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.refresh.collection_file import Store, StoreError
-from tres_scrapy.refresh.collection_row import Host, PageRow, VisitRow
 from tres_scrapy.refresh.main_text import copy_of
+from tres_scrapy.refresh.store import Host, PageRow, Store, StoreError, VisitRow
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.collection import KnownPage
-from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.main_text import copy_of
-from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
-from tres_scrapy.refresh.refresh_request import PageAnswer
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.refresher_option import RefresherOptions
+from tres_scrapy.refresh.report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.request import PageAnswer
+from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
 from tres_scrapy.report.chart_page import plotly_script
 

@@ -169,7 +169,7 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
-    from tres_scrapy.refresh.refresh_request import PageAnswer  # noqa: PLC0415
+    from tres_scrapy.refresh.request import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}

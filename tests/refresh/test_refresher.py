@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.collection import KnownPage
-from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.collection_row import Host
 from tres_scrapy.refresh.main_text import Reading, copy_of
-from tres_scrapy.refresh.refresh_request import PageAnswer
+from tres_scrapy.refresh.policy import POLICIES
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.refresher_option import RefresherOptions
-from tres_scrapy.refresh.registry import POLICIES
+from tres_scrapy.refresh.request import PageAnswer
+from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.store import Host, Store
 from tres_scrapy.refresh.visit_item import item_of
 
 OLD, NEW, NEAR = (

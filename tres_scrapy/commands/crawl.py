@@ -21,7 +21,7 @@ from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.refresh.collection import CollectionError
-from tres_scrapy.refresh.collection_file import StoreError
+from tres_scrapy.refresh.store import StoreError
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH

@@ -23,12 +23,12 @@ from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
-from tres_scrapy.refresh.collection_file import Store
+from tres_scrapy.refresh.job import RefreshJob
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
-from tres_scrapy.refresh.refresh_job import RefreshJob
-from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
+from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
 from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.visit_item import VisitItem
 
@@ -129,7 +129,7 @@ class RefreshSpider(Spider):
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
             self.job.keeper.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
-            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - slow to import
+            from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
             began = self.job.keeper.run.started

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.refresh.collection_row import PageRow
 from tres_scrapy.refresh.main_text import SAME, Copy, Reading
-from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.store import PageRow
 from tres_scrapy.refresh.verdict import ChangeVerdict
 
 

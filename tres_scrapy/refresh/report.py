@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tres_scrapy.refresh.grouping import group_name
-from tres_scrapy.refresh.interval import IntervalPolicy
-from tres_scrapy.refresh.refresh_chart import COLOURS, arms_chart, freshness_chart, rates_chart
+from tres_scrapy.refresh.page_table import group_name
+from tres_scrapy.refresh.policy import IntervalPolicy
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.refresher_option import DAY
+from tres_scrapy.refresh.settings import DAY
 from tres_scrapy.refresh.text_change import PageChange
-from tres_scrapy.report.chart import Chart
+from tres_scrapy.report.chart import (
+    BLUE,
+    GREEN,
+    GREY,
+    LIGHT_BLUE,
+    ORANGE,
+    PURPLE,
+    Chart,
+    bar_layout,
+    bars,
+    layout,
+    line,
+    steps,
+)
 from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_report import web_link
 
-TEMPLATE: Final = "refresh/refresh_report.html.jinja"
+COLOURS: Final = {
+    "changed": BLUE,
+    "minor": LIGHT_BLUE,
+    "unchanged": GREEN,
+    "new": PURPLE,
+    "gone": GREY,
+    "error": ORANGE,
+}
+BINS: Final = 40
+NARROWEST: Final = 3.2  # the axis ends at least at so many times the middle of the rates,
+WIDE: Final = 300  # and from so many times on has a tick only at each power of ten
+TEMPLATE: Final = "refresh/report.html.jinja"
 POINTS: Final = 80  # of the line of freshness
 ARMS: Final = 20  # in the chart, those with most requests
 PAGES: Final = 25  # in the table
@@ -87,8 +111,8 @@ def history(keeper: Refresher) -> list[PastVisit]:
 def expected_freshness(
     keeper: Refresher,
     visits: list[PastVisit],
-    moments: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    moments: NDArray[np.float64],
+) -> NDArray[np.float64]:
     """Return the expected share of fresh copies at each moment, [m], in rising order.
 
     A copy of age t is fresh with probability exp(-rate t) by the estimated rate. Pages are weighted
@@ -198,3 +222,69 @@ def _unit(seconds: float) -> tuple[float, str]:
 def _span(seconds: float) -> str:
     unit, name = _unit(seconds)
     return f"{seconds / unit:.3g} {name}"
+
+
+def freshness_chart(ages: NDArray[np.float64], unit: str, freshness: NDArray[np.float64]) -> Chart:
+    """Return the share of fresh copies over the age of the collection, in a unit of time."""
+    percent = np.round(100 * freshness, 2).tolist()
+    return Chart(
+        "freshness",
+        "How fresh were the copies?",
+        "Share of the copies that were still the same as their page, weighted by importance and "
+        "estimated from the present change rates.",
+        [line(np.round(ages, 4).tolist(), percent, "fresh copies", BLUE)],
+        layout(
+            f"{unit} since the collection began",
+            "fresh copies, % (estimated)",
+            height=400,
+            yaxis={"range": [0, 101]},
+        ),
+    )
+
+
+def arms_chart(arms: Mapping[str, Counter[str]]) -> Chart:
+    """Return the requests of each arm by what they found."""
+    data = []
+    for kind, colour in COLOURS.items():
+        counts = [found[kind] for found in arms.values()]
+        if any(counts):
+            data.append(bars([_short(name) for name in arms], counts, kind, colour))
+    return Chart(
+        "arms",
+        "Where did the requests go?",
+        "The arms with most requests. An arm is the pages of one host and folder, or several such "
+        "groups with similar rates.",
+        data,
+        bar_layout(len(arms), "requests", barmode="stack", showlegend=True),
+    )
+
+
+def rates_chart(rates: NDArray[np.float64]) -> Chart:
+    """Return the number of pages by changes a day."""
+    middle, ratio = np.sqrt(rates.max() * rates.min()), np.sqrt(rates.max() / rates.min())
+    ratio = max(ratio, NARROWEST)
+    edges = np.geomspace(middle / ratio, middle * ratio, BINS + 1)
+    counts, _ = np.histogram(rates, edges)
+    shown = [float(f"{edge:.4g}") for edge in edges.tolist()]
+    powers = range(int(np.log10(edges[0])) - 1, int(np.log10(edges[-1])) + 2)
+    digits = (1, 3) if ratio < WIDE else (1,)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    return Chart(
+        "rates",
+        "How often do pages change?",
+        "Pages by estimated changes a day, on a logarithmic axis. A page with few visits borrows "
+        "from the other pages of its folder.",
+        [steps(shown, counts.tolist(), "pages", BLUE) | {"fill": "tozeroy"}],
+        layout(
+            "changes a day, estimated",
+            "pages",
+            height=400,
+            showlegend=False,
+            xaxis={"type": "log", "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]},
+            yaxis={"rangemode": "tozero"},
+        ),
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 34 else f"{name[:20]}…{name[-13:]}"

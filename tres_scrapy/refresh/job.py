@@ -9,10 +9,10 @@ from time import time
 from typing import Final
 
 from tres_scrapy.refresh.collection import KnownPage
-from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.refresher_option import RefresherOptions
+from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.verdict import ERROR
 from tres_scrapy.refresh.visit_item import VisitItem, item_of, written
 
