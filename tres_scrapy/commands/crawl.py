@@ -14,20 +14,19 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
+from tres_scrapy.config.guest import offered
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.unwritable import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.lab.webs.web_process import OfflineWebError
-from tres_scrapy.refresh.collection import CollectionError
-from tres_scrapy.refresh.store import StoreError
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.run.job_file import JobError
-from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.canonical import without_credentials
+from tres_scrapy.url.message import TresError
 
 SAID_IN_ONE_LINE = (
     ConfigError,
@@ -36,9 +35,8 @@ SAID_IN_ONE_LINE = (
     OfflineWebError,
     WorkerError,
     RecordError,
-    CollectionError,
     ExtraError,
-    StoreError,
+    TresError,
 )
 
 
@@ -83,7 +81,7 @@ class Command(crawl.Command):
         reason = crawler.stats.get_value("finish_reason")
         failed = {
             NO_PAGE,
-            NO_SEARCH,
+            *offered("failure"),
             NO_JUDGE,
             NO_BROWSER,
             UNREACHABLE,

@@ -6,8 +6,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-# What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
+# What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME", or a whole module without a name.
+# No other line imports a guest.
 OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "spiders": ("tres_scrapy.refresh.spider", "tres_scrapy.surface.spider"),
+    "options": (  # of the spiders
+        "tres_scrapy.surface.settings:SurfaceOptions",
+        "tres_scrapy.refresh.settings:RefreshConfig",
+    ),
+    "failure": ("tres_scrapy.surface.spider:NO_SEARCH",),  # reasons for the end of a crawl
     "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 

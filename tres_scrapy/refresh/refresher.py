@@ -1,4 +1,4 @@
-"""The keeper of a collection: it chooses which page to request and records the answers."""
+"""The refresher of a collection: it chooses which page to request and records the answers."""
 
 from __future__ import annotations
 
@@ -154,17 +154,17 @@ class Refresher:
         ready = self._ready[~np.isin(self.host_of, list(busy))] if busy else self._ready
         return max(0.0, float(ready.min()) - now) if len(ready) else float("inf")
 
-    def take_back(self, errand: RefreshRequest, now: float) -> None:
+    def take_back(self, request: RefreshRequest, now: float) -> None:
         """Forget a request that was not allowed to leave; its page is not tried again soon."""
-        self.run.take_back(errand.visit)
-        self._out.remove(errand.place)
-        self._ready[errand.place] = now + min(self.options.max_age, DAY)
-        self.policy.end(errand.place, None, now)
+        self.run.take_back(request.visit)
+        self._out.remove(request.place)
+        self._ready[request.place] = now + min(self.options.max_age, DAY)
+        self.policy.end(request.place, None, now)
 
-    def book(self, errand: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
+    def book(self, request: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
         """Record the answer to a request and return its item."""
-        place, row = errand.place, self.rows[errand.place]
-        verdict = judge(row, errand, answer, now, self.options)
+        place, row = request.place, self.rows[request.place]
+        verdict = judge(row, request, answer, now, self.options)
         observed = settle(row, verdict, now, self.options)
         if not verdict.failed:
             self.pages.see(place, observed, now)
@@ -174,7 +174,7 @@ class Refresher:
         row.visits += 1
         if isinstance(self.policy, IntervalPolicy):
             row.interval = float(self.policy.intervals[place])
-        item = item_for(errand, answer, verdict, row, now)
+        item = item_for(request, answer, verdict, row, now)
         links = dict[int, str]()
         if self._links is not None and answer.reading is not None and not verdict.failed:
             links = self._links.take(answer.reading)
@@ -182,7 +182,7 @@ class Refresher:
             item.found = list(links.values())  # the crawl followed those of the first visit
         gap = verdict.age if observed is not None else None
         text = json.dumps(asdict(item))
-        visit = VisitRow(errand.visit, now, gap, item.change, answer.status, text, list(links))
+        visit = VisitRow(request.visit, now, gap, item.change, answer.status, text, list(links))
         self.store.book(visit, row, self._validators.record(host))
         self._out.remove(place)
         self._ready[place] = self._ready_at(row)

@@ -75,41 +75,41 @@ class Arm:
 
 
 def write_report(
-    path: Path, keeper: Refresher, now: float, changes: Sequence[PageChange] = ()
+    path: Path, refresher: Refresher, now: float, changes: Sequence[PageChange] = ()
 ) -> None:
     """Write the report, with these changes, as one HTML file that needs no network."""
-    visits = history(keeper)
-    arms = arms_of(keeper, visits)
+    visits = history(refresher)
+    arms = arms_of(refresher, visits)
     text = chart_page(
         TEMPLATE,
-        _charts(keeper, visits, arms, now),
-        keeper=keeper,
+        _charts(refresher, visits, arms, now),
+        refresher=refresher,
         now=_time(now),
-        started=_time(keeper.run.started),
+        started=_time(refresher.run.started),
         counts=Counter(visit.change for visit in visits),
         kinds=list(COLOURS),
         not_modified=sum(visit.conditional and visit.change == "unchanged" for visit in visits),
-        fresh=expected_freshness(keeper, visits, np.array([now]))[0] if visits else None,
+        fresh=expected_freshness(refresher, visits, np.array([now]))[0] if visits else None,
         arms=arms,
-        pages=_pages(keeper, now),
+        pages=_pages(refresher, now),
         changes=changes,
         web_link=web_link,
     )
     write_page(path, text)
 
 
-def history(keeper: Refresher) -> list[PastVisit]:
+def history(refresher: Refresher) -> list[PastVisit]:
     """Return all answered visits of the collection in order of time."""
-    places = {row.id: place for place, row in enumerate(keeper.rows)}
+    places = {row.id: place for place, row in enumerate(refresher.rows)}
     return [
         PastVisit(places[page], time, gap, change, bool(conditional))
-        for page, _, time, gap, change, conditional in keeper.store.history()
+        for page, _, time, gap, change, conditional in refresher.store.history()
         if page in places
     ]
 
 
 def expected_freshness(
-    keeper: Refresher,
+    refresher: Refresher,
     visits: list[PastVisit],
     moments: NDArray[np.float64],
 ) -> NDArray[np.float64]:
@@ -118,9 +118,9 @@ def expected_freshness(
     A copy of age t is fresh with probability exp(-rate t) by the estimated rate. Pages are weighted
     by importance.
     """
-    rates, weights = keeper.rates(), keeper.pages.weights
-    seen = np.array([row.first_seen for row in keeper.rows])
-    has = np.array([row.copy is not None for row in keeper.rows])
+    rates, weights = refresher.rates(), refresher.pages.weights
+    seen = np.array([row.first_seen for row in refresher.rows])
+    has = np.array([row.copy is not None for row in refresher.rows])
     good = [visit for visit in visits if visit.change in GOOD]
     shares, place = np.zeros(len(moments)), 0
     for number, moment in enumerate(moments):
@@ -132,11 +132,11 @@ def expected_freshness(
     return shares
 
 
-def arms_of(keeper: Refresher, visits: list[PastVisit]) -> list[Arm]:
+def arms_of(refresher: Refresher, visits: list[PastVisit]) -> list[Arm]:
     """Return the arms, those with most requests first."""
-    pages, rates = keeper.pages, keeper.rates() * DAY
+    pages, rates = refresher.pages, refresher.rates() * DAY
     names: dict[int, Counter[str]] = {}
-    for place, row in enumerate(keeper.rows):
+    for place, row in enumerate(refresher.rows):
         names.setdefault(int(pages.arms[place]), Counter())[group_name(row.url)] += 1
     found: dict[int, Counter[str]] = {arm: Counter() for arm in names}
     for visit in visits:
@@ -157,30 +157,30 @@ def arms_of(keeper: Refresher, visits: list[PastVisit]) -> list[Arm]:
     return sorted(arms, key=lambda arm: (-arm.found.total(), arm.name))
 
 
-def _pages(keeper: Refresher, now: float) -> list[dict[str, Any]]:
+def _pages(refresher: Refresher, now: float) -> list[dict[str, Any]]:
     """Return the pages that are due first, with their state."""
-    rates = keeper.rates() * DAY
-    policy = keeper.policy
+    rates = refresher.rates() * DAY
+    policy = refresher.policy
     intervals = policy.intervals if isinstance(policy, IntervalPolicy) else None
-    due = keeper.pages.fetched + (intervals if intervals is not None else 0)
-    due = np.maximum(due, [row.retry_at for row in keeper.rows])
+    due = refresher.pages.fetched + (intervals if intervals is not None else 0)
+    due = np.maximum(due, [row.retry_at for row in refresher.rows])
     return [
         {
-            "url": keeper.rows[place].url,
-            "last": _time(keeper.rows[place].last_seen),
+            "url": refresher.rows[place].url,
+            "last": _time(refresher.rows[place].last_seen),
             "due": _time(float(due[place])) if intervals is not None else "",
             "interval": _span(float(intervals[place])) if intervals is not None else "",
             "rate": _number(float(rates[place])),
-            "changes": keeper.rows[place].changes,
-            "visits": keeper.rows[place].visits,
-            "state": _state(keeper, int(place), now),
+            "changes": refresher.rows[place].changes,
+            "visits": refresher.rows[place].visits,
+            "state": _state(refresher, int(place), now),
         }
         for place in np.argsort(due, kind="stable")[:PAGES]
     ]
 
 
-def _state(keeper: Refresher, place: int, now: float) -> str:
-    row = keeper.rows[place]
+def _state(refresher: Refresher, place: int, now: float) -> str:
+    row = refresher.rows[place]
     if row.gone:
         return f"gone; next request from {_time(row.retry_at)}"
     if row.misses:
@@ -189,20 +189,22 @@ def _state(keeper: Refresher, place: int, now: float) -> str:
         return f"failed {row.errors} times; next request from {_time(row.retry_at)}"
     if row.copy is None:
         return "never fetched"
-    return "older than max_age" if now - row.last_seen > keeper.options.max_age else ""
+    return "older than max_age" if now - row.last_seen > refresher.options.max_age else ""
 
 
-def _charts(keeper: Refresher, visits: list[PastVisit], arms: list[Arm], now: float) -> list[Chart]:
+def _charts(
+    refresher: Refresher, visits: list[PastVisit], arms: list[Arm], now: float
+) -> list[Chart]:
     if not visits:
         return []
-    start = min(row.first_seen for row in keeper.rows)
+    start = min(row.first_seen for row in refresher.rows)
     moments = np.linspace(min(start, visits[0].time), max(now, visits[-1].time), POINTS)
     unit, name = _unit(float(moments[-1] - moments[0]))
-    freshness = expected_freshness(keeper, visits, moments)
+    freshness = expected_freshness(refresher, visits, moments)
     return [
         freshness_chart((moments - moments[0]) / unit, name, freshness),
         arms_chart({arm.name: arm.found for arm in arms[:ARMS]}),
-        rates_chart(keeper.rates() * DAY),
+        rates_chart(refresher.rates() * DAY),
     ]
 
 

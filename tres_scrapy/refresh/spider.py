@@ -87,12 +87,12 @@ class RefreshSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for item in self.job.undelivered(self.config.beside(self.config.output, "jsonl")):
             yield item
-        self.job.keeper.run.start(self.job.now())
+        self.job.refresher.run.start(self.job.now())
         logger.info("%s", self.job.plan())
         while not self.job.over():
-            errand = self._next()
-            if errand is not None:
-                yield self._request(errand)
+            request = self._next()
+            if request is not None:
+                yield self._request(request)
                 continue
             self._log_progress()
             self._answered.clear()
@@ -109,17 +109,17 @@ class RefreshSpider(Spider):
         headers = response.headers
         validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
         answer = answer_of(response.status, response.url, content, validators, self._reading)
-        return self._book(kwargs["errand"], answer)
+        return self._book(kwargs["request"], answer)
 
     def fail(self, failure: Failure) -> Any:
         """Record a failure; a request that robots.txt forbids costs no budget."""
-        errand: RefreshRequest = failure.request.cb_kwargs["errand"]  # type: ignore[attr-defined]
+        request: RefreshRequest = failure.request.cb_kwargs["request"]  # type: ignore[attr-defined]
         if isinstance(failure.value, IgnoreRequest):
-            logger.info("%s skipped: %s", errand.url, failure.getErrorMessage())
-            self.job.take_back(errand)
+            logger.info("%s skipped: %s", request.url, failure.getErrorMessage())
+            self.job.take_back(request)
             self._answered.set()
             return None
-        return self._book(errand, PageAnswer(None, type(failure.value).__name__))
+        return self._book(request, PageAnswer(None, type(failure.value).__name__))
 
     def closed(self, reason: str) -> None:
         """Log the figures and write the report; a run that was interrupted stays open."""
@@ -127,14 +127,14 @@ class RefreshSpider(Spider):
         PDFS.close()
         if reason != STORE_FAILED:
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
-            self.job.keeper.end(now, finished=finished)
+            self.job.refresher.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
             from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
-            began = self.job.keeper.run.started
+            began = self.job.refresher.run.started
             changes = page_changes(output, self.config.require_collection(), began)
-            write_report(path, self.job.keeper, now, changes)
+            write_report(path, self.job.refresher, now, changes)
             logger.info("%s; the report is %s", self.job.figures(), path)
         self.job.store.close()
 
@@ -145,21 +145,21 @@ class RefreshSpider(Spider):
             self._stop(error)
             return None
 
-    def _request(self, errand: RefreshRequest) -> Request:
-        headers = {"If-None-Match": errand.etag, "If-Modified-Since": errand.modified}
+    def _request(self, request: RefreshRequest) -> Request:
+        headers = {"If-None-Match": request.etag, "If-Modified-Since": request.modified}
         return Request(
-            errand.url,
+            request.url,
             headers={name: value for name, value in headers.items() if value is not None},
             callback=self.parse,
             errback=self.fail,
-            cb_kwargs={"errand": errand},
+            cb_kwargs={"request": request},
             dont_filter=True,
         )
 
-    def _book(self, errand: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
+    def _book(self, request: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
         self._answered.set()
         try:
-            item = self.job.book(errand, answer)
+            item = self.job.book(request, answer)
         except sqlite3.Error as error:
             self._stop(error)
             return None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
 from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
 
@@ -54,29 +55,9 @@ class PageRow:
 
     def values(self) -> tuple[Any, ...]:
         """Return the columns in the order of PAGE."""
-        copy = self.copy
-        kept = (None, None, 0) if copy is None else (copy.hash, copy.sketch, int(copy.loose))
-        return (
-            self.id,
-            self.url,
-            self.weight,
-            self.first_seen,
-            self.last_seen,
-            self.last_change,
-            *kept,
-            self.etag,
-            self.modified,
-            self.visits,
-            self.quiet,
-            self.changes,
-            self.quiet_time,
-            self.changed_time,
-            self.misses,
-            self.errors,
-            self.retry_at,
-            int(self.gone),
-            self.interval,
-        )
+        values = [getattr(self, each.name) for each in fields(self)]
+        copy = (None, None, False) if self.copy is None else astuple(self.copy)
+        return (*values[:6], *copy, *values[7:])
 
 
 @dataclass(slots=True)
@@ -147,10 +128,6 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 LOST = "lost"  # the change of a request whose answer was lost in a kill
 
 
-class StoreError(RuntimeError):
-    """Raised when the file cannot be used; the message is one line."""
-
-
 class Store:
     """Reads and writes the file; no other process can open it meanwhile."""
 
@@ -159,7 +136,7 @@ class Store:
         try:
             self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
         except SqliteFileError as error:
-            raise StoreError(f"{error}; -a store= names another") from None
+            raise CollectionError(f"{error}; -a store= names another") from None
 
     def close(self) -> None:
         """Close the file."""

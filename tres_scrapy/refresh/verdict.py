@@ -32,10 +32,10 @@ class ChangeVerdict(NamedTuple):
 
 
 def judge(
-    row: PageRow, errand: RefreshRequest, answer: PageAnswer, now: float, options: RefresherOptions
+    row: PageRow, request: RefreshRequest, answer: PageAnswer, now: float, options: RefresherOptions
 ) -> ChangeVerdict:
     """Return what a visit found; a missing page adds to the misses of its row."""
-    change, lanes = _compared(row, errand, answer, options)
+    change, lanes = _compared(row, request, answer, options)
     return ChangeVerdict(change, lanes, now - row.last_seen, row.copy)
 
 
@@ -63,9 +63,9 @@ def settle(
 
 
 def _compared(
-    row: PageRow, errand: RefreshRequest, answer: PageAnswer, options: RefresherOptions
+    row: PageRow, request: RefreshRequest, answer: PageAnswer, options: RefresherOptions
 ) -> tuple[str, int | None]:
-    if answer.status == NOT_MODIFIED and errand.conditional:
+    if answer.status == NOT_MODIFIED and request.conditional:
         return SAME, 0
     reading = answer.reading
     if answer.status in MISSING or (reading is not None and reading.missing):

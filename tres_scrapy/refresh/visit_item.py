@@ -39,10 +39,10 @@ class VisitItem:
 
 
 def item_for(
-    errand: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
+    request: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
 ) -> VisitItem:
     """Return the item of a visit after its page's row was updated."""
-    item = VisitItem(row.url, verdict.change, errand.visit, answer.status, answer.url)
+    item = VisitItem(row.url, verdict.change, request.visit, answer.status, answer.url)
     item.fetched_at, item.changed_at = _iso(now), _iso(row.last_change)
     item.age, item.distance = verdict.age, verdict.distance
     item.old_hash, item.new_hash = _hex(verdict.before), _hex(row.copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 from urllib.parse import urljoin, urlsplit
@@ -20,7 +21,6 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import ASIDE, VISIT
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.items import FoundRecord
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.surface.result_page import Hit
 from tres_scrapy.surface.search_box import (
@@ -35,12 +35,26 @@ from tres_scrapy.surface.selector import make_selector
 from tres_scrapy.surface.settings import SurfaceOptions
 from tres_scrapy.surface.surfacing import Surfacing
 
-NO_SEARCH = "no_search"
+NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
 FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
 MIN_DF: Final = 2  # records that must hold a word before it is asked
 
 logger = logging.getLogger(__name__)
-Outputs = Iterator[Request | FoundRecord]
+Outputs = Iterator["Request | FoundRecord"]
+
+
+@dataclass(slots=True)
+class FoundRecord:
+    """A record returned by a search box but not fetched: its URL and the text of its link.
+
+    `query` is the first query that returned it, `site` the host of the search box.
+    """
+
+    url: str
+    anchor: str
+    query: str
+    site: str
+    found_at: str
 
 
 class SurfaceSpider(TresSpider):
