@@ -15,6 +15,9 @@ OFFERS: Final[dict[str, tuple[str, ...]]] = {
         "tres_scrapy.refresh.settings:RefreshConfig",
     ),
     "failure": ("tres_scrapy.surface.spider:NO_SEARCH",),  # reasons for the end of a crawl
+    "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
+    "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
+    "records": ("tres_scrapy.cluster.joining:join_shards",),
     "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 

@@ -22,8 +22,7 @@ LONGEST_SLEEP: Final = 0.5  # seconds, so that a stop takes effect soon
 class RefreshJob:
     """Leads the runs of one process: with `watch` a run follows the one before.
 
-    At most `limit` requests are open at a time, and `host_limit` to one host. With `stepped` the
-    clock advances by the requests sent, not by real time.
+    With `stepped` the clock advances by the requests sent, not by real time.
     """
 
     def __init__(
@@ -34,12 +33,9 @@ class RefreshJob:
         *,
         watch: bool = False,
         stepped: bool = False,
-        limit: int = 16,
-        host_limit: int = 8,
     ) -> None:
         self.store, self.watch = store, watch
         self._options, self._stepped = options, stepped
-        self._limit, self._host_limit = limit, host_limit
         self._out: dict[int, int] = {}  # host by visit
         self.refresher = Refresher(store, options, known, time())
 
@@ -65,11 +61,14 @@ class RefreshJob:
             self.refresher = Refresher(self.store, self._options, (), now)
         return False
 
-    def next(self, resting: Iterable[str] = ()) -> RefreshRequest | None:
-        """Return the request to make now; `resting` are the hosts whose delay is not over."""
-        if len(self._out) >= self._limit:
+    def next(self, resting: Iterable[str], limit: int, host_limit: int) -> RefreshRequest | None:
+        """Return the request to make now; `resting` are the hosts whose delay is not over.
+
+        At most `limit` requests are open at a time, and `host_limit` to one host.
+        """
+        if len(self._out) >= limit:
             return None
-        request = self.refresher.next(self.now(), self._busy(resting))
+        request = self.refresher.next(self.now(), self._busy(resting, host_limit))
         if request is not None:
             self._out[request.visit] = int(self.refresher.host_of[request.place])
         return request
@@ -118,9 +117,9 @@ class RefreshJob:
         found = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         return f"{run.sent} of {run.budget} requests: {found or 'no answer yet'}"
 
-    def _busy(self, resting: Iterable[str]) -> Collection[int]:
+    def _busy(self, resting: Iterable[str], host_limit: int) -> Collection[int]:
         """Return the hosts that must not get one more request now."""
         places = self.refresher.host_places
         counts = Counter(self._out.values())
-        busy = {host for host, count in counts.items() if count >= self._host_limit}
+        busy = {host for host, count in counts.items() if count >= host_limit}
         return sorted(busy | {places[name] for name in resting if name in places})

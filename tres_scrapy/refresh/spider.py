@@ -65,8 +65,7 @@ class RefreshSpider(Spider):
         return spider
 
     def _open(self, crawler: Crawler) -> None:
-        config, settings = self.config, crawler.settings
-        shared = Config.of(settings)
+        config, shared = self.config, Config.of(crawler.settings)
         known = list(read_collection(config.require_collection()))
         self._reading, self._interval = shared.reading, shared.watch.progress_interval
         self.job = RefreshJob(
@@ -75,8 +74,6 @@ class RefreshSpider(Spider):
             known,
             watch=config.watch,
             stepped=config.stepped,
-            limit=settings.getint("CONCURRENT_REQUESTS"),
-            host_limit=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
         )
         self._answered = asyncio.Event()
         self._said = monotonic()
@@ -106,8 +103,7 @@ class RefreshSpider(Spider):
         content: str | bytes = response.body
         if isinstance(response, HtmlResponse) and not is_pdf(response.body):
             content = decoded(response.body, response.encoding, self._reading.html)
-        headers = response.headers
-        validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
+        validators = (_text(response, "ETag"), _text(response, "Last-Modified"))
         answer = answer_of(response.status, response.url, content, validators, self._reading)
         return self._book(kwargs["request"], answer)
 
@@ -139,8 +135,9 @@ class RefreshSpider(Spider):
         self.job.store.close()
 
     def _next(self) -> RefreshRequest | None:
+        limits = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
         try:
-            return self.job.next(self._resting())
+            return self.job.next(self._resting(), *map(self.settings.getint, limits))
         except sqlite3.Error as error:
             self._stop(error)
             return None
@@ -196,5 +193,6 @@ class RefreshSpider(Spider):
             logger.info("%s", self.job.figures())
 
 
-def _text(value: bytes | None) -> str | None:
+def _text(response: Response, header: str) -> str | None:
+    value = response.headers.get(header)
     return None if value is None else value.decode("latin-1")

@@ -5,16 +5,14 @@ A request is committed before it leaves, its result in one more transaction.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
-from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.run.database import Access, Schema, SqliteFileError
 
 PAGE: Final = """\
 id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
@@ -146,7 +144,7 @@ class Store:
         """Add the pages whose URLs are new, under new ids; return how many were added."""
         marks = ", ".join("?" * 21)
         before = self._one("SELECT count(*) FROM page")
-        with self._transaction():
+        with self._connection.transaction():
             rows = ((None, *page.values()[1:]) for page in pages)
             self._connection.executemany(
                 f"INSERT OR IGNORE INTO page ({PAGE}) VALUES ({marks})",  # noqa: S608 - our own names
@@ -180,7 +178,7 @@ class Store:
 
     def begin_run(self, started: float, budget: int, horizon: float | None, policy: str) -> RunRow:
         """Begin a run; end one that is still open."""
-        with self._transaction() as connection:
+        with self._connection.transaction() as connection:
             connection.execute("UPDATE run SET ended = ? WHERE ended IS NULL", (started,))
             cursor = connection.execute(
                 "INSERT INTO run (started, budget, horizon, policy) VALUES (?, ?, ?, ?)",
@@ -227,7 +225,7 @@ class Store:
     def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
         """Write the result of a visit with its page, host, item and links in one transaction."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
-        with self._transaction() as connection:
+        with self._connection.transaction() as connection:
             connection.execute(
                 "UPDATE visit SET answered = ?, gap = ?, change = ?, status = ? WHERE id = ?",
                 (visit.answered, visit.gap, visit.change, visit.status, visit.id),
@@ -278,13 +276,3 @@ class Store:
     def _one(self, query: str, *values: Any) -> Any:
         row = self._connection.execute(query, values).fetchone()
         return None if row is None else row[0]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
