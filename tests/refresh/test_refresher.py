@@ -7,10 +7,9 @@ import pytest
 
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.main_text import Reading, copy_of
-from tres_scrapy.refresh.policy import POLICIES
 from tres_scrapy.refresh.refresher import Refresher
 from tres_scrapy.refresh.request import PageAnswer
-from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.settings import POLICIES, RefresherOptions
 from tres_scrapy.refresh.store import Host, Store
 from tres_scrapy.refresh.visit_item import item_of
 

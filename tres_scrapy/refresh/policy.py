@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from tres_scrapy.config.guest import offered
 from tres_scrapy.refresh.allocation import allocate_within, chance
 from tres_scrapy.refresh.page_table import Mask, PageTable
 from tres_scrapy.refresh.rate import Floats
@@ -122,9 +120,3 @@ class StaticPolicy(IntervalPolicy):
         self._visits += 1
         if self._visits % self._period == 0:
             self.solve()
-
-
-POLICIES: Final[dict[str, Callable[[PolicySetup], PagePolicy]]] = {
-    "static": lambda setup: StaticPolicy(setup.pages, setup.pace, setup.bounds, setup.seed),
-    **{name: make for more in offered("refresh_policies") for name, make in more.items()},
-}

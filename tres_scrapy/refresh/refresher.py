@@ -20,10 +20,10 @@ from tres_scrapy.refresh.page_table import (
     kind_name,
     number,
 )
-from tres_scrapy.refresh.policy import POLICIES, Bounds, IntervalPolicy, PolicySetup, oldest
+from tres_scrapy.refresh.policy import Bounds, IntervalPolicy, PolicySetup, oldest
 from tres_scrapy.refresh.rate import Floats
 from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
-from tres_scrapy.refresh.settings import DAY, RefresherOptions
+from tres_scrapy.refresh.settings import DAY, POLICIES, RefresherOptions
 from tres_scrapy.refresh.store import PageRow, Store, VisitRow
 from tres_scrapy.refresh.verdict import Validators, judge, settle
 from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import duration, flag, number, one_of, whole
-from tres_scrapy.refresh.policy import POLICIES
+from tres_scrapy.refresh.policy import PagePolicy, PolicySetup, StaticPolicy
 
 DAY: Final = 86_400.0  # seconds
 # Settings of the crawl that mean the same here
@@ -28,6 +30,11 @@ SHARED = (
     "web_day",
     "web_log",
 )
+
+POLICIES: Final[dict[str, Callable[[PolicySetup], PagePolicy]]] = {
+    "static": lambda setup: StaticPolicy(setup.pages, setup.pace, setup.bounds, setup.seed),
+    **{name: make for more in offered("refresh_policies") for name, make in more.items()},
+}
 
 
 @dataclass(frozen=True)
