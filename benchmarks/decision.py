@@ -26,8 +26,8 @@ from tres_scrapy.agent.policy import Experience
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.lab.rivals.synchronous import SynchronousPolicy
 

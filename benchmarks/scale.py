@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 
 LINKS, HOSTS, PAGES_A_HOST = 40, 500_000, 10_000

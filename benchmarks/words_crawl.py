@@ -35,7 +35,7 @@ from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl import revision, scout
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.lab.library import Library
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.recorded import RecordedWeb

@@ -119,7 +119,9 @@ def test_index_links_every_page():
 
 def test_map_names_every_room():
     text = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert [room for room in (*ROOMS, *GUESTS) if f"`{room}/" not in text and f"`{room}.py`" not in text] == []
+    assert [
+        room for room in (*ROOMS, *GUESTS) if f"`{room}/" not in text and f"`{room}.py`" not in text
+    ] == []
 
 
 def test_readme_stays_short():

@@ -20,7 +20,7 @@ from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from tres_scrapy.agent.patience import LONGEST
+from tres_scrapy.agent.ranking import LONGEST
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.registry import kind_of
@@ -31,7 +31,7 @@ from tres_scrapy.downloader.wake import is_under_way, wake
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.frontier.outlink import NO_LINKS
+from tres_scrapy.frontier.admission import NO_LINKS
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.url.canonical import canonicalise
 

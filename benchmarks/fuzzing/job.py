@@ -27,8 +27,8 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray

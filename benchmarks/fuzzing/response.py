@@ -23,7 +23,7 @@ from tres_scrapy.downloader.robots import LONG
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware, LogFilter
 from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.page.robots_rule import own_rules
+from tres_scrapy.page.robots import own_rules
 
 BASE: Final = "https://shop.example.org/cheese/index.html"
 LONGEST: Final = 2_000_000  # bytes of a response as it arrives

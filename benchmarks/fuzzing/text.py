@@ -20,8 +20,8 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.downloader.request import dump_request, load_sample
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.page.duplicate import LANES, Duplicates, fingerprint
+from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.encoding import decoded, encoding_of
-from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import MAX_TITLE_LENGTH, Page, read_page
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.url.canonical import MAX_URL_LENGTH, canonicalise

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tres_scrapy.agent.confidence import Confidence
+from tres_scrapy.agent.q_learner import Confidence
 from tres_scrapy.frontier.feature import FEATURES
 
 SHAPES = st.tuples(st.integers(0, 20), st.just(len(FEATURES)))

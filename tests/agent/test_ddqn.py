@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.ddqn import DoubleDQN
-from tres_scrapy.agent.replay import Batch
+from tres_scrapy.agent.q_learner import Batch
 from tres_scrapy.config.learning import AgentOptions
 from tres_scrapy.frontier.feature import FEATURES, LINK
 

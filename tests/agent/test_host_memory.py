@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent import host_memory
-from tres_scrapy.agent.host_memory import FADE, HostMemory
+from tres_scrapy.agent import link_learner
+from tres_scrapy.agent.link_learner import FADE, HostMemory
 
 HOSTS = np.arange(4, dtype=np.int32)
 VALUES = st.sampled_from([0.0, 0.25, 1.0])
@@ -87,7 +87,7 @@ def test_host_that_is_used_up_is_noticed_soon():
 
 
 def test_old_pages_are_forgotten(monkeypatch):
-    monkeypatch.setattr(host_memory, "KEPT", 2)
+    monkeypatch.setattr(link_learner, "KEPT", 2)
     memory = HostMemory()
     for page in range(3):
         memory.fetched(page, 0.0)

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.patience import Patience
-from tres_scrapy.agent.policy import Experience
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.resumption import Past
+from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 

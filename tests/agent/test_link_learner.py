@@ -3,15 +3,14 @@ import pytest
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import Experience
-from tres_scrapy.agent.resumption import Past
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN
 
 OPTIONS = LinkOptions(replays=3, replay_capacity=7)
 GOOD, BAD = (coded(CueGroup.ANCHOR, [word])[0] for word in ("leek", "login"))

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 
-from tres_scrapy.agent.ddqn import DoubleDQN
-from tres_scrapy.agent.network import LEAK, MOST, QNetwork
-from tres_scrapy.agent.replay import Batch
+from tres_scrapy.agent.ddqn import LEAK, MOST, Batch, DoubleDQN, QNetwork
 from tres_scrapy.config.learning import AgentOptions
 from tres_scrapy.frontier.feature import FEATURES, LINK
 

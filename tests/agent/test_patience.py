@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.patience import CREDIT, LONGEST, WORTH, Patience
+from tres_scrapy.agent.ranking import CREDIT, LONGEST, WORTH, Patience
 
 
 def test_patience_waits_for_a_link_that_is_worth_more():

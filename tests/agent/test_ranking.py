@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.patience import WORTH, Patience
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
+from tres_scrapy.agent.ranking import PAGES_A_CHOICE, WORTH, Patience, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "d.test"]

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.replay import Replay
+from tres_scrapy.agent.q_learner import Replay
 from tres_scrapy.frontier.feature import FEATURES
 
 

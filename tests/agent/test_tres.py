@@ -2,16 +2,15 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.policy import Experience, Valuing
+from tres_scrapy.agent.policy import Experience, Past, Valuing
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.resumption import Past
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 
 PAGES = 400

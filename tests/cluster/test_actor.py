@@ -20,8 +20,8 @@ from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.plan import RUN, Plan
 from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.run.job_file import JobError
 

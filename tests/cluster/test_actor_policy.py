@@ -10,9 +10,9 @@ from tres_scrapy.cluster.router import Router
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import CueGroup, RaggedArray, coded
 

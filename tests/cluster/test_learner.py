@@ -14,7 +14,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN
 from tres_scrapy.links.code import CODES
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN
 
 SETUP = PolicyInputs(
     learning=LearningOptions(replay_capacity=6, batch_size=4, update_period=2),

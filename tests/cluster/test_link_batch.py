@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tres_scrapy.cluster import link_batch as module
 from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import NO_PATH, Path
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.links.code import CODES, RaggedArray, silent
 
 PATHS = st.sampled_from(

@@ -13,9 +13,9 @@ from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
 from tres_scrapy.run.job_file import JobError

@@ -11,9 +11,9 @@ from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 

@@ -20,8 +20,8 @@ from tres_scrapy.cluster.status import Command, Orders
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
 from tres_scrapy.extensions.job import Job
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.run.journal import Journal
 
 

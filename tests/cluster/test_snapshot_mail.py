@@ -15,8 +15,8 @@ from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.router import Packed
 from tres_scrapy.cluster.shard import Shard
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.run.job_file import SCHEMA
 
 SHARDS = 3

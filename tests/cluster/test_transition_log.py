@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.resumption import Past
+from tres_scrapy.agent.policy import Past
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.cluster.transition_log import TransitionLog
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN
 
 
 def vector(value):

@@ -5,8 +5,8 @@ import pytest
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import make_crawl
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.links.prior import NO_PRIOR
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.links.model import NO_PRIOR
 
 
 @pytest.mark.parametrize(

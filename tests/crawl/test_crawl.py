@@ -5,9 +5,9 @@ from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore, State
 
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"

@@ -5,8 +5,8 @@ from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.health import JITTER, Health
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
 SILENT = Failure("DownloadTimeoutError", passes=True)

@@ -27,7 +27,7 @@ from tres_scrapy.downloader.memory import CERTAIN
 from tres_scrapy.downloader.rendering import MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
-from tres_scrapy.page.client_rendered import Content
+from tres_scrapy.page.empty_page import Content
 from tres_scrapy.run.job_file import JobError
 
 FULL = "<p>" + "soup " * 200 + "</p>" + "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"

@@ -15,8 +15,8 @@ from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.uniform import RandomPolicy
 from tres_scrapy.live.steering import LONGEST, ControlError

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.frontier.anchor import Anchors
+from tres_scrapy.frontier.column import Anchors
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=[]), max_size=5), max_size=8)
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import (
     ACTION,
     BUCKETED,
@@ -15,7 +16,6 @@ from tres_scrapy.frontier.feature import (
     bucket,
 )
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.frontier.hashed_features import HashedFeatures
+from tres_scrapy.frontier.column import HashedFeatures
 from tres_scrapy.links.code import RaggedArray
 
 LINKS = st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=4), max_size=5)

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.frontier import integer_set
-from tres_scrapy.frontier.integer_set import IntegerSet
+from tres_scrapy.frontier import column
+from tres_scrapy.frontier.column import IntegerSet
 
 PARTS = np.random.default_rng(0).integers(2**62, size=(8_000, 25))
 NUMBERS = st.integers(0, 60) | st.integers(-(2**63), 2**63 - 1)
 
 
-@pytest.mark.parametrize("newest", [(0, 0), (3, 1 / 16), integer_set._NEWEST])
+@pytest.mark.parametrize("newest", [(0, 0), (3, 1 / 16), column._NEWEST])
 @given(parts=st.lists(st.lists(NUMBERS, max_size=12), max_size=12))
 def test_is_a_set(newest, parts):
     numbers, slow = IntegerSet(), set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(integer_set, "_NEWEST", newest)
+        patch.setattr(column, "_NEWEST", newest)
         for part in parts:
             new = numbers.add(np.array(part, dtype=np.int64)).tolist()
             assert sorted(new) == sorted(set(part) - slow)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.frontier.pool import LeafPool
+from tres_scrapy.frontier.sampling import LeafPool
 
 
 class PoolEqualsLists(RuleBasedStateMachine):

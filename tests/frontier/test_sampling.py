@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.config.cap import Cap
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.pool import LeafPool
-from tres_scrapy.frontier.sampling import counts, representatives
+from tres_scrapy.frontier.sampling import LeafPool, counts, representatives
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
 

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tres_scrapy.config.cap import Cap
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.shortlist import Shortlist
+from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
 HOSTS = ["a.test", "b.test", "c.test"]

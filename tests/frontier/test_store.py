@@ -6,9 +6,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import NO_PARENT, TRAIL, Eligibility, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 from tres_scrapy.url.domain import registrable_domain

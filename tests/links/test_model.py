@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, CueGroup, RaggedArray
-from tres_scrapy.links.model import GROUPS, LinkModel, sigmoid
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import GROUPS, LinkModel, LinkPrior, sigmoid
 
 MEANS = np.array([0.5, -1.0], dtype=np.float32)
 PRECISIONS = np.array([1.0, 4.0], dtype=np.float32)

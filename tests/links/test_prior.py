@@ -3,7 +3,7 @@
 import numpy as np
 
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.links.prior import KNOWN, known_of, prior_of
+from tres_scrapy.links.model import KNOWN, known_of, prior_of
 
 
 def logits(*anchors):

@@ -3,20 +3,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.links import code, name
+from tres_scrapy.links import code
 from tres_scrapy.links.code import (
     BITS,
     LONGEST_NAME,
     MOST,
     RUNS,
     CueGroup,
+    Names,
     Wordbook,
     coded,
     page_codes,
     url_codes,
     url_texts,
 )
-from tres_scrapy.links.name import Names
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
 
@@ -126,7 +126,7 @@ def test_first_text_of_a_code_stays():
 
 
 def test_names_are_bounded_by_group(monkeypatch):
-    monkeypatch.setattr(name, "MOST_NAMES", 3)
+    monkeypatch.setattr(code, "MOST_NAMES", 3)
     names = Names()
     names.learn([(CueGroup.AROUND << BITS | number, f"flood{number}") for number in range(50)])
     names.learn([(CueGroup.ANCHOR << BITS, "soup")])

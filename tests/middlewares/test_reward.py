@@ -15,14 +15,13 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, VISIT
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.admission import Outlinks, Scope
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 from tres_scrapy.links.code import silent
 from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.page.duplicate import fingerprint
-from tres_scrapy.page.soft_404 import is_soft_404
+from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge import Judged
 from tres_scrapy.topic.judge_process import WorkerError

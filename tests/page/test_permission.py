@@ -1,7 +1,7 @@
 import pytest
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.permission import Permission, permission_of
+from tres_scrapy.page.robots import Permission, permission_of
 from tres_scrapy.page.text import read_page
 
 URL = "http://a.test/"

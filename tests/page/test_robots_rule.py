@@ -3,7 +3,7 @@ from random import Random
 import pytest
 from protego import Protego
 
-from tres_scrapy.page.robots_rule import MAX_LENGTH, own_rules, product_token
+from tres_scrapy.page.robots import MAX_LENGTH, own_rules, product_token
 
 US = "tres-scrapy"
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page import text
-from tres_scrapy.page.parse import MAX_ATTRIBUTES, MAX_TAGS
-from tres_scrapy.page.text import Link, read_page, tokenise
+from tres_scrapy.page.text import MAX_ATTRIBUTES, MAX_TAGS, Link, read_page, tokenise
 from tres_scrapy.url import canonical
 from tres_scrapy.url.canonical import canonicalise
 

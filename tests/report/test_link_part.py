@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from linked_run import crawl_of, steps
 
-from tres_scrapy.links.code import CODES, CueGroup, Fact, coded, fact, url_codes, url_texts
-from tres_scrapy.links.model import Said
-from tres_scrapy.links.name import Names
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.code import CODES, CueGroup, Fact, Names, coded, fact, url_codes, url_texts
+from tres_scrapy.links.model import KNOWN, Said
 from tres_scrapy.report.link_part import (
     AGAINST,
     FOR,

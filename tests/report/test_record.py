@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from recorded_run import META, crawl_of, record, steps
 
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.report import record_writer as module
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons

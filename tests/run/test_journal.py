@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sealed import seal
 
 from tres_scrapy.agent import link_learner
+from tres_scrapy.agent.policy import Resumable
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.resumption import Resumable
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.learning import LearningOptions
@@ -26,9 +26,9 @@ from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.extensions.job import Job, now
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.code import CODES, RaggedArray

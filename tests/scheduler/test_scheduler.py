@@ -24,8 +24,8 @@ from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions import session as learner_module
 from tres_scrapy.extensions.session import CrawlSession
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.uniform import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler

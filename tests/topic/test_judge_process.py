@@ -13,8 +13,7 @@ import pytest
 from conftest import PROJECT
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.links.code import Wordbook
-from tres_scrapy.links.name import Names
+from tres_scrapy.links.code import Names, Wordbook
 from tres_scrapy.topic.judge import Judge, Source, judge_pages
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
 from tres_scrapy.topic.pack import Pack

@@ -17,7 +17,7 @@ from conftest import DATA, PROJECT
 from numpy.typing import NDArray
 from safetensors.torch import load, save_file
 
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
 from tres_scrapy.topic.bag import BagOfWords

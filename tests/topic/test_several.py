@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import require_packs
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.keyword import KeywordSet

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.patience import Patience
+from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
 from tres_scrapy.lab.webs.graph import Graph
-from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
+from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]

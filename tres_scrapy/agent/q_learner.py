@@ -1,24 +1,121 @@
-"""The agent and its replay, shared by all policies that use the Double DQN (P 2.4.2)."""
+"""Learns Q: the agent with its replay B, and how unsure Q is (P 2.4.2)."""
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.confidence import Confidence
-from tres_scrapy.agent.ddqn import DoubleDQN, Features
-from tres_scrapy.agent.network import Prior
-from tres_scrapy.agent.policy import Experience
+from tres_scrapy.agent.ddqn import Batch, DoubleDQN, Features, Prior
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.replay import NONE, Replay
-from tres_scrapy.agent.resumption import Past
 from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.frontier.feature import KNOWN_DOMAIN, LINK
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN, LINK
 from tres_scrapy.frontier.store import SampleStore
+
+
+class Confidence:
+    """The design matrix A = I + sum of z z^T over experiences, where z is a 1 followed by x [9].
+
+    Without experience in a direction, the width of a unit vector is 1. After n equal experiences
+    it is about 1 / sqrt(n).
+    """
+
+    def __init__(self) -> None:
+        self._design = np.eye(1 + len(FEATURES))
+
+    def add(self, x: NDArray[np.float32]) -> None:
+        """Add one experience x [9] or several [n, 9]; their order changes only the last bits."""
+        for z in _with_one(np.atleast_2d(x)):
+            self._design += np.outer(z, z)
+
+    def width(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return sqrt(z^T A^-1 z) of x [n, 9] as [n]."""
+        z = _with_one(x)
+        squares = ((z @ np.linalg.inv(self._design)) * z).sum(axis=1)
+        width: NDArray[np.float32] = np.sqrt(squares).astype(np.float32)
+        return width
+
+
+def _with_one(x: NDArray[np.float32]) -> NDArray[np.float64]:
+    return np.column_stack([np.ones(len(x)), x])
+
+
+NONE = -1
+_EXPERIENCE = np.dtype(
+    [
+        ("x", "f4", (len(FEATURES),)),
+        ("reward", "f4"),
+        ("first", "i8"),
+        ("outlinks", "i8"),
+        ("sampled", "i8"),
+    ]
+)
+
+
+class Replay:
+    """The last `capacity` experiences, each with the range of rows of its page's outlinks.
+
+    A~_{t+1} is that range plus the sample that is chosen next. Only the range is kept: the store
+    returns the vectors, with features 7 and 8 as they are when a batch is used.
+    """
+
+    def __init__(self, capacity: int, random: np.random.Generator) -> None:
+        self._records = np.zeros(capacity, dtype=_EXPERIENCE)
+        self._added = 0
+        self._random = random
+
+    def __len__(self) -> int:
+        return min(self._added, len(self._records))
+
+    def add(self, x: NDArray[np.float32], reward: float, outlinks: Rows) -> int:
+        """Store x [9], its reward and the consecutive rows of the page's outlinks.
+
+        Return a ticket for `note_sampled`.
+        """
+        first = int(outlinks[0]) if len(outlinks) else 0
+        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), NONE)
+        self._added += 1
+        return self._added - 1
+
+    def note_sampled(self, ticket: int, row: int) -> None:
+        """Add the row chosen at the next step to the candidates of `ticket`."""
+        if self._added - ticket <= len(self._records):
+            self._records["sampled"][ticket % len(self._records)] = row
+
+    def restore(
+        self,
+        x: NDArray[np.float32],
+        rewards: NDArray[np.float32],
+        firsts: Rows,
+        outlinks: NDArray[np.int64],
+        sampled: Rows,
+    ) -> None:
+        """Fill an empty replay with all past experiences [n], oldest first.
+
+        `firsts` and `outlinks` hold the first row and the number of the outlinks. `sampled` is -1
+        where no next row was noted.
+        """
+        self._added = len(x)
+        kept = np.arange(max(0, len(x) - len(self._records)), len(x))
+        columns: list[NDArray[Any]] = [x, rewards, firsts, outlinks, sampled]
+        for name, values in zip(_EXPERIENCE.names or (), columns, strict=True):
+            self._records[name][kept % len(self._records)] = values[kept]
+
+    def batch(self, size: int) -> Batch:
+        """Draw `size` experiences uniformly with replacement, U(B)."""
+        drawn = self._records[self._random.integers(len(self), size=size)]
+        sampled = drawn["sampled"]
+        counts = drawn["outlinks"] + (sampled != NONE)
+        ends = np.cumsum(counts)
+        within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+        candidates = np.repeat(drawn["first"], counts) + within
+        has_sample = sampled != NONE
+        candidates[ends[has_sample] - 1] = sampled[has_sample]
+        return Batch(drawn["x"], drawn["reward"], candidates, counts)
 
 
 class Valued(NamedTuple):

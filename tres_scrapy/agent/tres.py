@@ -9,16 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
+from tres_scrapy.agent.policy import (
+    NO_TEXT,
+    Choice,
+    Decision,
+    Experience,
+    PageText,
+    Past,
+    random_state,
+    restore_random,
+)
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking
-from tres_scrapy.agent.recent_yield import RecentYield
-from tres_scrapy.agent.resumption import Past, random_state, restore_random
+from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import NEIGHBOURHOOD
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.sampling import Representatives, representatives
-from tres_scrapy.frontier.shortlist import Shortlist
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 

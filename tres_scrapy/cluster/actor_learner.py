@@ -8,16 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import Experience
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.resumption import Past
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.cluster.transition_log import TransitionLog
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, FEATURES, LINK, STATE
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.links.code import Codes, silent, url_codes
-from tres_scrapy.links.prior import known_of
+from tres_scrapy.links.model import known_of
 
 _NOTHING: Final = np.zeros((0, len(FEATURES)), dtype=np.float32)
 AWAY: Final = 5  # links of a page to other shards that its lesson has as candidates

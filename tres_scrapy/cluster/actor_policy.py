@@ -11,7 +11,7 @@ from tres_scrapy.agent.tres import TOP, TresPolicy
 from tres_scrapy.cluster.actor_learner import ActorLinkLearner, ActorQLearner
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.cluster.transition_log import TransitionLog
-from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 
 _UNKNOWN = 1.0  # worth of seeds: they are fetched before all other links

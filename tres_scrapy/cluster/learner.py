@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from tres_scrapy.agent.ddqn import DoubleDQN
-from tres_scrapy.agent.link_trainer import LinkTrainer
+from tres_scrapy.agent.ddqn import Batch, DoubleDQN
+from tres_scrapy.agent.link_learner import LinkTrainer
+from tres_scrapy.agent.policy import random_state, restore_random
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import reward_expected
-from tres_scrapy.agent.recent_yield import RecentYield
-from tres_scrapy.agent.replay import Batch
-from tres_scrapy.agent.resumption import random_state, restore_random
+from tres_scrapy.agent.ranking import RecentYield
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.links.model import LinkModel, Links
-from tres_scrapy.links.prior import prior_of
+from tres_scrapy.links.model import LinkModel, Links, prior_of
 
 NEWS: Final = 0.1  # of the lessons: if so many are new to a shard, it gets weights at once
 FULL: Final = 32  # lessons of one call from which on the link model learns no earlier ones again

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, Path
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.links.code import CODES, RaggedArray, silent
 from tres_scrapy.url.canonical import canonicalise
 

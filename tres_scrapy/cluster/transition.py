@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES, Codes
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN
 
 _HEAD: Final = np.dtype(
     [

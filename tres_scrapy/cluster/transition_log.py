@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.resumption import Past
+from tres_scrapy.agent.policy import Past
 from tres_scrapy.cluster.transition import Transition
-from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.links.code import Codes
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN
 
 _NONE: Final = -1
 _NOTE: Final = np.dtype(

@@ -27,7 +27,7 @@ from tres_scrapy.run.job_file import JobError
 from tres_scrapy.surface.spider import NO_SEARCH
 from tres_scrapy.topic.judge_process import WorkerError
 from tres_scrapy.topic.pack import PackError
-from tres_scrapy.url.userinfo import without_credentials
+from tres_scrapy.url.canonical import without_credentials
 
 SAID_IN_ONE_LINE = (
     ConfigError,

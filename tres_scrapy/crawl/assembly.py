@@ -16,14 +16,14 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.scope import Scope
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.graph import Graph, read_graph
 from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
-from tres_scrapy.links.prior import NO_PRIOR
+from tres_scrapy.links.model import NO_PRIOR
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics

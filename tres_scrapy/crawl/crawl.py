@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.patience import Patience
 from tres_scrapy.agent.policy import (
     NO_TEXT,
     Decision,
@@ -20,6 +19,7 @@ from tres_scrapy.agent.policy import (
     Revising,
     Sharing,
 )
+from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.cap import Cap
@@ -27,9 +27,9 @@ from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.scout import Scout
+from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import ACTION, NO_PATH, SEED_PATH
-from tres_scrapy.frontier.outlink import NO_LINKS, Outlinks
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 FIRST: Final = 20  # pages

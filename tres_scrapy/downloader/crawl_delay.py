@@ -13,7 +13,7 @@ from scrapy.robotstxt import RobotParser
 from tres_scrapy.config.config import Config
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.shared_address import SharedAddresses
-from tres_scrapy.page.robots_rule import EVERYONE
+from tres_scrapy.page.robots import EVERYONE
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
-from tres_scrapy.page.client_rendered import ClientRendered, Content, content_of, look_at
+from tres_scrapy.page.empty_page import ClientRendered, Content, content_of, look_at
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
 from tres_scrapy.run.job_file import JobError
 from tres_scrapy.url.domain import domain_of

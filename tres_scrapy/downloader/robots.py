@@ -24,7 +24,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import TOO_LARGE, failure_of, refusing, replace_middleware
 from tres_scrapy.downloader.request import ROBOTS_TXT
-from tres_scrapy.page.robots_rule import MAX_LENGTH, own_rules, product_token
+from tres_scrapy.page.robots import MAX_LENGTH, own_rules, product_token
 
 # Bytes of all rules in memory; parsed rules take up to 75 times as much as their text.
 ROOM: Final = 8 * 1024 * 1024

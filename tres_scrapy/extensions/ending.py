@@ -15,7 +15,7 @@ from tres_scrapy.crawl.crawl import POSTPONED, Crawl
 from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.health import Health
-from tres_scrapy.frontier.scope import refused_links
+from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
 from tres_scrapy.url.message import plural
 

@@ -16,8 +16,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.agent.policy import Decision, Resumable
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config

@@ -12,7 +12,7 @@ from tres_scrapy.crawl.failure import BAD_DOCUMENT, JUDGE_ENDED, JUDGE_ERROR, Fa
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.extensions.ending import NO_JUDGE
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.topic.judge import Judge, Source
 from tres_scrapy.topic.judge_process import PageError, WorkerError
 

@@ -35,8 +35,7 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.scope import REFUSED
+from tres_scrapy.frontier.admission import REFUSED, Outlinks
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker

@@ -22,7 +22,7 @@ from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.frontier.scope import Scope
+from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.page.sitemap import INDEX
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.url.canonical import canonicalise

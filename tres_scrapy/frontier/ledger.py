@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.frontier.column import Table
-from tres_scrapy.frontier.integer_set import IntegerSet
+from tres_scrapy.frontier.column import IntegerSet, Table
 from tres_scrapy.url.domain import registrable_domain
 
 _RECORD = np.dtype(

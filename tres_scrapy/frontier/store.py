@@ -12,18 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier import feature
-from tres_scrapy.frontier.anchor import Anchors
-from tres_scrapy.frontier.closure import Closure
-from tres_scrapy.frontier.column import Table, within
+from tres_scrapy.frontier.admission import Closure, Outlinks, Scope
+from tres_scrapy.frontier.column import Anchors, HashedFeatures, Rows, Table, within
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.hashed_features import HashedFeatures
 from tres_scrapy.frontier.host import Hosts, host_of
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.pool import Rows
-from tres_scrapy.frontier.scope import Scope
-from tres_scrapy.links.code import RaggedArray, silent
-from tres_scrapy.links.name import Names
+from tres_scrapy.links.code import Names, RaggedArray, silent
 
 NO_PARENT = -1
 REVISED = np.dtype([("row", "<i4"), ("actions", "<f4", (3,))])

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.config.learning import TreeOptions
-from tres_scrapy.frontier.column import Table
+from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import FEATURES, bucket
-from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.sampling import LeafPool
 from tres_scrapy.frontier.split import Split, best_split
 
 _ROOT = 0

@@ -16,7 +16,7 @@ from tres_scrapy.crawl.failure import (
 )
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.lab.library import Fetched
 from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.settings import REDIRECT_MAX_TIMES

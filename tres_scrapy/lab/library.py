@@ -16,12 +16,12 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.registry import Kind
 from tres_scrapy.crawl.visit import text_of
-from tres_scrapy.frontier.outlink import NO_CUES
+from tres_scrapy.frontier.admission import NO_CUES
 from tres_scrapy.lab.webs.web import Answer, Web
 from tres_scrapy.links.code import RaggedArray, Wordbook
 from tres_scrapy.page.duplicate import fingerprint
+from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.encoding import decoded, encoding_of
-from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.judge import cues_of
 from tres_scrapy.topic.pack import Judgement, Pack

@@ -16,13 +16,13 @@ from scrapy.robotstxt import ProtegoRobotParser
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import load_pack, make_crawl
-from tres_scrapy.frontier.outlink import Outlinks
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.lab.fetching import Fetching
 from tres_scrapy.lab.library import OK, Library
 from tres_scrapy.lab.result import Result, Run, Series
 from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.page.robots_rule import EVERYONE, own_rules, product_token
+from tres_scrapy.page.robots import EVERYONE, own_rules, product_token
 
 MARKS = 200  # points of a series
 

@@ -1,7 +1,8 @@
 """What a link says as codes: words of its anchor and place, runs of its URL, hashed by group.
 
 A code is the number of a weight of the link model. Each group has separate codes, so that a word
-of an anchor text and the same word of a heading are two things.
+of an anchor text and the same word of a heading are two things. `Names` keeps the texts of codes,
+so that people can read what the model has learned.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from functools import lru_cache
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
@@ -274,3 +276,36 @@ def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
             found.append((hashes[inside] * _MIX) >> np.uint32(32 - BITS))
             owners.append(owner[: len(hashes)][inside])
     return np.concatenate(found), np.concatenate(owners)
+
+
+MOST_NAMES: Final = 40_000  # of a group
+
+
+class Names:
+    """The first texts of each group; of two texts with the same code, the first is kept."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._counts = [0] * len(CueGroup)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def learn(self, names: Iterable[Name]) -> None:
+        """Keep the texts of new codes."""
+        for code, text in names:
+            if code not in self._texts and self._counts[code >> BITS] < MOST_NAMES:
+                self._texts[code] = text if text.isprintable() else _printable(text)
+                self._counts[code >> BITS] += 1
+
+    def text(self, code: int) -> str | None:
+        """Return the text of a code, None if it is not known."""
+        return self._texts.get(code)
+
+    def since(self, count: int) -> list[Name]:
+        """Return all but the first `count` names, newest first."""
+        return list(islice(reversed(self._texts.items()), len(self._texts) - count))
+
+
+def _printable(text: str) -> str:
+    return "".join(filter(str.isprintable, text))

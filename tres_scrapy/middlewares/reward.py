@@ -21,13 +21,12 @@ from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START, VISIT, follows_links
 from tres_scrapy.extensions.ending import SCRIPTED
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.frontier.outlink import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
+from tres_scrapy.frontier.admission import NO_ACTIONS, NO_CUES, NO_LINKS, Outlinks
 from tres_scrapy.frontier.store import NO_PARENT
 from tres_scrapy.links.code import ABSENT, RaggedArray
 from tres_scrapy.page.encoding import UTF_8
 from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.page.permission import US
-from tres_scrapy.page.robots_rule import product_token
+from tres_scrapy.page.robots import US, product_token
 from tres_scrapy.page.text import Link
 from tres_scrapy.topic.judge import Source
 

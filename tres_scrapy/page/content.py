@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tres_scrapy.page.parse import parse
+from tres_scrapy.page.text import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

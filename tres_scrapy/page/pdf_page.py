@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import WORD, WORDS, Place
+from tres_scrapy.page.robots import US, Permission, permission_of
 from tres_scrapy.page.text import CONTEXT_WORDS, LIMITS, MAX_TITLE_LENGTH, Link, Page, resolve
 from tres_scrapy.url.message import plainly
 

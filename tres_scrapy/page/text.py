@@ -12,15 +12,54 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.parse import parse
-from tres_scrapy.page.permission import US, Permission, permission_of
 from tres_scrapy.page.place import NOWHERE, WORD, Layout, Place, Span
+from tres_scrapy.page.robots import US, Permission, permission_of
 from tres_scrapy.url.canonical import PLAIN_URL, canonicalise
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
+
+MAX_TAGS: Final = 20_000  # the parser takes quadratic time on hostile nesting
+MAX_ALL_TAGS: Final = 2 * MAX_TAGS  # end tags too
+MAX_ATTRIBUTES: Final = 500  # a tag with so many ends the page: it is quadratic in these too
+MAX_READ: Final = 20_000_000  # characters of all tags; each "<a" may begin one
+START_TAG: Final = re.compile("<[a-zA-Z]")
+TAG: Final = re.compile("</?[a-zA-Z]")
+# All that is looked at becomes a part of the match, so that its length is the work.
+VALUE: Final = r"""(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"']*+)"""
+ATTRIBUTE: Final = rf"[^\s/>][^\s/>=]*+\s*+(?:=\s*+{VALUE})?+[\s/]*+"
+# Looks ahead, so that a tag in the text of another is found too: browsers differ from this pattern
+# where quotes or comments are not closed.
+START: Final = re.compile(
+    rf"(?=(<[a-zA-Z][^\s/>]*+[\s/]*+(?:{ATTRIBUTE}){{0,{MAX_ATTRIBUTES - 1}}}+({ATTRIBUTE})?+))"
+)
+
+
+def parse(html: str) -> LexborHTMLParser:
+    """Parse HTML, cut off where it has too many tags or attributes for the parser."""
+    for tag, most in ((START_TAG, MAX_TAGS), (TAG, MAX_ALL_TAGS)):
+        surplus = next(islice(tag.finditer(html), most, None), None)
+        html = html if surplus is None else html[: surplus.start()]
+    # a lone surrogate has no UTF-8 form
+    return LexborHTMLParser(html[: _crowded(html)].encode("utf-8", "replace"))
+
+
+def _crowded(html: str) -> int | None:
+    """Return where the first tag with too many attributes begins, None without one.
+
+    In a flood of tags that never end, each is as long as the rest of the page. After MAX_READ
+    characters the page ends too.
+    """
+    left = MAX_READ
+    for tag in START.finditer(html):
+        start, end = tag.span(1)
+        left -= end - start
+        if left < 0 or tag[2] is not None:
+            return start
+    return None
+
 
 MAX_BLOCKS: Final = 1_000  # nested blocks are quadratic: their text is read again
 MIN_TEXT_WORDS: Final = 30

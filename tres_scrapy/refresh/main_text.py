@@ -11,8 +11,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import LANES, MAX_DIFFERENCE, fingerprint
+from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.pdf_page import PdfReader, read_document
-from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import BOILERPLATE, LIMITS, MIN_TEXT_WORDS, Page, read_page
 
 # Elements whose class or id has one of these names differ at every fetch.

@@ -20,13 +20,12 @@ from tres_scrapy.links.code import (
     SIZE,
     CueGroup,
     Fact,
+    Names,
     coded,
     read_url,
     url_places,
 )
-from tres_scrapy.links.model import Said
-from tres_scrapy.links.name import Names
-from tres_scrapy.links.prior import KNOWN
+from tres_scrapy.links.model import KNOWN, Said
 from tres_scrapy.page.place import WORD
 
 FOR: Final = 4  # parts kept of those that speak for a link

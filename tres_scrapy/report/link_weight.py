@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.links.code import BITS, CODES, SIZE, CueGroup
-from tres_scrapy.links.name import Names
+from tres_scrapy.links.code import BITS, CODES, SIZE, CueGroup, Names
 from tres_scrapy.report.link_part import FEATURE, LEAST, fact_name, known_name
 
 MOST: Final = 8  # weights of a group for a link, and as many against it

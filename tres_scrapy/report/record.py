@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
+from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
-from tres_scrapy.frontier.scope import Refusal, Scope
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.report.link_part import LinkPart, words_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Choice, Valuing
 from tres_scrapy.crawl.crawl import Booking, Crawl
-from tres_scrapy.frontier.scope import refused_links
+from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
 from tres_scrapy.report.link_part import parts_of
 from tres_scrapy.report.link_weight import FETCHED, strongest

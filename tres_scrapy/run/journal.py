@@ -12,8 +12,7 @@ from math import isinf
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.agent.resumption import Resumable
+from tres_scrapy.agent.policy import Decision, Resumable
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.checksum import RowChecksum

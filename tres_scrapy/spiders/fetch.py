@@ -28,8 +28,7 @@ from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.charset import CharsetMiddleware
 from tres_scrapy.middlewares.credential import CredentialMiddleware
 from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
-from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.page.pdf_text import read_pdf
+from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import whole_file
 
@@ -121,6 +120,7 @@ class FetchSpider(Spider):
         self._wanted = wanted
         self._files: dict[Path, IO[str]] = {}
         self._progress = tqdm(total=len(wanted), desc="fetching", unit=" pages", disable=None)
+        self._pdfs = PdfReader()
         self.reason = ""
 
     async def start(self) -> AsyncIterator[Any]:
@@ -134,10 +134,12 @@ class FetchSpider(Spider):
         if isinstance(response, HtmlResponse):
             self._write(asked, status=response.status, html=response.text)
         elif is_pdf(response.body):
-            found = read_pdf(response.body, asked)
-            said = found if isinstance(found, dict) else {"error": found.reason}
-            said.pop("place", None)
-            self._write(asked, status=response.status, **said)
+            try:
+                page = read_document(self._pdfs(response.body), asked)
+                self._write(asked, status=response.status, title=page.title, text=page.text)
+            except DocumentError as error:
+                fault = f"cannot be read as PDF: {error}"
+                self._write(asked, status=response.status, error=fault)
         else:
             self._write(asked, status=response.status, error="no HTML and no PDF")
 

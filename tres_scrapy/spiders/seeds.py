@@ -26,7 +26,7 @@ from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.reward import source_of
-from tres_scrapy.page.robots_rule import EVERYONE, product_token
+from tres_scrapy.page.robots import EVERYONE, product_token
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.seed_rating import ALLOWED, FORBIDDEN, Sampled, SeedRating
 from tres_scrapy.url.message import plural, printable

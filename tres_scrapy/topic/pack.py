@@ -20,7 +20,7 @@ import safetensors.numpy
 
 from tres_scrapy.config.parser import CALLABLE
 from tres_scrapy.links.code import CODES
-from tres_scrapy.links.prior import NO_PRIOR, LinkPrior
+from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.keyword import KeywordSet

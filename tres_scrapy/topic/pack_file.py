@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tres_scrapy.links.prior import LinkPrior
+    from tres_scrapy.links.model import LinkPrior
     from tres_scrapy.topic.classifier import Classifier
 
 

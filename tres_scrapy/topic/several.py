@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.topic.calibration import Calibration
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet

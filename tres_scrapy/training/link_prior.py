@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
-from tres_scrapy.links.model import normed
-from tres_scrapy.links.prior import LinkPrior
+from tres_scrapy.links.model import LinkPrior, normed
 from tres_scrapy.page.place import WORD
 from tres_scrapy.topic.logistic import Bags, fit_logistic
 from tres_scrapy.url.canonical import canonicalise

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from tres_scrapy.page.pdf_page import is_pdf
-from tres_scrapy.page.pdf_text import read_pdf
 from tres_scrapy.page.text import tokenise
+from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 from tres_scrapy.training.warc_reader import read_warc
 from tres_scrapy.url.message import reason

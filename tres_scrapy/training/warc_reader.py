@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Final
 from fastwarc.warc import ArchiveIterator, WarcRecord, WarcRecordType
 
 from tres_scrapy.page.pdf_page import PDF, is_pdf
-from tres_scrapy.page.pdf_text import read_pdf
+from tres_scrapy.training.pdf_text import read_pdf
 from tres_scrapy.training.source import BROKEN, MAX_BYTES, Record, Unreadable, decode
 from tres_scrapy.url.message import reason
 

@@ -15,14 +15,14 @@ from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
+from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.outlink import Outlinks
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.lookahead import LookaheadPolicy
 from tres_scrapy.lab.simulation import Simulation, World
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.links.prior import NO_PRIOR
+from tres_scrapy.links.model import NO_PRIOR
 
 UNIVERSITY = DATA / "university.warc.gz"
 HUB = "http://www.cs.wisc.edu/directories/gradlist.html"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.neighbourhood import (
     LinkClassifier,

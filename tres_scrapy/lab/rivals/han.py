@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier import feature
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
 from tres_scrapy.lab.webs.graph import NO_PAGE, Graph, Numbers

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.frontier.column import Table
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.page.text import STOP_WORDS, tokenise
 
 MAX_FEATURES = (150, 150, 100)  # most words of URLs, of anchors and around links

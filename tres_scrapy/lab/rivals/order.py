@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.feature import FEATURES
-from tres_scrapy.frontier.pool import Rows
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.queue_policy import QueuePolicy
 

@@ -29,9 +29,8 @@ import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.frontier.column import Table
-from tres_scrapy.frontier.pool import LeafPool, Rows
-from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.column import Rows, Table
+from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.rivals.link_cluster import LinkClusters
 from tres_scrapy.lab.rivals.sleeping_bandit import SleepingBandit

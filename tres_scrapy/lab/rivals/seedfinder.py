@@ -22,8 +22,8 @@ import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.frontier.outlink import Outlinks
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.admission import Outlinks
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 from tres_scrapy.lab.rivals.ache import AchePolicy
 from tres_scrapy.lab.rivals.query import MIN_PRECISION, RelevanceFeedback, Results

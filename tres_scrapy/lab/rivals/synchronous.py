@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.frontier.pool import LeafPool, Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
-from tres_scrapy.frontier.sampling import representatives
+from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 

@@ -7,10 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from tres_scrapy.agent.policy import NO_TEXT, Choice, Decision, Experience, PageText
+from tres_scrapy.agent.policy import (
+    NO_TEXT,
+    Choice,
+    Decision,
+    Experience,
+    PageText,
+    Past,
+    random_state,
+    restore_random,
+)
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.resumption import Past, random_state, restore_random
-from tres_scrapy.frontier.pool import Rows
+from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.sampling import representatives
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.lab.webs.web import Answer, FiniteWeb
+from tres_scrapy.page.empty_page import is_soft_404
 from tres_scrapy.page.encoding import decoded, encoding_of
-from tres_scrapy.page.soft_404 import is_soft_404
 from tres_scrapy.page.text import read_page
 from tres_scrapy.url.canonical import canonicalise
 

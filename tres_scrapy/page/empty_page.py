@@ -1,12 +1,11 @@
-"""Detects shells: HTML that stays almost empty until the scripts of the page have run."""
+"""Pages that hold nothing: not found with status 200, or empty until their scripts have run."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.page.parse import parse
-from tres_scrapy.page.text import UNSEEN, tokenise
+from tres_scrapy.page.text import UNSEEN, Page, parse, tokenise
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -110,3 +109,18 @@ def _is_any_empty(tree: LexborHTMLParser, elements: str, but: str = "") -> bool:
 
 def _text(node: LexborNode | None) -> str:
     return node.text(separator=" ") if node is not None else ""
+
+
+_LONG = 150  # words; a longer page has other content
+_NUMBER = re.compile(r"\b404\b")
+_MISSING = re.compile(
+    r"\b(?:error|page)\W+404\b|\b404\W+(?:error|page|not)\b|\bnot\s+found\b"
+    r"|\b(?:no\s+longer|does\s*n[o'\u2019]t|cannot\s+be)\s+(?:exists?|available|found)\b",
+    re.IGNORECASE,
+)
+
+
+def is_soft_404(page: Page) -> bool:
+    """Return whether a short page reports a missing page in its title or first words."""
+    told = _NUMBER.search(page.title) or _MISSING.search(f"{page.title} {page.text[:200]}")
+    return told is not None and len(tokenise(page.text)) < _LONG

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.page.client_rendered import (
+from tres_scrapy.page.empty_page import (
     FEW_LINKS,
     FEW_WORDS,
     FEW_WORDS_AROUND,
