@@ -15,9 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tres_scrapy.report.record_file import RecordError, open_to_write, reading
+from tres_scrapy.report.record_file import Fetch, RecordError, open_to_write, reading
 from tres_scrapy.report.record_part import Part, Position, Row, read_part
-from tres_scrapy.report.record_row import Fetch
 from tres_scrapy.report.record_writer import CURVE, RIVALS_KEPT
 
 STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
