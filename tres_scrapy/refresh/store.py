@@ -5,14 +5,91 @@ A request is committed before it leaves, its result in one more transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Self
 
 from tres_scrapy.config.typed import typed
-from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
+from tres_scrapy.refresh.collection import CollectionError
+from tres_scrapy.refresh.main_text import Copy
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
-from tres_scrapy.url.message import TresError
+
+PAGE: Final = """\
+id, url, weight, first_seen, last_seen, last_change, hash, sketch, loose, etag, modified, visits,
+quiet, changes, quiet_time, changed_time, misses, errors, retry_at, gone, interval"""
+
+
+@dataclass(slots=True)
+class PageRow:
+    """A page; times in seconds since 1970, counts of visits."""
+
+    id: int
+    url: str
+    weight: float
+    first_seen: float
+    last_seen: float  # the last successful visit
+    last_change: float | None = None
+    copy: Copy | None = None
+    etag: str | None = None
+    modified: str | None = None
+    visits: int = 0
+    quiet: int = 0
+    changes: int = 0
+    quiet_time: float = 0.0
+    changed_time: float = 0.0
+    misses: int = 0  # 404 and 410 answers in a row
+    errors: int = 0  # failures in a row
+    retry_at: float = 0.0
+    gone: bool = False
+    interval: float | None = None
+
+    @classmethod
+    def read(cls, values: Sequence[Any]) -> Self:
+        """Return the page of a row of the table."""
+        *first, digest, sketch, loose = values[:9]
+        copy = None if digest is None else Copy(digest, sketch, bool(loose))
+        *rest, gone, interval = values[9:]
+        return cls(*[*first, copy, *rest, bool(gone), interval])
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the columns in the order of PAGE."""
+        values = [getattr(self, each.name) for each in fields(self)]
+        copy = (None, None, False) if self.copy is None else astuple(self.copy)
+        return (*values[:6], *copy, *values[7:])
+
+
+@dataclass(slots=True)
+class Host:
+    """How often the validators of a host reported a change, and how often they hid one."""
+
+    honest: int = 0
+    lies: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run: its start, its budget of requests and its time in seconds (None: no time is set)."""
+
+    id: int
+    started: float
+    budget: int
+    horizon: float | None
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class VisitRow:
+    """The result of a visit, with its item as JSON and the hashes of its new links."""
+
+    id: int
+    answered: float
+    gap: float | None
+    change: str
+    status: int | None
+    item: str
+    links: list[int] = field(default_factory=list)
+
 
 SCHEMA = Schema(
     noun="store of a collection",
@@ -50,10 +127,6 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 LOST = "lost"  # the change of a request whose answer was lost in a kill
 
 
-class StoreError(TresError):
-    """Raised when the file cannot be used; the message is one line."""
-
-
 class Store:
     """Reads and writes the file; no other process can open it meanwhile."""
 
@@ -62,7 +135,7 @@ class Store:
         try:
             self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
         except SqliteFileError as error:
-            raise StoreError(f"{error}; {typed('store')} names another") from None
+            raise CollectionError(f"{error}; {typed('store')} names another") from None
 
     def close(self) -> None:
         """Close the file."""
