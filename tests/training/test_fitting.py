@@ -9,7 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.topic.bilstm import KINDS
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training import fitting, sample
 from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.slow
 
 FOOD = ["cheese", "wine", "butter", "bread", "soup", "milk", "onion", "garlic"]
 OTHER = ["disk", "cable", "goal", "match", "engine", "poem", "river", "atom"]
-KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])
 
 
 @pytest.fixture
@@ -48,9 +46,7 @@ def examples(count: int = 60) -> list[Example]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_model_learns_the_topic(vectors: WordVectors, kind: str) -> None:
-    model, history = fit_bilstm(
-        kind, examples(240), examples(60), vectors, KEYWORDS, seed=0, epochs=3
-    )
+    model, history = fit_bilstm(kind, examples(240), examples(60), vectors, seed=0, epochs=3)
     food, other = model.logits([Text(FOOD[3:]), Text(OTHER[3:])])
     assert model.kind == kind
     assert food > 1 > -1 > other
@@ -65,7 +61,7 @@ def test_wide_part_separates_words() -> None:
     ]
     gaps = {}
     for kind in ("bilstm", "widebilstm"):
-        model, _ = fit_bilstm(kind, made, [], vectors, KEYWORDS, seed=0, epochs=3)
+        model, _ = fit_bilstm(kind, made, [], vectors, seed=0, epochs=3)
         food, other = model.logits([Text(["cheese"]), Text(["disk"])])
         gaps[kind] = food - other
     assert gaps["bilstm"] == pytest.approx(0, abs=1e-5)
@@ -79,7 +75,7 @@ def test_wide_part_starts_at_half_regression(
     made, logits = examples(), {}
     for share in (0.0, fitting.SHARE):
         monkeypatch.setattr(fitting, "SHARE", share)
-        model, _ = fit_bilstm("widebilstm", made, [], vectors, KEYWORDS, seed=0, epochs=1)
+        model, _ = fit_bilstm("widebilstm", made, [], vectors, seed=0, epochs=1)
         logits[share] = model.logits([e.text for e in made])
     rows = np.zeros((len(made), len(vectors)))
     for row, e in zip(rows, made, strict=True):
@@ -99,7 +95,7 @@ def test_same_seed_same_weights(vectors: WordVectors) -> None:
     for run, seed in enumerate((1, 1, 2)):
         torch.manual_seed(run)
         torch.set_num_threads(run + 1)
-        model, _ = fit_bilstm("widebilstm", examples(), [], vectors, KEYWORDS, seed=seed, epochs=2)
+        model, _ = fit_bilstm("widebilstm", examples(), [], vectors, seed=seed, epochs=2)
         states.append(model.network.state_dict())
     torch.set_num_threads(threads)
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -109,7 +105,7 @@ def test_same_seed_same_weights(vectors: WordVectors) -> None:
 @pytest.mark.usefixtures("short")
 def test_fitting_spares_torch_state(vectors: WordVectors) -> None:
     before, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    fit_bilstm("bilstm", examples(), [], vectors, KEYWORDS, seed=0, epochs=1)
+    fit_bilstm("bilstm", examples(), [], vectors, seed=0, epochs=1)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_num_threads() == threads
 
@@ -119,8 +115,8 @@ def test_best_epoch_is_kept(vectors: WordVectors, monkeypatch: pytest.MonkeyPatc
     figures = iter([0.1, 0.9] + [0.2] * fitting.PATIENCE + [0.1, 0.9])
     monkeypatch.setattr(fitting, "_validate", lambda *_: next(figures))
     made = examples()
-    patient, history = fit_bilstm("bilstm", made, made, vectors, KEYWORDS, seed=0, epochs=20)
-    stopped, _ = fit_bilstm("bilstm", made, [], vectors, KEYWORDS, seed=0, epochs=20, stop=2)
+    patient, history = fit_bilstm("bilstm", made, made, vectors, seed=0, epochs=20)
+    stopped, _ = fit_bilstm("bilstm", made, [], vectors, seed=0, epochs=20, stop=2)
     state, other = patient.network.state_dict(), stopped.network.state_dict()
     assert len(history) == 2 + fitting.PATIENCE
     assert all(torch.equal(state[name], other[name]) for name in state)
@@ -129,7 +125,7 @@ def test_best_epoch_is_kept(vectors: WordVectors, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.usefixtures("short")
 def test_untitled_documents_validate_by_text(vectors: WordVectors) -> None:
     made = [replace(e, title=Text([])) for e in examples()]
-    _, history = fit_bilstm("widebilstm", made, made, vectors, KEYWORDS, seed=0, epochs=8)
+    _, history = fit_bilstm("widebilstm", made, made, vectors, seed=0, epochs=8)
     assert history[-1].mcc == 1
 
 
