@@ -30,7 +30,7 @@ NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
-REFUSED = "links_refused/"  # and the name of a rule
+LINKS_REFUSED = "links_refused/"  # and the name of a rule
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -291,8 +291,8 @@ class Crawl:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
         self.store.left_out = counts.pop(LEFT_OUT, 0)
-        for name in [name for name in counts if name.startswith(REFUSED)]:
-            self.store.refused[name.removeprefix(REFUSED)] = counts.pop(name)
+        for name in [name for name in counts if name.startswith(LINKS_REFUSED)]:
+            self.store.refused[name.removeprefix(LINKS_REFUSED)] = counts.pop(name)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 

@@ -10,8 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
-from tres_scrapy.crawl.crawl import POSTPONED, Crawl
-from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
+from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.visit import foreign_pages

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
 from tres_scrapy.agent.policy import Decision, Resumable
-from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
+from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database, Schema
 from tres_scrapy.run.job_file import SCHEMA, open_database, reading
 from tres_scrapy.url.message import TresError
@@ -287,7 +287,7 @@ def _shown(value: str) -> str:
 
 def _written(crawl: Crawl) -> Written:
     store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
-    refused = {REFUSED + rule: count for rule, count in store.refused.items()}
+    refused = {LINKS_REFUSED + rule: count for rule, count in store.refused.items()}
     counts = {**crawl.counts, **refused, LEFT_OUT: store.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
     if crawl.scout is not None:
