@@ -186,7 +186,7 @@ def start(
     options: argparse.Namespace, web: SyntheticWeb, port: int, job: Path
 ) -> subprocess.Popen[bytes]:
     """Start the crawl, or resume it, through the web's proxy."""
-    program = "from tres_scrapy.console.main import main; main()"
+    program = "from tres_scrapy.cli.main import main; main()"
     command = [sys.executable, "-c", program, "cluster", "crawl", TOPIC]
     command += [*web.seeds, "--pages", str(options.pages), "--max-per-domain", str(options.max)]
     command += ["--shards", str(options.shards), "--job", str(job), "--private-addresses"]

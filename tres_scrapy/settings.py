@@ -7,7 +7,7 @@ SPIDER_MODULES = [
     "tres_scrapy.refresh.spider",
     "tres_scrapy.surface.spider",
 ]
-COMMANDS_MODULE = "tres_scrapy.commands"
+COMMANDS_MODULE = "tres_scrapy.spiders.crawl"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 FEED_EXPORTERS = {"parquet": "tres_scrapy.export.parquet.ParquetItemExporter"}
 

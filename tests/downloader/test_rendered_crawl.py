@@ -174,7 +174,7 @@ def test_handlers_change_only_for_rendering():
 @pytest.mark.slow
 def test_who_renders_nothing_loads_no_driver():
     program = (
-        "import sys, tres_scrapy.addon, tres_scrapy.commands.crawl, tres_scrapy.spiders.tres;"
+        "import sys, tres_scrapy.addon, tres_scrapy.spiders.crawl, tres_scrapy.spiders.tres;"
         "assert not [name for name in sys.modules if 'playwright' in name]"
     )
     subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)

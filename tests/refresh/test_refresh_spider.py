@@ -150,10 +150,10 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     assert len(pages.fetched()) <= 60
 
 
-def test_changing_web_without_a_network(scrapy, tmp_path):
+def test_changing_web_without_a_network(scrapy, tres, tmp_path):
     path = tmp_path / "pages.jsonl"
     web = ("--pages", "30", "--seed", "1")
-    assert scrapy("tres-web", "changing", *web, "--collection", path).returncode == 0
+    assert tres("web", "changing", *web, "--collection", path).returncode == 0
     done = scrapy(
         *("crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "budget=60"),
         *("-a", "horizon=6s", "-a", "retry=1"),

@@ -22,6 +22,7 @@ from tres_scrapy.cluster.progress import ClusterProgress
 from tres_scrapy.cluster.record_join import JoinedRecord
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.export.metrics import (
     COUNTER,
     FAILURES,
@@ -78,7 +79,10 @@ class ClusterView:
         self._last: Overview | None = None
         if config.watch.dashboard is not None:
             if not config.watch.record:
-                raise ConfigError("TRES_DASHBOARD shows the record of the crawl: it needs record=1")
+                raise ConfigError(
+                    f"{named('TRES_DASHBOARD')} shows the record of the crawl: it needs "
+                    f"{typed('record', True)}"
+                )
             self._socket = listening(config.watch.dashboard)
         labels = {"topic": str(config.topic), "policy": config.policy}
         self._collector = ClusterCollector(labels)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 # What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
 OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "failure": ("tres_scrapy.surface.spider:NO_SEARCH",),  # reasons for the end of a crawl
     "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
     "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
     "records": ("tres_scrapy.cluster.joining:join_shards",),

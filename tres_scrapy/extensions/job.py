@@ -20,6 +20,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
@@ -111,7 +112,8 @@ class Job:
                 plural(crawl.relevant, "page"),
             )
         if crawl.finished:
-            logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
+            said = "All %d pages were fetched before: raise %s to go on"
+            logger.info(said, crawl.pages, typed("pages"))
 
     def recover_marks(self, verdicts: Verdicts) -> None:
         """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
@@ -247,7 +249,9 @@ class Job:
                 self.journal.note(_CAP, json.dumps([self._asked, self._asked]))
         if asked == self._asked != changed:
             if cap is not None and cap.first != cap.last and crawl.limit is None:
-                raise ConfigError(f"JOBDIR: MAX {cap} depends on the pages done: add -a pages=N")
+                raise ConfigError(
+                    f"JOBDIR: MAX {cap} depends on the pages done: add {typed('pages', 'N')}"
+                )
             crawl.store.ledger.cap = cap
             logger.info("MAX is %s, as changed during the crawl", cap)
 

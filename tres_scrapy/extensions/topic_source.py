@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.extensions.job import identity_of, journal_kind
@@ -126,8 +127,8 @@ def _refuse_name_of_pack(config: Config, made: Path) -> None:
         return
     if config.topic in packs(config.models):
         raise ConfigError(
-            f"topic {config.topic!r} is a trained topic, and -a keywords= starts a new one: leave "
-            "out one of them, or give the new topic another name"
+            f"topic {config.topic!r} is a trained topic, and {typed('keywords')} starts a new one: "
+            "leave out one of them, or give the new topic another name"
         )
 
 

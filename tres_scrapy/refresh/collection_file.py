@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tres_scrapy.config.typed import typed
 from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
+from tres_scrapy.url.message import TresError
 
 SCHEMA = Schema(
     noun="store of a collection",
@@ -48,7 +50,7 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 LOST = "lost"  # the change of a request whose answer was lost in a kill
 
 
-class StoreError(RuntimeError):
+class StoreError(TresError):
     """Raised when the file cannot be used; the message is one line."""
 
 
@@ -60,7 +62,7 @@ class Store:
         try:
             self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
         except SqliteFileError as error:
-            raise StoreError(f"{error}; -a store= names another") from None
+            raise StoreError(f"{error}; {typed('store')} names another") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -9,6 +9,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import flag, whole
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.refresh.refresher_option import RefresherOptions
 
 # Settings of the crawl that mean the same here
@@ -64,20 +65,20 @@ class RefreshConfig(Options):
         """Refuse values that do not go together."""
         if self.keeper.min_age > self.keeper.max_age:
             raise ConfigError(
-                f"TRES_REFRESH_MIN_AGE {self.keeper.min_age:g} s must not be above max_age, "
-                f"{self.keeper.max_age:g} s"
+                f"{named('TRES_REFRESH_MIN_AGE')} {self.keeper.min_age:g} s must not be above "
+                f"max_age, {self.keeper.max_age:g} s"
             )
         for name in ("watch", "stepped"):
             if getattr(self, name) and self.keeper.horizon is None:
                 raise ConfigError(
-                    f"TRES_REFRESH_{name.upper()} needs a horizon: add -a horizon=TIME"
+                    f"{typed(name, True)} needs a horizon: add {typed('horizon', 'TIME')}"
                 )
 
     def require_collection(self) -> Path:
         """Return the file of the collection; raise ConfigError without the setting."""
         if self.collection is None:
             raise ConfigError(
-                "no collection: add -a collection=FILE, JSON lines with a url on each"
+                f"no collection: add {typed('collection', 'FILE')}, JSON lines with a url on each"
             )
         return self.collection
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.url.message import TresError
 
 
-class OfflineWebError(RuntimeError):
+class OfflineWebError(TresError):
     """Raised with a one-line reason when the offline web does not start."""
 
 
