@@ -325,11 +325,11 @@ def chain(web: SyntheticWeb, url: str) -> Iterator[str]:
         url = urljoin(url, location)
 
 
-def recovered_crawl(job: Path, most: int) -> Crawl:
-    """Return the crawl that a JOBDIR holds."""
+def recovered_crawl(job: Path, most: int, kind: type[Journal] = Journal) -> Crawl:
+    """Return the crawl that a JOBDIR holds in a kind of journal."""
     store = SampleStore(DomainLedger(Cap(most, most)))
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
-    journal = Journal.open(job, {})
+    journal = kind.open(job, {})
     recover(journal, crawl)
     journal.close()
     return crawl

@@ -308,7 +308,7 @@ def test_resumed_crawl_takes_the_same_random_links(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_resumed_crawl_knows_links_that_were_described_again(tmp_path, monkeypatch):
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
-    monkeypatch.setattr(revision, "MOST", 5)
+    monkeypatch.setattr(revision, "DESCRIBED_SAMPLES", 5)
     whole = order_of(tmp_path / "whole", SETUP, learns=True)
     assert whole != order_of(tmp_path / "unchanged", SETUP)
     killed = order_of(tmp_path / "killed", SETUP, kills=range(1, 40), learns=True)
