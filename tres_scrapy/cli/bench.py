@@ -28,6 +28,7 @@ from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
 from tres_scrapy.lab.condition import TOPIC, Conditions
 from tres_scrapy.lab.grid import make_grid
 from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.webs.server import DATA, LABELS
 from tres_scrapy.url.message import plainly
 
@@ -212,7 +213,7 @@ def _lines(path: Path) -> list[str]:
 
 def _fits(policy: str, web: str) -> bool:
     """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
-    return web != "synthetic" or POLICIES[policy].needs != "graph"
+    return web != "synthetic" or POLICIES[policy].prepare is not with_graph
 
 
 def _each(texts: Sequence[str]) -> list[str]:
