@@ -255,9 +255,7 @@ def test_learned_topic_has_one_judge(tmp_path):
     words.write_text("soup\n", encoding="utf-8")
     assert config(keywords=words, judges=1).judges == 1
     assert config(topic="food", judge="mine:rate", judges=2).judges == 2
-    with pytest.raises(
-        ConfigError, match=r"^-a judges=2: with -a keywords= one process"
-    ):
+    with pytest.raises(ConfigError, match=r"^-a judges=2: with -a keywords= one process"):
         config(keywords=words, judges=2)
 
 
