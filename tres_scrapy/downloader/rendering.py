@@ -27,9 +27,8 @@ from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.page.empty_page import ClientRendered, Content, content_of, look_at
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.url.domain import domain_of
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import TresError, plainly, plural
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"
@@ -202,7 +201,7 @@ def _memory(path: Path | None) -> DomainMemory:
     try:
         return DomainMemory.load(path)
     except (OSError, ValueError) as error:
-        raise JobError(f"JOBDIR: {plainly(error)}; delete {path}") from None
+        raise TresError(f"JOBDIR: {plainly(error)}; delete {path}") from None
 
 
 async def _addresses(host: str) -> list[str]:

@@ -26,7 +26,7 @@ from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.run.job_file import JobError, reading
+from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -229,7 +229,7 @@ class Job:
         """Return an item as JSON, or None if JSON cannot store it."""
         try:
             return dump_item(item)
-        except (TypeError, ValueError, LookupError, AttributeError, JobError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             if type(item) not in self._unkept:
                 self._unkept.add(type(item))
                 logger.warning(

@@ -29,7 +29,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
     Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
-    JobError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
+    TresError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
     """
     kind = kind_of(config.policy)
     if config.words.file is None:

@@ -31,10 +31,10 @@ NOTHING: Final = Held(-1, {}, -1, {})
 logger = logging.getLogger(__name__)
 
 
-class ShardKeeper:
+class ShardSnapshots:
     """Copies a shard to its snapshots every `period` seconds, or less often if that takes long.
 
-    `look` and `stop` are called in the reactor, `finish` when the crawl is over.
+    `take_if_due` and `stop` are called in the reactor, `finish` when the crawl is over.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class ShardKeeper:
         return monotonic() - self._taken
 
     def durable(self, sender: int) -> int:
-        """Return the number of the last parcel of a shard that a snapshot holds."""
+        """Return the number of the last batch of a shard that a snapshot holds."""
         return self._durable.received.get(sender, 0)
 
     def holds(self, changes: int) -> bool:
         """Return whether the last snapshot holds the journal after so many changes."""
         return self._durable.changes == changes
 
-    def look(self, journal: ShardJournal, *, at_once: bool = False) -> None:
+    def take_if_due(self, journal: ShardJournal, *, at_once: bool = False) -> None:
         """Begin a snapshot if it is time, or `at_once` if the last one is not of this state."""
         if self._stopping or (self._thread is not None and self._thread.is_alive()):
             return

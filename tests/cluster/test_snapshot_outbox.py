@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
-from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.outbox import Outbox
-from tres_scrapy.cluster.router import Packed
+from tres_scrapy.cluster.router import LinkBatch, PackedBatch
 from tres_scrapy.cluster.shard import Shard
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.frontier.admission import Outlinks
@@ -30,7 +29,7 @@ def copy_of(source):
 
 
 class Member:
-    """A shard with the real mail and the real protocol; its pages and links are rows.
+    """A shard with the real outbox and the real protocol; its pages and links are rows.
 
     It is also the crawl, the job, the wire and the keeper of its shard.
     """
@@ -51,8 +50,8 @@ class Member:
         """Die: another process goes on with the same disk."""
         self.epoch += 1
         self.confirmed, self.copies, self.calls = {}, [], {}
-        self.mail = Outbox(self.database)
-        self.mail.begin(self.epoch)
+        self.outbox = Outbox(self.database)
+        self.outbox.begin(self.epoch)
         job = SimpleNamespace(journal=self, write=self.call, failed=False)
         learner = SimpleNamespace(crawl=self, job=job, stop=self.stopped.append)
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
@@ -63,15 +62,11 @@ class Member:
 
     def receive(self, *given):
         if len(given) == 1:  # the crawl gets links, then the job saves them
-            self.links = [url for parcel in given[0] for url in parcel.links.urls]
+            self.links = [url for batch in given[0] for url in batch.links.urls]
             return
         _, sender, number = given
         with_links = partial(self.database.executemany, "INSERT INTO link VALUES (?)")
-        self.write(lambda cursor: self.mail.receive(cursor, sender, number), with_links)
-
-    @property
-    def outbox(self):
-        return self.mail
+        self.write(lambda cursor: self.outbox.receive(cursor, sender, number), with_links)
 
     def call(self, save, *given):
         save(*given)
@@ -83,8 +78,8 @@ class Member:
     def durable(self, sender):
         return self.confirmed.get(sender, 0)
 
-    def deliver(self, shard, after, parcels):
-        self.flying.append((shard, after, parcels))
+    def deliver(self, shard, after, batches):
+        self.flying.append((shard, after, batches))
         self.calls[shard] = self.flying[-1]
         return Future()
 
@@ -94,26 +89,26 @@ class Member:
         act(cursor)
         if with_links is not None:
             with_links([(url,) for url in self.links])
-        self.mail.remove_arrived(cursor)
+        self.outbox.remove_arrived(cursor)
         cursor.execute("COMMIT")
-        self.mail.keep()
+        self.outbox.keep()
 
     # events
 
     def book(self, other, url):
         """Fetch a page with a link to another shard."""
         links = Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32))
-        parcel = Packed(other, LinkBatch(url, SEED_PATH, links).packed())
+        batch = PackedBatch(other, LinkBatch(url, SEED_PATH, links).packed())
 
         def act(cursor):
             cursor.execute("INSERT INTO page VALUES (?, ?)", (other, url))
-            self.mail.send(cursor, [parcel])
+            self.outbox.send(cursor, [batch])
 
         self.write(act)
 
     def send(self, other):
         self.shard._sender._inquired.clear()
-        self.shard._sender._rhythm._times.clear()  # time passes
+        self.shard._sender._schedule._times.clear()  # time passes
         self.shard._guarded(lambda: self.shard._deliver(other))
 
     def answered(self, other, receipt):
@@ -125,10 +120,10 @@ class Member:
         else:
             answer.set_result(receipt)
         self.shard._sender._inquired[other] = float("inf")  # no question follows at once
-        self.shard._answered(other, partial(self.shard._arrived, other), answer)
+        self.shard._calls.end(other, partial(self.shard._arrived, other), answer)
 
     def copy(self):
-        self.copies.append((copy_of(self.database), dict(self.mail.received)))
+        self.copies.append((copy_of(self.database), dict(self.outbox.received)))
 
     def upload(self):
         if self.copies:
@@ -172,17 +167,17 @@ def play(members, event, shard, other, number):
 
 
 def deliver(one, two, call):
-    _, after, parcels = call
-    return two.shard.receive(one.number, after, parcels)
+    _, after, batches = call
+    return two.shard.receive(one.number, after, batches)
 
 
 def is_quiet(members):
     """Return whether nothing is under way, as the coordinator decides it."""
     return all(
-        two.mail.received[one.number] >= count
+        two.outbox.received[one.number] >= count
         for one in members
         for two in members
-        for count in [one.mail.sent[two.number]]
+        for count in [one.outbox.sent[two.number]]
     )
 
 
@@ -194,13 +189,13 @@ def missing(members):
 
 # what a receiver confirms is lost with it
 @example([*SENT, ("lose", 1, 0)])
-# a number is used again, for another parcel
+# a number is used again, for another batch
 @example([("copy", 0, 1), ("upload", 0, 1), *SENT, ("lose", 0, 1), ("book", 0, 1)])
 @example([*[*SENT, ("lose", 0, 1)] * 2, ("book", 0, 1)])
-# a receiver has lost the parcel before the next one, which has the same owner, or an older one
+# a receiver has lost the batch before the next one, which has the same owner, or an older one
 @example([*SENT, ("lose", 1, 0), *SENT])
 @example([("book", 0, 1), ("restart", 0, 1), *SENT[1:], ("lose", 1, 0), *SENT])
-# one parcel more than ten, which would wait for others
+# one batch more than ten, which would wait for others
 @example([*[("book", 0, 1)] * 10, *SENT[1:], ("book", 0, 1)])
 @settings(max_examples=3 * settings.default.max_examples)
 @given(

@@ -10,7 +10,7 @@ from typing import Final
 from tqdm import tqdm
 
 from tres_scrapy.cluster.coordinator import Overview
-from tres_scrapy.cluster.status import SNAPSHOT_ERROR
+from tres_scrapy.cluster.message import SNAPSHOT_ERROR
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.terminal import TerminalLine
 from tres_scrapy.url.message import plural

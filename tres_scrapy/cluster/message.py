@@ -1,10 +1,10 @@
-"""What a shard reports, and what it is told in return."""
+"""What the processes of a crawl in shards tell one another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 SNAPSHOT_ERROR: Final = "snapshot_error"  # a figure: why the last snapshot failed
 UNLIMITED: Final = 2**62  # pages of a crawl without a page budget
@@ -19,7 +19,7 @@ class Status:
     now, and `hopeless` while all its hosts rest and none has ever answered. `value` is Q of the
     best links that it could fetch now; while it is busy, of those that it may fetch soon. It has
     at most so many `requests` under way.
-    `sent` and `received` are, by other shard, the number of the last parcel. A shard is `settled`
+    `sent` and `received` are, by other shard, the number of the last batch. A shard is `settled`
     if it cannot lose anything of this state. `commands` is the number of the last command that it
     has obeyed, `figures` are shown to people.
     """
@@ -68,3 +68,29 @@ class Orders:
     commands: tuple[Command, ...] = ()
     finish: str = ""
     settle: bool = False
+
+
+class Version(NamedTuple):
+    """Which weights a shard has: the learner's run, its changes and its transitions then."""
+
+    run: int = 0
+    changes: int = 0
+    transitions: int = 0
+
+
+class Reply(NamedTuple):
+    """The learner's answer: the number of the next transition to send, and what it has learned.
+
+    `update` is empty if the shard has it all, or has asked for nothing and little is new.
+    """
+
+    position: int
+    seen: Version
+    update: bytes = b""
+
+
+class Receipt(NamedTuple):
+    """The numbers of the last batches of a sender that a shard has, and that it cannot lose."""
+
+    received: int
+    durable: int
