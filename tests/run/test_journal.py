@@ -29,6 +29,7 @@ from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
+from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
@@ -400,7 +401,7 @@ def test_full_disk_leaves_what_was_written(tmp_path):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_resumable_policies_are_known(policy):
-    setup = PolicyInputs(
+    setup = RivalInputs(
         labels=lambda urls: [],
         graph=Graph([], [], []),
         similarity=lambda texts: [],

@@ -24,8 +24,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.extensions.job import identity_of, now
-from tres_scrapy.lab.webs.count import FIGURES, in_words
-from tres_scrapy.lab.webs.web_process import WebProcess
+from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.topic.several import load_packs
@@ -135,18 +134,18 @@ def _config_of(order: Order) -> Config:
 
 
 @contextmanager
-def _web(config: Config) -> Iterator[WebProcess | None]:
+def _web(config: Config) -> Iterator[Any]:
     """Serve the offline web of a crawl, if it has one."""
     if config.web.kind is None or config.web.proxy is not None:
         yield None
         return
-    web = WebProcess(config.web, config.topics)
+    web = start_web(config.web, config.topics)
     for note in web.notes:
         logger.info("The offline web: %s", note)
     yield web  # it ends with this process
 
 
-def _plan(order: Order, config: Config, web: WebProcess | None) -> Plan:
+def _plan(order: Order, config: Config, web: Any) -> Plan:
     arguments = dict(order.arguments)
     if web is not None:
         arguments["web_proxy"] = web.proxy

@@ -13,6 +13,7 @@ from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.condition import TOPIC
 from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.result import Result, Run
 from tres_scrapy.url.message import plainly, reason
 
@@ -78,7 +79,7 @@ def _lines(path: Path) -> list[str]:
 
 def _fits(policy: str, web: str) -> bool:
     """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
-    return web != "synthetic" or POLICIES[policy].needs != "graph"
+    return web != "synthetic" or POLICIES[policy].prepare is not with_graph
 
 
 def _each(texts: Sequence[str]) -> list[str]:

@@ -15,7 +15,8 @@ from archived import record
 from conftest import PROJECT, command, interpreter
 from preloaded import Process
 
-from tres_scrapy.lab.webs.count import Count, in_words
+from tres_scrapy.extensions.offline_web import in_words
+from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.web import HTML, Answer
