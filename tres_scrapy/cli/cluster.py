@@ -98,7 +98,7 @@ OPTIONS: Final = (
     ),
 )
 
-command = click.Group("cluster", help=DESCRIPTION)
+command = click.Group("cluster", help=DESCRIPTION, no_args_is_help=False)
 command.add_command(
     ClusterCommand(
         "crawl",
