@@ -37,7 +37,8 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.store import SAVED, SampleStore
+from tres_scrapy.frontier.recovery import SAVED
+from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.count import PAGES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.page.text import read_page
@@ -201,7 +202,7 @@ def lost(
         if url not in waiting
         and pages[domain(url)] < most
         and not given_up(store, url)
-        and not any(map(store.is_closed, (url, *deque(chain(web, url), maxlen=1))))
+        and not any(map(store.closure.is_closed, (url, *deque(chain(web, url), maxlen=1))))
     ]
     for url in found:
         print(f"lost: {url}: {pages[domain(url)]} pages booked")

@@ -163,7 +163,7 @@ class TreeFrontierScheduler(BaseScheduler):
         decision = None
         if self._crawl.leased < self._concurrency:
             self._note_patience(busy)
-            self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
+            self._crawl.store.hosts.only_known = self._asked_new() + 1 > self._most_new
             decision = self._session.next(busy)
         if decision is None:
             self._release_replaced()
@@ -234,10 +234,10 @@ class TreeFrontierScheduler(BaseScheduler):
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if (host := self._crawl.store.host(row)) in resting:
+            if (host := self._crawl.store["host"][row]) in resting:
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
-            is_new = not self._crawl.store.is_known(host)
+            is_new = not self._crawl.store.hosts.is_known(host)
             if host not in busy and not (is_new and self._asked_new() >= self._most_new):
                 return self._hand_out(row, request)
             self._again.append(request)
@@ -256,12 +256,12 @@ class TreeFrontierScheduler(BaseScheduler):
                 self._session.book_data(row, NO_LINKS)
 
     def _hand_out(self, row: int, request: Request) -> Request:
-        lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
+        lease, host = self._crawl.lease_of(row), int(self._crawl.store["host"][row])
         assert lease is not None  # a request is handed out for a leased row only
         if not self._session.follows_all:
             self._out[row] = request
         lease.host = host
-        self._sent[self._crawl.store.hosts[host]] = host
+        self._sent[self._crawl.store.hosts.names[host]] = host
         self._rest(host, since=monotonic())
         return request
 
@@ -306,13 +306,13 @@ class TreeFrontierScheduler(BaseScheduler):
         return [self._sent[name] for name in names if name in self._sent]
 
     def _slot_key(self, host: int) -> str:
-        return self._shared.slot_of(self._crawl.store.hosts[host])
+        return self._shared.slot_of(self._crawl.store.hosts.names[host])
 
     def _asked_new(self) -> int:
         """Return how many requests wait for a host that has never answered."""
         store = self._crawl.store
         return sum(
-            lease.host is not None and not store.is_known(lease.host)
+            lease.host is not None and not store.hosts.is_known(lease.host)
             for lease in self._crawl.leases
         )
 

@@ -50,11 +50,11 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
     for row in (chosen, *leased):
         store.lease(row)
     busy, soon = (
-        [store.host_number(HOSTS[each]) for each in some if each in hosts] for some in (busy, soon)
+        [store.hosts.find(HOSTS[each]) for each in some if each in hosts] for some in (busy, soon)
     )
     left = [row for row in rows.tolist() if row not in {chosen, *leased}]
-    free = [row for row in left if store.host(row) not in busy]
-    ready = [row for row in free if store.domain(row) != store.domain(chosen)]
+    free = [row for row in left if store["host"][row] not in busy]
+    ready = [row for row in free if store["domain"][row] != store["domain"][chosen]]
     found = ranking_of(rows, bounds).after(store, chosen, busy, soon)
     if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + WORTH:
         assert found is None
@@ -62,9 +62,9 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
     assert rows[found.ready].tolist() == ready
     assert found.best({}) in ready
     assert bounds[found.best({})] == max(bounds[row] for row in ready)
-    later = [bounds[row] for row in left if store.host(row) in soon]
+    later = [bounds[row] for row in left if store["host"][row] in soon]
     assert found.later == np.float32(max(later, default=-np.inf))
-    assert found.domains == (store.domain(chosen),)
+    assert found.domains == (store["domain"][chosen],)
     assert found.after(store, ready[0]) is None, "it has served its choices"
 
 
@@ -124,7 +124,7 @@ def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
     for before, decision in itertools.pairwise(decisions):
         if set(decision.choice.rows) < set(before.choice.rows):
             shared += 1
-            assert web.store.domain(decision.row) != web.store.domain(before.row)
+            assert web.store["domain"][decision.row] != web.store["domain"][before.row]
     assert shared > 5
 
 
@@ -166,7 +166,7 @@ def test_patient_crawl_waits_for_the_domain_of_a_ranking():
     patience = Patience(0.0)
     store, policy = policy_over([*bad, *good], [0.0] * 6 + [1.0] * 6, patience=patience)
     assert chosen_by(store, policy, 1) == ["good.test"]
-    host = store.host_number("good.test")
+    host = store.hosts.find("good.test")
     patience.note(0.0, [host], free=1.0)
     assert policy.select([host]) is None
     assert chosen_by(store, policy, 1) == ["good.test"]

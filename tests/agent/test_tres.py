@@ -202,8 +202,8 @@ def test_new_domains_promise_more():
     urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
-    store.ledger.book_page(store.domain(0), 0.0)
-    store.ledger.lease(store.domain(1))
+    store.ledger.book_page(store["domain"][0], 0.0)
+    store.ledger.count_lease(store["domain"][1])
     assert learner.q_values(rows).tolist() == [0.5, 0.5, 0.625]
 
 

@@ -197,10 +197,10 @@ class LinkLearner:
         x = self._store.features(rows)
         known = self._known(rows, x)
         self._rate(rows, known)
-        rated = self._store.rated(rows)
+        rated = self._store["probability"].take(rows)
         some = np.argpartition(-rated, best)[:best] if len(rows) > best else np.arange(len(rows))
         self._read(rows[some], self.model.read(known[some], *self._best_codes(rows[some])))
-        x[:, LINK] = self._store.rated(rows)
+        x[:, LINK] = self._store["probability"].take(rows)
         return x
 
     def rate_again(self, count: int) -> Rows:
@@ -208,7 +208,7 @@ class LinkLearner:
         last = min(self._next + count, len(self._store))
         rows = np.arange(self._next, last)
         self._next = last % max(1, len(self._store))
-        rows = rows[self._store.waits(rows)]
+        rows = rows[self._store.is_pending(rows)]
         self.rate(rows)
         return rows
 
@@ -219,8 +219,8 @@ class LinkLearner:
         higher logit (an upper confidence bound), from 0 to 1 times as much higher with `want`.
         Second, its pages lead to others.
         """
-        hosts = self._store.host_numbers(rows)
-        p = self._store.rated(rows)
+        hosts = self._store["host"].take(rows)
+        p = self._store["probability"].take(rows)
         bounded = np.clip(p, _EDGE, 1 - _EDGE)
         logits = np.log(bounded / (1 - bounded))
         higher = want * self.options.exploration * self._hosts.doubts(hosts)
@@ -239,8 +239,9 @@ class LinkLearner:
 
         `away` is the highest P(relevant) of its links to domains of other shards.
         """
-        host = int(self._store.host_numbers(np.array([page]))[0])
-        self._hosts.led(page, host, float(self._store.rated(outlinks).max(initial=away)))
+        host = int(self._store["host"][page])
+        lead = self._store["probability"].take(outlinks).max(initial=away)
+        self._hosts.led(page, host, float(lead))
 
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""
@@ -278,7 +279,7 @@ class LinkLearner:
         rows = np.array([row])
         known = self._known(rows, self._store.features(rows)) - self._mean
         codes = self._best[row] if row in self._best else self._codes(rows)[0]
-        self._chosen[row] = self._store.url_id(row), codes
+        self._chosen[row] = self._store["url"][row], codes
         adds = self.model.adds(self._link(known, codes))
         return Said(self._store.url(row), self._store.anchors[row], *adds)
 
@@ -313,13 +314,13 @@ class LinkLearner:
         none = np.zeros(len(rows), dtype=np.float32)
         without = self.options.without
         siblings = none if "siblings" in without else self._siblings(rows)
-        record = self._hosts.logits(self._store.host_numbers(rows))
+        record = self._hosts.logits(self._store["host"].take(rows))
         return known_of(x, siblings, none if "record" in without else record)
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         """Return how relevant the fetched links of the same pages are [n], 0 without any."""
         self._grow()
-        parents = self._store.parents(rows)
+        parents = self._store["parent"].take(rows)
         fetched = np.where(parents == NO_PARENT, 0, self._links["fetched"].take(parents))
         relevant = np.where(parents == NO_PARENT, 0, self._links["relevant"].take(parents))
         share: NDArray[np.float32] = ((relevant - 0.5 * fetched) / (fetched + 2)).astype("f4")
@@ -345,15 +346,15 @@ class LinkLearner:
         row, x, reward = experience
         rows = np.array([row])
         url, codes = self._chosen.pop(row, (None, None))
-        if codes is None or url != self._store.url_id(row):  # a redirect changes the URL
+        if codes is None or url != self._store["url"][row]:  # a redirect changes the URL
             codes, _ = self._codes(rows)
         link = self._link(self._known(rows, x[None]), codes)
         self._trainer.keep(link, reward)
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        self._hosts.fetched(int(self._store.host_numbers(np.array([row]))[0]), reward)
-        parent = self._store.parent(row)
+        self._hosts.fetched(int(self._store["host"][row]), reward)
+        parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
@@ -364,13 +365,16 @@ class LinkLearner:
     def _restore_leads(self, past: Past, pending: Rows) -> None:
         """Note again what each page leads to, as far as is known now."""
         best = np.zeros(len(self._store), dtype=np.float32)
-        for rows, values in ((pending, self._store.rated(pending)), (past.rows, past.x[:, LINK])):
-            parents = self._store.parents(rows)
+        for rows, values in (
+            (pending, self._store["probability"].take(pending)),
+            (past.rows, past.x[:, LINK]),
+        ):
+            parents = self._store["parent"].take(rows)
             linked = parents != NO_PARENT
             np.maximum.at(best, parents[linked], values[linked])
         self._hosts = HostMemory()
-        hosts = self._store.host_numbers(past.rows).tolist()
-        parents = self._store.parents(past.rows)
+        hosts = self._store["host"].take(past.rows).tolist()
+        parents = self._store["parent"].take(past.rows)
         for row, host, parent, reward in zip(
             past.rows.tolist(), hosts, parents.tolist(), past.rewards.tolist(), strict=True
         ):

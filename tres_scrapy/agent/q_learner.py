@@ -249,7 +249,7 @@ class QLearner:
     def _earned(self, experience: Experience) -> float:
         """Return the reward of an experience, with the intrinsic one."""
         row, _, reward = experience
-        domain = self._store.domain(row)
+        domain = self._store["domain"][row]
         if reward > 0 and domain not in self._found:
             self._found.add(domain)
             reward += self.options.novelty
@@ -258,7 +258,9 @@ class QLearner:
     def _earned_before(self, past: Past) -> NDArray[np.float32]:
         """Return the rewards [n] of a past, with the intrinsic ones."""
         rewarded = np.flatnonzero(past.rewards > 0)
-        domains, firsts = np.unique(self._store.domains(past.rows[rewarded]), return_index=True)
+        domains, firsts = np.unique(
+            self._store["domain"].take(past.rows[rewarded]), return_index=True
+        )
         self._found = set(domains.tolist())
         earned = past.rewards.copy()
         earned[rewarded[firsts]] += self.options.novelty

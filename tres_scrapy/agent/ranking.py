@@ -117,12 +117,12 @@ class Ranking(NamedTuple):
         further = min(self.further, store.ledger.leased // PAGES_A_CHOICE)
         if not further:
             return None
-        domains = (*self.domains, store.domain(row))
-        left = store.waits(self.rows)
-        free = left & (store.standing(self.rows, busy_hosts) == Eligibility.READY)
-        ready = free & ~np.isin(store.domains(self.rows), domains)
+        domains = (*self.domains, store["domain"][row])
+        left = store.is_pending(self.rows)
+        free = left & (store.eligibility(self.rows, busy_hosts) == Eligibility.READY)
+        ready = free & ~np.isin(store["domain"].take(self.rows), domains)
         if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + WORTH:
             return None
-        soon_free = left & np.isin(store.host_numbers(self.rows), soon)
+        soon_free = left & np.isin(store["host"].take(self.rows), soon)
         later = float(self.bounds[soon_free].max(initial=-np.inf))
         return self._replace(ready=ready, later=later, further=further - 1, domains=domains)

@@ -58,7 +58,7 @@ class ActorPolicy(TresPolicy):
         rows = self._best.ready(busy_hosts)
         if not len(rows) and not len(rows := self._best.ready()):
             return _UNKNOWN
-        rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
+        rows = rows[np.argsort(-self._store["probability"].take(rows), kind="stable")[:TOP]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
     def _make_learner(self, setup: PolicyInputs) -> ActorQLearner:

@@ -193,10 +193,10 @@ class Crawl:
         hops = self._hops.pop(row, 0) + 1
         if hops > MOST_HOPS:
             return self.book_failure(row, REDIRECT_LIMIT)
-        store, path = self.store, self.store.path_to(self.store.parent(row))
+        store, path = self.store, self.store.path_to(self.store["parent"][row])
         static = store.features(np.array([row]))[:, ACTION]
         links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
-        parent = store.parent(row)
+        parent = store["parent"][row]
         page = store.url(row) if parent == NO_PARENT else store.url(parent)
         self.router.send(page, links, path, hops)
         return self.book_failure(row, REDIRECT_AWAY)
@@ -206,7 +206,7 @@ class Crawl:
 
         Those that do not wait any more keep theirs.
         """
-        waits = self.store.waits(rows)
+        waits = self.store.is_pending(rows)
         rows = rows[waits]
         self.store.revise(rows, actions[waits])
         if isinstance(self.policy, Revising):
@@ -254,12 +254,12 @@ class Crawl:
         It is fetched before all other samples, or, if `last`, when no other can be fetched.
         """
         self._chosen[row] = self._leased.pop(row).decision._replace(choice=None)  # it is large
-        self.store.set_back(row)
+        self.store.release(row)
         (self._last if last else self._first).push(np.array([row]), [0.0])
 
     def bring_forward(self, rows: Sequence[int]) -> None:
         """Fetch these samples that were set back before all others."""
-        waiting = [row for row in rows if self.store.state(row) == State.PENDING]
+        waiting = [row for row in rows if self.store["state"][row] == State.PENDING]
         self._first.push(np.array(waiting, dtype=np.int64), np.zeros(len(waiting)))
 
     def redirect(self, row: int, url: str) -> bool:
@@ -268,10 +268,10 @@ class Crawl:
         It must not if it is closed, its domain is full or its host is given up. The row is booked
         on the new domain.
         """
-        if self.store.is_closed(url) or self.store.is_given_up(url):
+        if self.store.closure.is_closed(url) or self.store.is_given_up(url):
             return False
         domain = self.store.domain_of(url)
-        if domain != self.store.domain(row) and self.store.ledger.full(np.array([domain]))[0]:
+        if domain != self.store["domain"][row] and self.store.ledger.full(np.array([domain]))[0]:
             return False
         self.store.redirect(row, url)
         return True
@@ -307,7 +307,7 @@ class Crawl:
         experience = self._observe(row, FAILURE_REWARD)
         self.failures[failure.kind] += 1
         if not lease.decision.is_query:  # a search query is not a visit either
-            domain = self.store.domain(row)
+            domain = self.store["domain"][row]
             self.store.ledger.book_failure(
                 domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
@@ -333,9 +333,9 @@ class Crawl:
     ) -> None:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
-        self.store.left_out = counts.pop(LEFT_OUT, 0)
+        self.store.admission.left_out = counts.pop(LEFT_OUT, 0)
         for name in [name for name in counts if name.startswith(REFUSED)]:
-            self.store.refused[name.removeprefix(REFUSED)] = counts.pop(name)
+            self.store.admission.refused[name.removeprefix(REFUSED)] = counts.pop(name)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 
@@ -353,9 +353,9 @@ class Crawl:
             "harvest_rate": self.harvest_rate,
             "relevant_domains": self.store.ledger.relevant_domains,
             "frontier_size": self.store.pending,
-            LEFT_OUT: self.store.left_out,
+            LEFT_OUT: self.store.admission.left_out,
             "domains_given_up": self.store.ledger.domains_given_up,
-            "hosts_given_up": self.store.gone_hosts,
+            "hosts_given_up": len(self.store.hosts.gone),
         }
         figures |= self.counts
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
@@ -375,8 +375,8 @@ class Crawl:
             url, path = self.store.url(parent), self.store.path_to(parent)
             links, away = self.router.divide(url, path, links)
         rows = self.store.add(parent, links, is_answer=is_answer)
-        if self.store.scope is not None:
-            self.counts.update(self.store.scope.taken_counts())
+        if self.store.admission.scope is not None:
+            self.counts.update(self.store.admission.scope.taken_counts())
         return rows, away
 
     def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
@@ -391,7 +391,7 @@ class Crawl:
         ledger = self.store.ledger
         self.pages += 1
         self.relevant += bool(relevant)
-        ledger.book_page(self.store.domain(row), float(relevant))
+        ledger.book_page(self.store["domain"][row], float(relevant))
         if self.limit is not None:
             ledger.progress = self.pages / self.limit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ class Hosts:
     def __init__(self, ledger: DomainLedger) -> None:
         self.names: list[str] = []
         self.gone: set[str] = set()  # the names of hosts that are given up
+        self.ever_given_up = array("q")  # hosts, those of earlier runs included
         self.known = 0  # hosts
         self.only_known = False
         self._known_pending = 0  # samples of known hosts
@@ -56,6 +58,10 @@ class Hosts:
         """Return the numbers of the domains of hosts [n]."""
         return self._columns["domain"].take(hosts)
 
+    def domain(self, host: int) -> int:
+        """Return the number of the domain of a host."""
+        return int(self._columns["domain"][host])
+
     def busy(self, hosts: NDArray[np.int32], busy_hosts: Sequence[int]) -> NDArray[np.bool_]:
         """Return which of hosts [n] are among `busy_hosts`."""
         busy = self._columns["busy"]  # a column lookup: there may be a million hosts
@@ -77,7 +83,7 @@ class Hosts:
         """Return whether a host has answered."""
         return bool(self._columns["known"][host])
 
-    def know(self, host: int) -> None:
+    def mark_known(self, host: int) -> None:
         """Note that a host has answered."""
         if not self.is_known(host):
             self._columns["known"][host] = True
@@ -88,16 +94,18 @@ class Hosts:
         """Note that no sample of a host is fetched any more."""
         self._columns["given_up"][host] = True
         self.gone.add(self.names[host])
+        if host not in self.ever_given_up:
+            self.ever_given_up.append(host)
 
     def given_up(self, hosts: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which of hosts [n] are given up."""
         return self._columns["given_up"].take(hosts)
 
-    def wait(self, hosts: NDArray[np.int32], change: int = 1) -> None:
+    def count_pending(self, hosts: NDArray[np.int32], change: int = 1) -> None:
         """Count samples of `hosts` [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._columns["pending"], hosts, change)
         self._known_pending += change * int(np.count_nonzero(self._columns["known"].take(hosts)))
-        self._ledger.wait(self.domains(hosts), change)
+        self._ledger.count_pending(self.domains(hosts), change)
 
 
 def host_of(url: str) -> str:

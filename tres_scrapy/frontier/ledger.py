@@ -92,17 +92,17 @@ class DomainLedger:
         number = self._ids.get(domain)
         return 0 if number is None else int(self._records["pages"][number])
 
-    def lease(self, domain: int, change: int = 1) -> None:
+    def count_lease(self, domain: int, change: int = 1) -> None:
         """Count a fetch that starts (`change` 1) or ends (-1)."""
         self._records["leased"][domain] += change
         self.leased += change
         self._changed.add(domain)
 
-    def hold(self, domain: int, change: int = 1) -> None:
+    def count_held(self, domain: int, change: int = 1) -> None:
         """Count an interrupted fetch that waits (`change` 1) or waits no longer (-1)."""
         self._records["held"][domain] += change
 
-    def wait(self, domains: NDArray[np.int32], change: int = 1) -> None:
+    def count_pending(self, domains: NDArray[np.int32], change: int = 1) -> None:
         """Count samples [n] that become PENDING (`change` 1) or stop being so (-1)."""
         np.add.at(self._records["pending"], domains, change)
 

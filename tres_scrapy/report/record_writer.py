@@ -230,11 +230,11 @@ class Writer:
         return (
             step,
             row,
-            None if is_seed else store.parent(row),
+            None if is_seed else int(store["parent"][row]),
             entry.time,
             url,
             None if final == url else final,
-            store.ledger.names[store.domain(row)],
+            store.ledger.names[store["domain"][row]],
             entry.title[:LONGEST],
             store.anchors[row][:LONGEST],
             kind,
@@ -255,7 +255,7 @@ class Writer:
     def _guests(self) -> list[tuple[int, str]]:
         """Return row and URL of the pages of other shards on which the links were found."""
         store = self._crawl.store
-        parents = {store.parent(entry.booking.experience.row) for entry in self._waiting}
+        parents = {int(store["parent"][entry.booking.experience.row]) for entry in self._waiting}
         return [(row, store.url(row)) for row in parents & store.guests.keys()]
 
     def _link(self, choice: Choice | None) -> str | None:

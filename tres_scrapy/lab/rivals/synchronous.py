@@ -82,13 +82,13 @@ class SynchronousPolicy(WholeFrontierPolicy):
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
         """Remove and return the best of all ready samples."""
         rows = self.pool.rows(self.leaf)
-        standing = self.store.standing(rows, busy_hosts)
-        alive = standing != Eligibility.DEAD
+        eligibility = self.store.eligibility(rows, busy_hosts)
+        alive = eligibility != Eligibility.DEAD
         if not alive.all():
             self.pool.keep(self.leaf, alive)
             self.store.drop(rows[~alive])
-            rows, standing = rows[alive], standing[alive]
-        ready = np.flatnonzero(standing == Eligibility.READY)
+            rows, eligibility = rows[alive], eligibility[alive]
+        ready = np.flatnonzero(eligibility == Eligibility.READY)
         if not len(ready):
             return None
         q_values, bounds = self.learner.rate(rows[ready])
