@@ -19,8 +19,7 @@ from tempfile import TemporaryDirectory
 from scrapy import Request
 from scrapy.http import HtmlResponse
 
-from tres_scrapy.export.exchange import Note
-from tres_scrapy.export.warc_record import exchange_records, note_record
+from tres_scrapy.export.warc_record import Note, exchange_records, note_record
 from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.middlewares.warc import exchange_of
 

@@ -8,19 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tres_scrapy.lab.fgdqn import FgDqnBandit, FgDqnOptions, State
-from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
-from tres_scrapy.refresh.allocation import allocate
-from tres_scrapy.refresh.bandit import (
+from tres_scrapy.lab.refresh_policies import (
+    NUTCH,
+    STORM,
+    SWITCH,
+    AdaptivePolicy,
     Bandit,
-    Floats,
+    BanditPolicy,
+    RoundRobinPolicy,
     StaticBandit,
     SwitchingBandit,
     ThompsonBandit,
     UniformBandit,
 )
-from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.page_policy import BanditPolicy, PagePolicy, RoundRobinPolicy
+from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
+from tres_scrapy.refresh.allocation import allocate
+from tres_scrapy.refresh.interval import StaticPolicy
+from tres_scrapy.refresh.page_policy import Bounds, PagePolicy
 from tres_scrapy.refresh.page_table import PageTable
+from tres_scrapy.refresh.rate import Floats
 
 Make = Callable[[PageTable, np.random.Generator], PagePolicy]
 
@@ -28,7 +34,6 @@ GREEDY = 2_000  # slots after training in which FG-DQN chooses by Q alone
 RUNS, FEW = 10, 3
 SHORT = 6_000  # slots of a probe
 EARLY, MANY = 3_000, 25  # slots after which FG-DQN should beat TS, and runs to test it
-SWITCH = 1_000  # slots of Thompson sampling before FG-DQN
 
 BERNOULLI = replace(SINGLE, name="bernoulli", bernoulli=True)
 

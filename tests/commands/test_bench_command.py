@@ -14,8 +14,7 @@ import pytest
 from archived import answered
 from conftest import PROJECT, command, running
 
-from tres_scrapy.export.exchange import Note
-from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+from tres_scrapy.export.warc_record import Note, exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison_plot as plot
 from tres_scrapy.lab.condition import Conditions
 from tres_scrapy.lab.grid import read_results

@@ -7,8 +7,13 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from tres_scrapy.export.exchange import Exchange, Note
-from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+from tres_scrapy.export.warc_record import (
+    Exchange,
+    Note,
+    exchange_records,
+    info_record,
+    note_record,
+)
 
 BODY = b"\x1f\x8b packed \xff page"
 

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.lab.refresh_policies import NUTCH, STORM, AdaptivePolicy, RoundRobinPolicy
 from tres_scrapy.lab.refresh_simulation import SINGLE, Experiment, simulate
-from tres_scrapy.refresh.interval import NUTCH, STORM, AdaptivePolicy, Bounds, StaticPolicy
-from tres_scrapy.refresh.page_policy import RoundRobinPolicy
+from tres_scrapy.refresh.interval import StaticPolicy
+from tres_scrapy.refresh.page_policy import Bounds
 from tres_scrapy.refresh.page_table import PageTable
 
 

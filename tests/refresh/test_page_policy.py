@@ -1,7 +1,11 @@
 import numpy as np
 
-from tres_scrapy.refresh.bandit import UniformBandit
-from tres_scrapy.refresh.page_policy import BanditPolicy, RoundRobinPolicy, UniformPolicy
+from tres_scrapy.lab.refresh_policies import (
+    BanditPolicy,
+    RoundRobinPolicy,
+    UniformBandit,
+    UniformPolicy,
+)
 from tres_scrapy.refresh.page_table import PageTable
 
 FOUR = np.ones(4, bool)

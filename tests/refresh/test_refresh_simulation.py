@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.lab.refresh_policies import (
+    BanditPolicy,
+    StaticBandit,
+    ThompsonBandit,
+    UniformBandit,
+)
 from tres_scrapy.lab.refresh_simulation import SINGLE, Experiment, IndexPolicy, simulate
 from tres_scrapy.refresh.allocation import allocate, freshness
-from tres_scrapy.refresh.bandit import StaticBandit, ThompsonBandit, UniformBandit
-from tres_scrapy.refresh.page_policy import BanditPolicy
 from tres_scrapy.refresh.page_table import PageTable
 
 WEIGHTS = np.array(SINGLE.weights)

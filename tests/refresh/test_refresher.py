@@ -12,7 +12,7 @@ from tres_scrapy.refresh.main_text import Reading, copy_of
 from tres_scrapy.refresh.refresh_request import PageAnswer
 from tres_scrapy.refresh.refresher import Refresher
 from tres_scrapy.refresh.refresher_option import RefresherOptions
-from tres_scrapy.refresh.roster import POLICIES
+from tres_scrapy.refresh.registry import POLICIES
 from tres_scrapy.refresh.visit_item import item_of
 
 OLD, NEW, NEAR = (
@@ -312,7 +312,7 @@ def test_network_of_fgdqn_is_kept(keep):
     for number in range(40):
         visit(keeper, 100.0 + number, text(NEW if number % 2 else OLD))
     keeper.end(200.0, finished=False)
-    learnt = keeper.policy.bandit.weights_vector()
+    learnt = keeper.policy.bandit.dump()
     again = keep(6, now=300.0, policy="fgdqn").policy.bandit
-    assert (again.weights_vector() == learnt).all()
+    assert again.dump() == learnt
     assert again.slots == 40

@@ -11,6 +11,7 @@ from typing import Final
 from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.status import Orders, Status
+from tres_scrapy.url.message import TresError
 
 GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
 SLOW: Final = 2.0  # seconds after which a shard that begins no fetch is slow
@@ -21,7 +22,7 @@ FAILED: Final = "failed"
 logger = logging.getLogger(__name__)
 
 
-class StaleEpochError(RuntimeError):
+class StaleEpochError(TresError):
     """Raised when a process reports for a shard that another process owns by now."""
 
 

@@ -31,7 +31,7 @@ from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.report.record_part import Part, Position
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl
 PARTS: Final = 5.0  # seconds for what the records of the shards have
@@ -45,7 +45,7 @@ TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 logger = logging.getLogger(__name__)
 
 
-class LostError(RuntimeError):
+class LostError(TresError):
     """Raised with a one-line reason when the processes of a crawl are gone."""
 
 

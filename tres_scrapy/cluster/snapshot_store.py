@@ -23,17 +23,19 @@ from typing import Any, Final
 
 import fsspec
 
+from tres_scrapy.url.message import TresError
+
 BLOCK: Final = 2**20  # bytes
 CRAWL: Final = "crawl.json"
 CLAIM: Final = "claim"
 MANIFEST: Final = "manifest"
 
 
-class SnapshotError(RuntimeError):
+class SnapshotError(TresError):
     """Raised with a one-line reason when a storage cannot be used, or what it holds is damaged."""
 
 
-class OvertakenError(RuntimeError):
+class OvertakenError(TresError):
     """Raised when another process has become the owner."""
 
 

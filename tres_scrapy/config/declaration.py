@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Final
 
+from tres_scrapy.url.message import TresError
+
 PREFIX: Final = "TRES_"
 # Prefixes of settings that only one spider reads and checks.
 PROGRAMS: Final = ("TRES_REFRESH_", "TRES_SURFACE_")
 Place = tuple[str, ...]  # field names, from the outer options to the inner ones
 
 
-class ConfigError(ValueError):
+class ConfigError(TresError):
     """An error in one line: which setting is wrong, its value, the rule and what to do."""
 
 

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 # What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
-OFFERS: Final[dict[str, tuple[str, ...]]] = {}
+OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
+}
 
 
 def offered(kind: str) -> list[Any]:

@@ -16,9 +16,14 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.export.exchange import Exchange, Note
 from tres_scrapy.export.file_name import beside
-from tres_scrapy.export.warc_record import exchange_records, info_record, note_record
+from tres_scrapy.export.warc_record import (
+    Exchange,
+    Note,
+    exchange_records,
+    info_record,
+    note_record,
+)
 from tres_scrapy.export.warc_writer import ArchiveWriter
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession

@@ -1,4 +1,8 @@
-"""The thread that compresses records and appends them to a file."""
+"""The thread that compresses records and appends them to a file, and the repair of its end.
+
+All gzip members of a file have the same random number as their time stamp. So the beginning of a
+record is recognised, even if a body contains bytes that look like one.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,20 @@ import logging
 import os
 import secrets
 import threading
+import zlib
 from collections.abc import Callable
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final
 
-from tres_scrapy.export.warc_tail import mark_of, repair
-
 ROOM: Final = 32 * 1024 * 1024  # bytes of waiting bodies above which callers should wait
 LEVEL: Final = 6  # of gzip: 9 takes twice the time to save 1 %
+MAGIC: Final = b"\x1f\x8b\x08\x00"  # begins a gzip member
+LENGTH: Final = 8  # bytes of MAGIC and the number
+MARK: Final = b"WARC/"  # begins a record
+PEEK: Final = 512  # bytes of a member that are decompressed to identify it
+STEP: Final = 64 * 1024
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +47,7 @@ class ArchiveWriter:
             repair(path)
         self._file = path.open("ab", buffering=0)
         self.size = self._file.tell()  # bytes
-        self._mark = mark_of(path) if self.size else secrets.randbits(32)
+        self._mark = _mark_of(path) if self.size else secrets.randbits(32)
         self._waiting = 0
         self._lock = threading.Lock()
         self._tasks: SimpleQueue[tuple[Callable[[], list[bytes]], int] | None] = SimpleQueue()
@@ -97,3 +106,69 @@ class ArchiveWriter:
             os.ftruncate(self._file.fileno(), self.size)
             raise
         self.size += len(data)
+
+
+def _mark_of(path: Path) -> int:
+    """Return the number in the gzip members of a file that `repair` accepted."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(LENGTH)[len(MAGIC) :], "little")
+
+
+def repair(path: Path) -> int:
+    """Cut an incomplete record off the end of a WARC file with one gzip member per record.
+
+    Return the number of bytes cut. Raise ValueError, and change nothing, if it is another file.
+    """
+    size = path.stat().st_size
+    if size == 0:
+        return 0
+    with path.open("r+b") as file:
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = _whole(content)
+        if end < size:
+            file.truncate(end)
+    return size - end
+
+
+def _whole(content: mmap) -> int:
+    """Return the length in bytes of the complete records."""
+    beginning = content[:LENGTH]
+    start = content.rfind(beginning)
+    while start > 0 and not _begins_record(content, start):  # too short to identify
+        start = content.rfind(beginning, 0, start + LENGTH - 1)
+    if not _begins_record(content, start):
+        if _may_begin_record(content[:PEEK]):
+            return 0  # cut within the first bytes of the file
+        raise ValueError("it is not a WARC file with one gzip member per record: give another name")
+    end = _end(content, start)
+    return start if end is None else end
+
+
+def _begins_record(content: mmap, start: int) -> bool:
+    return _first_bytes(content[start : start + PEEK]).startswith(MARK)
+
+
+def _may_begin_record(start: bytes) -> bool:
+    return MAGIC.startswith(start[: len(MAGIC)]) and MARK.startswith(_first_bytes(start))
+
+
+def _first_bytes(member: bytes) -> bytes:
+    """Return the first bytes of a gzip member, a zero byte if it is damaged or empty."""
+    unpacker = zlib.decompressobj(31)
+    try:
+        return unpacker.decompress(member) or b"\0" * unpacker.eof
+    except zlib.error:
+        return b"\0"
+
+
+def _end(content: mmap, start: int) -> int | None:
+    """Return the end of the member that begins at `start`, None if it is incomplete."""
+    unpacker = zlib.decompressobj(31)
+    try:
+        for place in range(start, len(content), STEP):
+            unpacker.decompress(content[place : place + STEP])
+            if unpacker.eof:
+                return min(place + STEP, len(content)) - len(unpacker.unused_data)
+    except zlib.error:
+        return None
+    return None

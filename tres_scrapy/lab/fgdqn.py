@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from tres_scrapy.refresh.bandit import Bandit, Floats, Mask
+from tres_scrapy.lab.refresh_policies import Bandit
+from tres_scrapy.refresh.page_table import Mask
+from tres_scrapy.refresh.rate import Floats
 
 State = NDArray[np.float32]
 
@@ -113,19 +115,19 @@ class FgDqnBandit(Bandit):
         loss: torch.Tensor = 0.5 * (error**2).mean()
         return loss
 
-    def weights_vector(self) -> NDArray[np.float32]:
-        """Return the parameters of the network as one vector."""
-        vector: NDArray[np.float32]
+    def dump(self) -> bytes:
+        """Return the slots and the parameters of the network."""
         vector = parameters_to_vector(self.network.parameters()).detach().numpy()
-        return vector
+        return self.slots.to_bytes(8, "big") + vector.astype(np.float32).tobytes()
 
-    def restore(self, weights: NDArray[np.float32], slots: int) -> None:
-        """Load a network and its number of slots; raise ValueError if its size differs."""
+    def restore(self, state: bytes) -> None:
+        """Load slots and network; raise ValueError if the network has another size."""
+        weights = np.frombuffer(state[8:], np.float32)
         size = sum(parameter.numel() for parameter in self.network.parameters())
         if len(weights) != size or not np.isfinite(weights).all():
             raise ValueError("the network does not fit these arms")
         vector_to_parameters(torch.from_numpy(weights.copy()), self.network.parameters())
-        self.slots = slots
+        self.slots = int.from_bytes(state[:8], "big")
 
     def _learn(self) -> None:
         self._optimiser.zero_grad()

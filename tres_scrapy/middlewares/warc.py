@@ -12,7 +12,7 @@ from scrapy.http.headers import Headers
 
 from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.export.archive import Archive
-from tres_scrapy.export.exchange import Exchange
+from tres_scrapy.export.warc_record import Exchange
 
 # Why a body is incomplete, by flag of the response
 TRUNCATED: Final = {"dataloss": "disconnect", "partial": "disconnect", "download_stopped": "length"}

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tres_scrapy.refresh.bandit import Floats
 from tres_scrapy.refresh.page_table import Ints
+from tres_scrapy.refresh.rate import Floats
 
 MOST_ARMS = 64
 NUMBERS = re.compile(r"\d+")

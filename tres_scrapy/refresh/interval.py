@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tres_scrapy.refresh.allocation import allocate_within, chance
-from tres_scrapy.refresh.bandit import Floats, Mask
-from tres_scrapy.refresh.page_policy import PagePolicy
-from tres_scrapy.refresh.page_table import PageTable
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """The shortest and longest time between two visits of a page, and the jitter."""
-
-    least: float = 0.0
-    most: float = float("inf")
-    jitter: float = 0.0  # share by which an interval may be longer or shorter
+from tres_scrapy.refresh.page_policy import Bounds, PagePolicy
+from tres_scrapy.refresh.page_table import Mask, PageTable
+from tres_scrapy.refresh.rate import Floats
 
 
 class IntervalPolicy(PagePolicy):
@@ -40,47 +29,6 @@ class IntervalPolicy(PagePolicy):
 
     def _jittered(self, count: int) -> Floats:
         return 1 + self.bounds.jitter * self._random.uniform(-1, 1, count)
-
-
-@dataclass(frozen=True)
-class IntervalRule:
-    """How the interval of a page changes after a visit.
-
-    After a change it shrinks to the share `shrink`, otherwise it grows by the share `grow`. With
-    `halves` only the part above the shortest interval shrinks, as in StormCrawler; without, all of
-    it, as in Nutch.
-    """
-
-    shrink: float = 0.5
-    grow: float = 0.5
-    halves: bool = True
-
-
-STORM, NUTCH = IntervalRule(), IntervalRule(shrink=0.8, grow=0.2, halves=False)
-
-
-class AdaptivePolicy(IntervalPolicy):
-    """The rule of common recrawlers: a shorter interval after a change, otherwise a longer one."""
-
-    def __init__(
-        self,
-        pages: PageTable,
-        intervals: Floats,
-        bounds: Bounds,
-        seed: int,
-        rule: IntervalRule = STORM,
-    ) -> None:
-        super().__init__(pages, intervals, bounds, seed)
-        self._rule = rule
-
-    def end(self, page: int, changed: bool | None, now: float) -> None:
-        """Shorten or lengthen the interval of the page."""
-        if changed is None:
-            return
-        interval, rule, least = self.intervals[page], self._rule, self.bounds.least
-        floor = least * (1 - rule.shrink) if rule.halves else 0.0
-        moved = interval * rule.shrink + floor if changed else interval * (1 + rule.grow)
-        self.intervals[page] = np.clip(moved, least, self.bounds.most)
 
 
 class StaticPolicy(IntervalPolicy):

@@ -1,13 +1,39 @@
-"""Policies that choose the next page of a collection."""
+"""What chooses the next page of a collection."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tres_scrapy.refresh.bandit import Bandit, Mask
-from tres_scrapy.refresh.page_table import PageTable
+from tres_scrapy.refresh.page_table import Mask, PageTable
+from tres_scrapy.refresh.rate import Floats
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The shortest and longest time between two visits of a page, and the jitter."""
+
+    least: float = 0.0
+    most: float = float("inf")
+    jitter: float = 0.0  # share by which an interval may be longer or shorter
+
+
+@dataclass(frozen=True)
+class PolicySetup:
+    """The arguments that policies are created with: `pace` in requests a second.
+
+    `quiet` counts the visits of each page without a change, [n]. `intervals` are those kept from
+    an earlier run, [n], NaN where unknown.
+    """
+
+    pages: PageTable
+    pace: float
+    bounds: Bounds
+    seed: int
+    quiet: Floats
+    intervals: Floats
 
 
 class PagePolicy(Protocol):
@@ -24,49 +50,13 @@ class PagePolicy(Protocol):
         """Learn whether the page had changed; None: nothing can be learned."""
         return
 
+    def dump(self) -> bytes | None:
+        """Return what the next run needs besides the page table, None for nothing."""
+        return None
 
-class UniformPolicy(PagePolicy):
-    """Chooses every page with the same probability."""
-
-    def __init__(self, random: np.random.Generator) -> None:
-        self._random = random
-
-    def select(self, now: float, allowed: Mask) -> int:
-        """Return an allowed page."""
-        return int(self._random.choice(np.flatnonzero(allowed)))
-
-
-class RoundRobinPolicy(PagePolicy):
-    """Chooses the page with the oldest visit."""
-
-    def __init__(self, pages: PageTable) -> None:
-        self._pages = pages
-
-    def select(self, now: float, allowed: Mask) -> int:
-        """Return the allowed page that waits longest."""
-        return oldest(self._pages, allowed)
-
-
-class BanditPolicy(PagePolicy):
-    """Lets a bandit choose an arm, then takes its page with the oldest visit (pointer M_k)."""
-
-    def __init__(self, pages: PageTable, bandit: Bandit) -> None:
-        self._pages, self.bandit = pages, bandit
-        self._count = int(pages.arms.max()) + 1
-
-    def select(self, now: float, allowed: Mask) -> int:
-        """Return a page of the arm that the bandit chooses among arms with an allowed page."""
-        arms = np.bincount(self._pages.arms[allowed], minlength=self._count) > 0
-        arm = self.bandit.choose(arms)
-        return oldest(self._pages, allowed & (self._pages.arms == arm))
-
-    def begin(self, page: int, now: float) -> None:
-        """Pass the arm of the page to the bandit."""
-        self.bandit.begin(int(self._pages.arms[page]))
-
-    def end(self, page: int, changed: bool | None, now: float) -> None:
-        """Pass the result to the bandit."""
-        self.bandit.end(int(self._pages.arms[page]), changed)
+    def restore(self, state: bytes) -> None:
+        """Load the state that an earlier run kept, if it is one of this policy."""
+        return
 
 
 def oldest(pages: PageTable, allowed: Mask) -> int:

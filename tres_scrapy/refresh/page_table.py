@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.refresh.bandit import Floats
-from tres_scrapy.refresh.rate import pooled_rates
+from tres_scrapy.refresh.rate import Floats, pooled_rates
 
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 class PageTable:

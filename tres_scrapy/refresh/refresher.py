@@ -10,23 +10,23 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tres_scrapy.refresh.bandit import Floats, Mask
 from tres_scrapy.refresh.collection import KnownPage
 from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.collection_row import PageRow, VisitRow
 from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
-from tres_scrapy.refresh.interval import Bounds, IntervalPolicy
-from tres_scrapy.refresh.page_policy import oldest
-from tres_scrapy.refresh.page_table import Ints, PageTable
+from tres_scrapy.refresh.interval import IntervalPolicy
+from tres_scrapy.refresh.page_policy import Bounds, PolicySetup, oldest
+from tres_scrapy.refresh.page_table import Ints, Mask, PageTable
+from tres_scrapy.refresh.rate import Floats
 from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
 from tres_scrapy.refresh.refresh_run import RefreshRun
 from tres_scrapy.refresh.refresher_option import DAY, RefresherOptions
-from tres_scrapy.refresh.roster import PolicySetup, dump_agent, make_policy, restore_agent
+from tres_scrapy.refresh.registry import POLICIES
 from tres_scrapy.refresh.validator import Validators
 from tres_scrapy.refresh.verdict import judge, settle
 from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for
 
-CHECKPOINT: Final = 200  # answers between two commits of the policy's network
+CHECKPOINT: Final = 200  # answers between two commits of the policy's state
 
 
 class Refresher:
@@ -51,8 +51,9 @@ class Refresher:
         self._ready = np.array([self._ready_at(row) for row in self.rows])
         self._unseen = np.array([row.copy is None and not row.gone for row in self.rows])
         self._links = SeenLinks(store.links()) if options.follow else None
-        self.policy = make_policy(options.policy, self._setup(int(random.integers(2**31))))
-        restore_agent(self.policy, store.load("network"))
+        self.policy = POLICIES[options.policy](self._setup(int(random.integers(2**31))))
+        if (kept := store.load("network")) is not None:
+            self.policy.restore(kept)
         self._validators = Validators(store.hosts(), random)
         self.counts: dict[str, int] = {}
 
@@ -124,12 +125,12 @@ class Refresher:
         self._unseen[place] = row.copy is None and not row.gone
         self.counts[item.change] = self.counts.get(item.change, 0) + 1
         if sum(self.counts.values()) % CHECKPOINT == 0:
-            self._keep_agent()
+            self._keep_state()
         return item
 
     def end(self, now: float, *, finished: bool) -> None:
         """Keep what the policy has learned; close the run if it is finished."""
-        self._keep_agent()
+        self._keep_state()
         if finished:
             self.run.end(now)
 
@@ -169,8 +170,8 @@ class Refresher:
             return row.retry_at
         return max(row.last_seen + self.options.min_age, row.retry_at)
 
-    def _keep_agent(self) -> None:
-        if (kept := dump_agent(self.policy)) is not None:
+    def _keep_state(self) -> None:
+        if (kept := self.policy.dump()) is not None:
             self.store.keep("network", kept)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from tres_scrapy.config.declaration import setting
 from tres_scrapy.config.parser import duration, flag, number, one_of, whole
-from tres_scrapy.refresh.roster import POLICIES
+from tres_scrapy.refresh.registry import POLICIES
 
 DAY: Final = 86_400.0  # seconds
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from tres_scrapy.links.code import CODES, Name
 from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 SUFFIX: Final = ".run"
 IN_JOB: Final = f"tres{SUFFIX}"  # the record's name in JOBDIR
@@ -53,7 +53,7 @@ CREATE TABLE remark (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 )
 
 
-class RecordError(RuntimeError):
+class RecordError(TresError):
     """Says in one line why a record cannot be used."""
 
 
@@ -73,6 +73,8 @@ def reading(path: Path) -> Iterator[None]:
     """Raise RecordError for any error that reading a damaged record can cause."""
     try:
         yield
+    except TresError:
+        raise
     except _FAULTS as error:
         raise RecordError(f"the record {path} cannot be read: {error}") from None
 

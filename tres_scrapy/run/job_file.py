@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tres_scrapy.run.sqlite import Access, FileFault, Schema, SqliteFileError
-from tres_scrapy.url.message import plainly, reason
+from tres_scrapy.url.message import TresError, plainly, reason
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ _DAMAGED = "the crawl in JOBDIR is damaged"
 _ADVICE = "restore a copy of it, or give another directory; the pages in the output file are whole"
 
 
-class JobError(RuntimeError):
+class JobError(TresError):
     """Raised with a one-line reason when the crawl in a JOBDIR cannot be resumed."""
 
 
@@ -78,6 +78,8 @@ def reading() -> Iterator[None]:
     """Raise JobError for any error that reading a damaged job can cause."""
     try:
         yield
+    except TresError:
+        raise
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
         raise JobError(f"{_DAMAGED} ({reason(error)}): {_ADVICE}") from None
     except (ArithmeticError, MemoryError, RecursionError) as error:

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 
 _ENDINGS: Final = ("", "-wal", "-shm", "-journal")  # of the files that SQLite writes
 _FAULTS: Final = {  # by SQLite's name of the error
@@ -34,7 +34,7 @@ class FileFault(Enum):
     UNUSABLE = "{path} cannot be opened: {detail}"
 
 
-class SqliteFileError(Exception):
+class SqliteFileError(TresError):
     """Raised with a one-line message when a file cannot be used; `fault` is the reason."""
 
     def __init__(self, fault: FileFault, path: Path, noun: str, detail: str = "") -> None:

@@ -17,6 +17,10 @@ NUMBER: Final = re.compile(r"\[Errno -?\d+\] ")
 IRREGULAR: Final = {"leaf": "leaves"}
 
 
+class TresError(ValueError):
+    """Says in one line what is wrong and what to do: `tres` prints it and exits with status 1."""
+
+
 def plainly(error: Exception, *, named: bool = False) -> str:
     """Return the message of an error; that of the operating system without its number.
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.refresh.bandit import (
+from tres_scrapy.lab.refresh_policies import (
     StaticBandit,
     SwitchingBandit,
     ThompsonBandit,
