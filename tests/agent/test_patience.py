@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.ranking import CREDIT, LONGEST, WORTH, Patience
+from tres_scrapy.agent.ranking import CREDIT, LONGEST_REST, WORTH, Patience
 
 
 def test_patience_waits_for_a_link_that_is_worth_more():
@@ -42,7 +42,7 @@ def test_credit_comes_back_with_time():
         patience.note(now, [7], free=1.0)
     assert CREDIT / 2 < now < 3 * CREDIT
     assert patience.waited == now
-    patience.note(now + LONGEST, [7], free=1.0)
+    patience.note(now + LONGEST_REST, [7], free=1.0)
     assert patience.hosts
 
 
@@ -51,7 +51,7 @@ def test_pause_is_no_waiting():
     patience.note(0.0, [7], free=1.0)
     patience.waits(0.0, 1.0)
     patience.note(1000.0, [7], free=1.0)
-    assert patience.waited == LONGEST
+    assert patience.waited == LONGEST_REST
 
 
 @pytest.mark.parametrize("free", [0.0, 0.25])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
-LONGEST: Final = 5.0  # seconds: a host that rests longer is not waited for
+LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
 WORTH: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
 CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
 
@@ -36,7 +36,7 @@ class Patience:
         """Note before a choice which busy hosts are soon free, and the share of free slots."""
         patience = 1 - self.hurry
         if self._last is not None:
-            passed = min(LONGEST, now - self._last)  # longer: a pause, or the network was gone
+            passed = min(LONGEST_REST, now - self._last)  # longer: a pause, or the network was gone
             idle = self._free * passed if self.waiting else 0.0
             self.waited += idle
             self._used = max(0.0, self._used + idle - patience * passed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence, ValuesView
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -49,14 +49,12 @@ NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 class Lease:
     """A sample that is being fetched: how it was chosen, and its URL at that time.
 
-    `host` is the host that is handling its request, or None. `exchange` holds the request and
-    response for the WARC archive until the sample is booked.
+    `exchange` holds the request and response for the WARC archive until the sample is booked.
     """
 
     decision: Decision
     experience: Experience
     url: str
-    host: int | None = None
     exchange: Any = None
 
 
@@ -130,11 +128,6 @@ class Crawl:
     def lease_of(self, row: int) -> Lease | None:
         """Return the lease of a row, or None if the row is not leased."""
         return self._leased.get(row)
-
-    @property
-    def leases(self) -> ValuesView[Lease]:
-        """The leases of all leased samples."""
-        return self._leased.values()
 
     @property
     def finished(self) -> bool:

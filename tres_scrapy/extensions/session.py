@@ -35,7 +35,7 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.frontier.admission import REFUSED, Outlinks
+from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
@@ -255,7 +255,7 @@ class CrawlSession:
         if visit.verdict.is_copy:
             self.crawl.counts["duplicates"] += 1
         if visit.verdict.is_foreign:
-            self.crawl.counts[f"{REFUSED}languages"] += 1
+            self.crawl.counts[f"{OUT_OF_SCOPE}languages"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)

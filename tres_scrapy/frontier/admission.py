@@ -117,7 +117,7 @@ class Closure:
 
 # Rules by which links are not fetched, by the name of their setting
 AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
-REFUSED: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
+OUT_OF_SCOPE: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -157,7 +157,7 @@ class Scope:
         for key, url, known in links:
             refusal = self.refusal(url, depth, known=known)
             if refusal is not None:
-                self._counts[REFUSED + refusal.rule] += 1
+                self._counts[OUT_OF_SCOPE + refusal.rule] += 1
                 continue
             if not known:
                 self.enter([url])
@@ -219,9 +219,9 @@ def refused_links(counts: Counter[str]) -> Counter[str]:
     """Return the number of refused links by rule, from the counts of a crawl."""
     return Counter(
         {
-            name.removeprefix(REFUSED): count
+            name.removeprefix(OUT_OF_SCOPE): count
             for name, count in counts.items()
-            if name.startswith(REFUSED)
+            if name.startswith(OUT_OF_SCOPE)
         }
     )
 
