@@ -37,8 +37,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.recovery import SAVED
-from tres_scrapy.frontier.store import SampleStore
+from tres_scrapy.frontier.store import SAVED, SampleStore
 from tres_scrapy.lab.webs.count import PAGES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.page.text import read_page

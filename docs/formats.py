@@ -11,7 +11,7 @@ from typing import get_args
 
 from tres_scrapy.export.archive import FIELDS
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
-from tres_scrapy.export.metric import ALL
+from tres_scrapy.export.metrics import ALL
 from tres_scrapy.frontier.feature import TABLE, Feature
 from tres_scrapy.items import CHOSEN, RelevantPage
 from tres_scrapy.lab.webs.count import Count

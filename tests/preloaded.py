@@ -59,7 +59,7 @@ PACKAGES = (  # each module of them
     *("tres_scrapy.commands", "tres_scrapy.downloader"),
     *("tres_scrapy.export", "tres_scrapy.extensions", "tres_scrapy.middlewares"),
     *("tres_scrapy.refresh", "tres_scrapy.report", "tres_scrapy.spiders", "tres_scrapy.surface"),
-    *("tres_scrapy.topic", "tres_scrapy.webs"),
+    *("tres_scrapy.topic", "tres_scrapy.lab.webs"),
 )
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 CLIENT = """#!{python} -IS

@@ -25,10 +25,10 @@ from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
-from tres_scrapy.export.feed_flush import FeedFlush
 from tres_scrapy.export.json_lines import JsonLinesPipeline
+from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.export.metrics import Metrics
-from tres_scrapy.export.newness import NewnessPipeline
+from tres_scrapy.export.output_file import FeedFlush
 from tres_scrapy.export.parquet import FORMAT, ParquetItemExporter, check_parquet
 from tres_scrapy.extensions.clock import SteadyClock
 from tres_scrapy.extensions.command import crawls

@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS, CsvPipeline
-from tres_scrapy.export.newness import NewnessPipeline
+from tres_scrapy.export.known import NewnessPipeline
 from tres_scrapy.items import RelevantPage, item_class
 
 ITEM = RelevantPage(

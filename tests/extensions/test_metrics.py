@@ -15,8 +15,14 @@ from scrapy.settings import Settings
 
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.export import metrics as module
-from tres_scrapy.export.metric import ALL, COUNTER, METRICS, CrawlCollector
-from tres_scrapy.export.metrics import MOST_CONNECTIONS, Metrics
+from tres_scrapy.export.metrics import (
+    ALL,
+    COUNTER,
+    METRICS,
+    MOST_CONNECTIONS,
+    CrawlCollector,
+    Metrics,
+)
 from tres_scrapy.extensions.session import CrawlSession
 
 FIGURES = {"pages": 7, "relevant_pages": 3, "phase": "exploration", "failures/http_404": 2}

@@ -5,7 +5,7 @@ from tres_scrapy.config.limit import FrontierLimits
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.frontier.admission import Outlinks, Scope, directory_of, refused_links
 from tres_scrapy.frontier.ledger import DomainLedger
-from tres_scrapy.frontier.recovery import restore_samples, saved
+from tres_scrapy.frontier.recovery import restore_samples
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 SEED = "http://seed.test/"
@@ -91,7 +91,7 @@ def test_resumed_directory_is_full():
 def store_parts(store):
     """Return what a journal saves of a store."""
     return {
-        "records": saved(store, 0),
+        "records": store.saved(0),
         "hosts": store.hosts.names,
         "urls": store.closure.urls,
         "anchors": list(store.anchors),

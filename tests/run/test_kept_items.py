@@ -39,7 +39,7 @@ runpy.run_module("scrapy", run_name="__main__")
 FULL_DISK = """
 import resource, runpy, signal
 from tres_scrapy.export.csv_table import CsvPipeline
-from tres_scrapy.export.feed_flush import FeedFlush
+from tres_scrapy.export.output_file import FeedFlush
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 seen = []

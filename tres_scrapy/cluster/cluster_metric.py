@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from tres_scrapy.cluster.coordinator import Overview
 from tres_scrapy.cluster.status import Status
-from tres_scrapy.export.metric import (
+from tres_scrapy.export.metrics import (
     COUNTER,
     FAILURES,
     FAMILIES,

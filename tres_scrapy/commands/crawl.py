@@ -16,7 +16,7 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
-from tres_scrapy.export.unwritable import OUTPUT_FAILED
+from tres_scrapy.export.output_file import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
 from tres_scrapy.lab.webs.web_process import OfflineWebError

@@ -10,6 +10,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import DownloadOptions
 from tres_scrapy.config.extra import require
+from tres_scrapy.config.guest import places
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
 from tres_scrapy.config.link_option import LinkOptions
@@ -158,8 +159,11 @@ class Config(Options):
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
-        if self.shard.count > 1:
-            self._check_shard()
+        if self.shard.count:
+            if not places("shard_crawl"):
+                raise ConfigError("shards: this TRES was installed without crawls in shards")
+            if self.shard.count > 1:
+                self._check_shard()
 
     def _check_shard(self) -> None:
         cap, number, count = self.max_per_domain, self.shard.number, self.shard.count

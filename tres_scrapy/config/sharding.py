@@ -16,5 +16,8 @@ class ShardOptions:
         whole(0, 9_999), 0, "number of this shard; set by `tres cluster`", name="shard"
     )
     count: int = setting(
-        whole(1, 10_000), 1, "number of shards of the crawl; set by `tres cluster`", name="shards"
+        whole(0, 10_000),
+        0,
+        "number of shards of the crawl, 0 without `tres cluster`, which sets it",
+        name="shards",
     )

@@ -16,7 +16,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.export.file_name import beside
+from tres_scrapy.export.output_file import beside
 from tres_scrapy.export.warc_record import (
     Exchange,
     Note,

@@ -5,20 +5,17 @@ from __future__ import annotations
 import csv
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.export.file_name import beside
-from tres_scrapy.export.unwritable import end_crawl
+from tres_scrapy.export.output_file import LineFile, beside
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
@@ -57,18 +54,7 @@ FORMULA: Final = tuple("=+-@\t\r")  # a cell that begins so is a formula in a sp
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class DomainRow:
-    """A row of the table of domains."""
-
-    new: str
-    relevant: int
-    first_seen: str
-    last_seen: str
-    first_url: str
-
-
-class CsvPipeline:
+class CsvPipeline(LineFile):
     """Writes each relevant page to one table, and totals of its domain to another.
 
     A crawl that continues an output continues its tables too, also if they are not asked for again.
@@ -83,15 +69,13 @@ class CsvPipeline:
         stop: Callable[[str], None] = lambda reason: None,
         topics: Sequence[str] = (),
     ) -> None:
-        self.path, self.domains_path = beside(path, PAGES), beside(path, DOMAINS)
+        super().__init__(beside(path, PAGES), job, stop)
+        self.domains_path = beside(path, DOMAINS)
         self._topics = topics if len(topics) > 1 else ()
         self._columns = _columns(topics)
         self._pages_of = pages_of
-        self._job = job
-        self._stop = stop
-        self._file: TextIO | None = None
         self._urls: set[str] = set()
-        self._domains: dict[str, DomainRow] = {}
+        self._domains: dict[str, dict[str, str]] = {}  # rows by domain
         self._due = 0.0
 
     @classmethod
@@ -132,7 +116,7 @@ class CsvPipeline:
             self._file.close()
             self._write_domains()
         except OSError as error:
-            self._fail(error)
+            self.fail(error)
             return
         logger.info("Wrote the tables %s and %s", self.path, self.domains_path.name)
 
@@ -140,21 +124,13 @@ class CsvPipeline:
         if isinstance(item, RelevantPage) and self._file is not None and item.url not in self._urls:
             row = row_of(item, self._topics)
             try:
-                self._file.write(_line(row.values()))
-                self._file.flush()
+                self.append(_line(row.values()))
                 self._note(row)
                 if monotonic() > self._due:
                     self._write_domains()
             except OSError as error:
-                self._fail(error)
+                self.fail(error)
         return item
-
-    def _fail(self, error: OSError) -> None:
-        assert self._file is not None
-        with suppress(OSError):  # close() tries to write the rest again
-            self._file.close()
-        self._file = None
-        end_crawl(self.path, error, self._job, self._stop)
 
     def _resume(self) -> None:
         """Read the rows of an interrupted crawl; drop an incomplete last line."""
@@ -170,21 +146,29 @@ class CsvPipeline:
 
     def _note(self, row: dict[str, str]) -> None:
         self._urls.add(row["url"])
-        seen, url = row["fetched_at"], row["final_url"]
+        name, seen = row["domain"], row["fetched_at"]
         domain = self._domains.setdefault(
-            row["domain"], DomainRow(row["new_domain"], 0, seen, seen, url)
+            name,
+            {
+                "domain": name,
+                "new": row["new_domain"],
+                "pages": "",
+                "relevant": "0",
+                "first_seen": seen,
+                "last_seen": seen,
+                "first_url": row["final_url"],
+            },
         )
-        domain.relevant += 1
-        domain.last_seen = max(domain.last_seen, seen)
+        domain["relevant"] = str(int(domain["relevant"]) + 1)
+        domain["last_seen"] = max(domain["last_seen"], seen)
 
     def _write_domains(self) -> None:
         start = monotonic()
         with whole_file(self.domains_path) as file:
             file.write(_line(DOMAIN_COLUMNS).encode())
-            for name, each in self._domains.items():
-                seen = (each.first_seen, each.last_seen, each.first_url)
-                row = (name, each.new, str(self._pages_of(name)), str(each.relevant), *seen)
-                file.write(_line(row).encode())
+            for name, row in self._domains.items():
+                row["pages"] = str(self._pages_of(name))
+                file.write(_line(row.values()).encode())
         end = monotonic()
         self._due = end + max(RARELY, (end - start) / SHARE)
 

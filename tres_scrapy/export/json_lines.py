@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.downloader.request import follows_links
-from tres_scrapy.export.unwritable import end_crawl
+from tres_scrapy.export.output_file import LineFile
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import RelevantPage
@@ -29,7 +29,7 @@ from tres_scrapy.url.whole_file import drop_torn_line
 logger = logging.getLogger(__name__)
 
 
-class JsonLinesPipeline:
+class JsonLinesPipeline(LineFile):
     """Appends each relevant page to the crawl's output file and flushes it.
 
     All items are passed on unchanged, also to Scrapy's feeds.
@@ -41,10 +41,7 @@ class JsonLinesPipeline:
         job: Job | None = None,
         stop: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        self.path = path
-        self._job = job
-        self._stop = stop
-        self._file: TextIO | None = None
+        super().__init__(path, job, stop)
         self._written = 0
         self._is_continued = False  # whether the file held pages before
         self._held: set[str] = set()  # URLs of items to export again that the file holds
@@ -111,19 +108,11 @@ class JsonLinesPipeline:
             self._held.remove(item.url)
         else:
             try:
-                self._file.write(json.dumps(asdict(item), ensure_ascii=False) + "\n")
-                self._file.flush()
+                self.append(json.dumps(asdict(item), ensure_ascii=False) + "\n")
                 self._written += 1
             except OSError as error:
-                self._fail(error)
+                self.fail(error)
         return item
-
-    def _fail(self, error: OSError) -> None:
-        assert self._file is not None
-        with suppress(OSError):  # close() tries to write the rest again
-            self._file.close()
-        self._file = None
-        end_crawl(self.path, error, self._job, self._stop)
 
 
 def _refuse_other_topic(path: Path, topic: str) -> None:

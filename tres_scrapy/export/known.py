@@ -1,17 +1,28 @@
-"""URLs and domains known before a crawl, from files that the user names."""
+"""The pipeline that marks pages and domains known before the crawl, from files of the user."""
 
 from __future__ import annotations
 
 import csv
 import json
+import logging
 from collections.abc import Iterator
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
+from typing import Any, Self
 
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.items import RelevantPage
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import plainly, plural
 from tres_scrapy.url.whole_file import open_bytes
+
+logger = logging.getLogger(__name__)
 
 
 class Known:
@@ -35,6 +46,41 @@ class Known:
                 if "//" in name:
                     self.urls.add(url)
                 self.domains.add(domain_of(url, private=self._psl_private))
+
+
+class NewnessPipeline:
+    """Marks relevant pages whose URL or domain is in the files of TRES_KNOWN."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        config = Config.of(crawler.settings)
+        paths = config.output.known
+        if not paths:
+            raise NotConfigured
+        known = Known(psl_private=config.frontier.psl_private)
+        for path in paths:
+            try:
+                known.read(path)
+            except (OSError, EOFError, ValueError) as error:
+                raise ConfigError(f"TRES_KNOWN cannot be read: {plainly(error)}") from None
+        urls, domains = len(known.urls), len(known.domains)
+        logger.info(
+            "TRES_KNOWN: %d %s and %d %s",
+            urls,
+            plural(urls, "URL"),
+            domains,
+            plural(domains, "domain"),
+        )
+        return cls(known)
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, RelevantPage):
+            item.new = self._known.urls.isdisjoint((item.url, item.final_url))
+            item.new_domain = item.domain not in self._known.domains
+        return item
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:

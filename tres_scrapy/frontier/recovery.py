@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows, within
-from tres_scrapy.frontier.feature import STATIC, Path
+from tres_scrapy.frontier.feature import Path
 from tres_scrapy.frontier.host import host_of
-from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
+from tres_scrapy.frontier.store import NO_PARENT, SAVED, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
-
-SAVED: Final = np.dtype(
-    [("static", "<f4", (STATIC,)), ("url", "<i4"), ("host", "<i4"), ("parent", "<i4")]
-)
-COLUMNS: Final = SAVED.names or ()
-
-
-def saved(store: SampleStore, first: int) -> NDArray[np.void]:
-    """Return the rows from `first` on as records of type SAVED."""
-    records = np.zeros(len(store) - first, dtype=SAVED)
-    for name in COLUMNS:
-        records[name] = store[name][first:]
-    return records
 
 
 def restore_samples(
@@ -57,7 +43,7 @@ def restore_samples(
     if not ((records["parent"] >= NO_PARENT) & (records["parent"] < rows)).all():
         raise ValueError("a sample comes before the page it was found on")
     store.extend(len(records))
-    for name in COLUMNS:
+    for name in SAVED.names or ():
         store[name][:] = records[name]
     store["domain"][:] = store.hosts.domains(records["host"])
     store.count_pending(records["host"])

@@ -19,6 +19,9 @@ from tres_scrapy.links.code import Names, silent
 
 NO_PARENT = -1
 REVISED = np.dtype([("row", "<i4"), ("actions", "<f4", (3,))])
+SAVED = np.dtype(
+    [("static", "<f4", (feature.STATIC,)), ("url", "<i4"), ("host", "<i4"), ("parent", "<i4")]
+)
 TRAIL = 100  # URLs reported of a path: in a crawler trap paths grow without end
 
 _SAMPLE = np.dtype(
@@ -122,6 +125,13 @@ class SampleStore(Table):
         self.cues.extend(silent(1))
         self.guests[row] = path
         return row
+
+    def saved(self, first: int) -> NDArray[np.void]:
+        """Return the rows from `first` on as records of type SAVED."""
+        records = np.zeros(len(self) - first, dtype=SAVED)
+        for name in SAVED.names or ():
+            records[name] = self[name][first:]
+        return records
 
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) of `rows` as [n, 9], with the current features 7 to 9."""
