@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router, owner_of
 from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
@@ -19,7 +19,7 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 
 
-class Obedient:
+class Obedient(Policy):
     """A policy that chooses the row that it is told to."""
 
     row = None

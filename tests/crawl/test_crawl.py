@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -13,7 +13,7 @@ from tres_scrapy.frontier.store import SampleStore, State
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 
 
-class Queue:
+class Queue(Policy):
     """A policy that takes samples in order and records its calls."""
 
     def __init__(self, store):

@@ -12,7 +12,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy import Resumable
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
@@ -412,7 +411,7 @@ def test_resumable_policies_are_known(policy):
         search="http://s/?{query}",
     )
     store = SampleStore(DomainLedger())
-    resumable = isinstance(make_policy(policy, store, setup), Resumable)
+    resumable = make_policy(policy, store, setup).is_resumable
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])
 
 

@@ -16,6 +16,7 @@ from tres_scrapy.agent.policy import (
     Experience,
     PageText,
     Past,
+    Policy,
     random_state,
     restore_random,
 )
@@ -35,11 +36,14 @@ PERIOD = 10  # experiences between two turns in which other samples are rated ag
 MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
-class TresPolicy:
+class TresPolicy(Policy):
     """Evaluates Q for representatives of each leaf and fetches the best (Algorithms 2, 3).
 
     In the exploration phase it fetches a random representative.
     """
+
+    is_resumable = True
+    learns_q = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.tree = TreeFrontier(self.features, setup.tree)

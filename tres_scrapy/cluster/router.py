@@ -10,7 +10,7 @@ from zlib import crc32
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import Path
-from tres_scrapy.frontier.host import host_of
+from tres_scrapy.frontier.ledger import host_of
 from tres_scrapy.url.domain import registrable_domain
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
@@ -160,8 +160,7 @@ class Crawl:
         waits = self.store.is_pending(rows)
         rows = rows[waits]
         self.store.revise(rows, actions[waits])
-        if isinstance(self.policy, Revising):
-            self.policy.revise(rows)
+        self.policy.revise(rows)
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Choice, Valuing
+from tres_scrapy.agent.policy import Choice
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
@@ -318,7 +318,7 @@ class Writer:
         found: dict[str, Any] = {}
         if (tree := tree_of(policy)) is not None:
             found[TREE] = snapshot_of(tree)
-        if isinstance(policy, Valuing) and self._recent:
+        if policy.learns_q and self._recent:
             found[DEPENDENCE] = dependence(policy, np.array(self._recent))
         if (learner := link_learner_of(policy)) is not None:
             found[LINKS] = strongest(learner, self._crawl.store.names)

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
-from tres_scrapy.agent.policy import Decision, Resumable
+from tres_scrapy.agent.policy import Decision
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database, Schema
 from tres_scrapy.run.job_file import SCHEMA, JobError, open_database, reading
@@ -234,7 +234,7 @@ class Journal:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
             )
-        for leaf, split in _resumable(crawl).rules[old.rules :]:
+        for leaf, split in crawl.policy.rules[old.rules :]:
             cursor.execute(
                 "INSERT INTO rule (leaf, feature, threshold, reduction) VALUES (?, ?, ?, ?)",
                 (leaf, *split),
@@ -289,7 +289,7 @@ def _shown(value: str) -> str:
 
 
 def _written(crawl: Crawl) -> Written:
-    store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
+    store, policy, passed = crawl.store, crawl.policy, crawl.store.closure.passed
     refused = {REFUSED + rule: count for rule, count in store.admission.refused.items()}
     counts = {**crawl.counts, **refused, LEFT_OUT: store.admission.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
@@ -307,8 +307,3 @@ def _written(crawl: Crawl) -> Written:
         len(policy.rules),
         state=state,
     )
-
-
-def _resumable(crawl: Crawl) -> Resumable:
-    assert isinstance(crawl.policy, Resumable)  # no journal is opened for other policies
-    return crawl.policy

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Decision, Experience, Past, Resumable
+from tres_scrapy.agent.policy import Decision, Experience, Past
 from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
@@ -107,7 +107,6 @@ def marks(journal: Journal) -> list[bytes]:
 
 
 def _recover(journal: Journal, crawl: Crawl, own: Container[int] | None) -> None:
-    assert isinstance(crawl.policy, Resumable)
     database = journal.database
     _restore_store(database, crawl.store)
     journal.restore_more(crawl)

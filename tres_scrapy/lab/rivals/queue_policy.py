@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import SampleStore
 
 
-class QueuePolicy:
+class QueuePolicy(Policy):
     """Fetches the sample with the highest value; subclasses define `values`.
 
     The value of a sample is computed once, when the sample is added.
@@ -26,9 +26,6 @@ class QueuePolicy:
         """Return the values [n] of new samples, which are outlinks of `page`."""
         raise NotImplementedError
 
-    def observe(self, experience: Experience) -> None:
-        """Learn nothing."""
-
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the queue."""
         self.queue.push(outlinks, self.values(outlinks, page))
@@ -37,15 +34,7 @@ class QueuePolicy:
         """Add samples to the queue, valued as on a page without text."""
         self.queue.push(rows, self.values(rows, NO_TEXT))
 
-    def learn(self) -> float | None:
-        """Learn nothing."""
-        return None
-
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Take the best sample from the queue."""
         best = self.queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])
-
-    def figures(self) -> dict[str, float | str]:
-        """Return no figures."""
-        return {}

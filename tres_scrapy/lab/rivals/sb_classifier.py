@@ -27,7 +27,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.sampling import LeafPool, representatives
@@ -36,7 +36,7 @@ from tres_scrapy.lab.rivals.link_cluster import LinkClusters
 from tres_scrapy.lab.rivals.sleeping_bandit import SleepingBandit
 
 
-class SbClassifierPolicy:
+class SbClassifierPolicy(Policy):
     """Fetches a random link of the arm with the highest upper bound of its mean reward."""
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
@@ -75,10 +75,6 @@ class SbClassifierPolicy:
             self._clusters.add(path) for path in paths or [""] * len(rows)
         ]
         self._rows["known"][rows] = True
-
-    def learn(self) -> float | None:
-        """Learn nothing; the bandit learns at once."""
-        return None
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw a link of every arm that is awake and return that of the best arm."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.frontier.column import Rows
@@ -19,11 +19,13 @@ from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 
-class WholeFrontierPolicy:
+class WholeFrontierPolicy(Policy):
     """Learns Q as TRES does, over a frontier without a tree; subclasses define `best`.
 
     In the exploration phase it fetches a random sample.
     """
+
+    learns_q = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.store = store

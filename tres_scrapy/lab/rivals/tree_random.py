@@ -14,6 +14,7 @@ from tres_scrapy.agent.policy import (
     Experience,
     PageText,
     Past,
+    Policy,
     random_state,
     restore_random,
 )
@@ -27,8 +28,10 @@ from tres_scrapy.frontier.tree import Rule, TreeFrontier
 MIN_SAMPLES, MIN_SHARE = 20, 0.2
 
 
-class TreeRandomPolicy:
+class TreeRandomPolicy(Policy):
     """Fetches a uniform sample of a uniform leaf of the Tree-Frontier."""
+
+    is_resumable = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         options = replace(setup.tree, min_samples=MIN_SAMPLES, min_share=MIN_SHARE)
@@ -47,10 +50,6 @@ class TreeRandomPolicy:
     def readmit(self, rows: Rows) -> None:
         """Insert samples into the leaves that match their current features."""
         self.tree.insert(rows)
-
-    def learn(self) -> float | None:
-        """Learn nothing; only the tree grows."""
-        return None
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw one sample of each leaf and return one of those samples."""

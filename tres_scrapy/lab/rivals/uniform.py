@@ -12,6 +12,7 @@ from tres_scrapy.agent.policy import (
     Experience,
     PageText,
     Past,
+    Policy,
     random_state,
     restore_random,
 )
@@ -22,17 +23,16 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule
 
 
-class RandomPolicy:
+class RandomPolicy(Policy):
     """Fetches a uniformly drawn frontier sample: the frontier is one leaf."""
+
+    is_resumable = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self._store = store
         self._pool = LeafPool()
         self._leaf = self._pool.add_leaf()
         self._random = np.random.default_rng(setup.seed)
-
-    def observe(self, experience: Experience) -> None:
-        """Learn nothing."""
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the frontier."""
@@ -42,10 +42,6 @@ class RandomPolicy:
         """Add samples to the frontier."""
         self._pool.extend(self._leaf, rows)
 
-    def learn(self) -> float | None:
-        """Learn nothing."""
-        return None
-
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw a sample uniformly."""
         drawn = representatives(self._pool, self._store, self._random, busy_hosts)
@@ -53,11 +49,6 @@ class RandomPolicy:
             return None
         leaf, row = drawn.take(0, self._pool)
         return Decision(row, leaf, None)
-
-    @property
-    def rules(self) -> Sequence[Rule]:
-        """An empty sequence: there is no tree."""
-        return ()
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the random choices."""
@@ -69,7 +60,3 @@ class RandomPolicy:
         """Load the PENDING samples and the random state."""
         self._pool.extend(self._leaf, pending)
         restore_random(self._random, state["random"])
-
-    def figures(self) -> dict[str, float | str]:
-        """Return no figures."""
-        return {}
