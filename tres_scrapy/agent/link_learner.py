@@ -51,7 +51,7 @@ class HostMemory:
 
     def fetched(self, host: int, reward: float) -> None:
         """Count a fetch; `host` is its number."""
-        self._grow(host + 1)
+        self._hosts.grow(host + 1)
         hosts = self._hosts
         hosts["fetches"][host] += 1
         hosts["recent"][host] = FADE * hosts["recent"][host] + 1
@@ -86,14 +86,14 @@ class HostMemory:
 
     def logits(self, hosts: Hosts) -> Values:
         """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         recent, relevant = (self._hosts[name].take(hosts) for name in ("recent", "relevant"))
         logits: Values = np.log((relevant + 0.5) / (recent - relevant + 0.5))
         return logits
 
     def leads(self, hosts: Hosts) -> Values:
         """Return the mean lead of the last pages [n], drawn to that of all hosts by one page."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         mean = self._leads / self._recent if self._recent else 0.5
         recent, leads = (self._hosts[name].take(hosts) for name in ("recent", "leads"))
         values: Values = ((leads + mean) / (recent + 1)).astype(np.float32)
@@ -101,12 +101,9 @@ class HostMemory:
 
     def doubts(self, hosts: Hosts) -> Values:
         """Return how little is known [n]: 1 / sqrt(1 + fetches)."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         doubts: Values = (1 / np.sqrt(1 + self._hosts["fetches"].take(hosts))).astype(np.float32)
         return doubts
-
-    def _grow(self, count: int) -> None:
-        self._hosts.extend(max(0, count - len(self._hosts)))
 
 
 NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
@@ -183,7 +180,7 @@ class LinkLearner:
 
     def rate(self, rows: Rows) -> None:
         """Set P(relevant) of samples from what the model has learned so far."""
-        self._grow()
+        self._links.grow(len(self._store))
         for start in range(0, len(rows), _CHUNK):
             some = rows[start : start + _CHUNK]
             self._read(some, self.links(some))
@@ -193,7 +190,7 @@ class LinkLearner:
 
         The `best` of them are read again. Return x(s, a) [n, 9] with the new feature 9.
         """
-        self._grow()
+        self._links.grow(len(self._store))
         x = self._store.features(rows)
         known = self._known(rows, x)
         self._rate(rows, known)
@@ -319,7 +316,7 @@ class LinkLearner:
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         """Return how relevant the fetched links of the same pages are [n], 0 without any."""
-        self._grow()
+        self._links.grow(len(self._store))
         parents = self._store["parent"].take(rows)
         fetched = np.where(parents == NO_PARENT, 0, self._links["fetched"].take(parents))
         relevant = np.where(parents == NO_PARENT, 0, self._links["relevant"].take(parents))
@@ -337,9 +334,6 @@ class LinkLearner:
         estimate = self.model.facts(known)
         whole = Estimate(estimate.logit + logits, np.sqrt(estimate.deviation**2 + variances))
         self._store.rate(rows, whole.probability)
-
-    def _grow(self) -> None:
-        self._links.extend(len(self._store) - len(self._links))
 
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""

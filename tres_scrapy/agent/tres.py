@@ -66,17 +66,12 @@ class TresPolicy(Policy):
         """What has learned from links, None with `link_model=0`."""
         return self._links
 
-    @property
-    def evaluations(self) -> int:
-        """The number of representatives whose Q was computed."""
-        return self._learner.evaluations
-
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) [n, 9] as tree and agent use it."""
         return self.view(self._store.features(rows))
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return x(s, a) [n, 9] of the store as tree and agent use it."""
+        """Return x(s, a) [..., 9] of the store as tree and agent use it."""
         return x
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -85,6 +80,7 @@ class TresPolicy(Policy):
 
     def observe(self, experience: Experience) -> None:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
+        experience = self._viewed(experience)
         self._learner.steps += 1
         self._yield.note(experience.reward)
         if self._links is not None:
@@ -98,7 +94,7 @@ class TresPolicy(Policy):
         self._rate(outlinks)
         if self._links is not None:
             self._links.expand(experience.row, outlinks)
-        self._learner.remember(experience, outlinks)
+        self._learner.remember(self._viewed(experience), outlinks)
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
@@ -208,6 +204,9 @@ class TresPolicy(Policy):
             return None
         return LinkLearner(self._store, setup.links, setup.seed, setup.link_prior)
 
+    def _viewed(self, experience: Experience) -> Experience:
+        return experience._replace(x=self.view(experience.x))
+
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:
             self._links.rate(rows)
@@ -225,6 +224,7 @@ class TresPolicy(Policy):
 
         Each sample enters the leaf that matches its current features.
         """
+        past = past._replace(x=self.view(past.x))
         if self._links is not None:
             self._links.restore(past, state)
             self._best.offer(pending)
@@ -255,24 +255,6 @@ class NoNeighbourhoodPolicy(TresPolicy):
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return x [n, 9] with features 7 and 8 set to 0."""
-        return _blank(x)
-
-    def observe(self, experience: Experience) -> None:
-        """Add the experience, features 7 and 8 set to 0, to the tree."""
-        super().observe(experience._replace(x=_blank(experience.x)))
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
-        super().expand(experience._replace(x=_blank(experience.x)), outlinks)
-
-    def restore(
-        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
-    ) -> None:
-        """Load a past, setting features 7 and 8 of its experiences to 0."""
-        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
-
-
-def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    x = x.copy()
-    x[..., NEIGHBOURHOOD] = 0
-    return x
+        x = x.copy()
+        x[..., NEIGHBOURHOOD] = 0
+        return x

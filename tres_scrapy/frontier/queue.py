@@ -107,7 +107,7 @@ class Shortlist:
 
     def has(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of rows [n] are in the list."""
-        self._listed.extend(len(self._store) - len(self._listed))
+        self._listed.grow(len(self._store))
         return self._listed["listed"].take(rows)
 
     def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:

@@ -197,7 +197,8 @@ def _link_codes(anchor: str, place: Place, keywords: Keywords, words: Wordbook) 
     codes = [
         *words.anchor(anchor),
         *words.coded(CueGroup.AROUND, place.around),
-        *_heading_codes(place.heading, keywords, words),
+        *words.coded(CueGroup.HEADING, place.heading),
+        *([fact(Fact.KEYWORD_IN_HEADING)] if keywords.in_words(place.heading) else []),
         *words.path(place.path),
     ]
     if keywords.in_words(place.around):
@@ -217,13 +218,6 @@ def coded(group: CueGroup, texts: Iterable[str]) -> list[int]:
 def fact(kind: Fact) -> int:
     """Return the code of a fact."""
     return (CueGroup.FACT << BITS) | kind
-
-
-def _heading_codes(heading: tuple[str, ...], keywords: Keywords, words: Wordbook) -> list[int]:
-    codes = words.coded(CueGroup.HEADING, heading)
-    if keywords.in_words(heading):
-        codes.append(fact(Fact.KEYWORD_IN_HEADING))
-    return codes
 
 
 def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:

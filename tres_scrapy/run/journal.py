@@ -223,7 +223,7 @@ class Journal:
         old, new, store = self._written, _written(crawl), crawl.store
         if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
             texts = (
-                store.anchors[old.samples :],
+                store.anchors.since(old.samples),
                 store.closure.urls[old.urls :],
                 store.hosts.names[old.hosts :],
             )

@@ -70,7 +70,7 @@ class SbClassifierPolicy(Policy):
             self._pool.extend(cluster, rows[clusters == cluster])
 
     def _place(self, rows: Rows, paths: Sequence[str] = ()) -> None:
-        self._rows.extend(max(0, int(rows.max(initial=-1)) + 1 - len(self._rows)))
+        self._rows.grow(int(rows.max(initial=-1)) + 1)
         self._rows["cluster"][rows] = [
             self._clusters.add(path) for path in paths or [""] * len(rows)
         ]
