@@ -242,7 +242,7 @@ def test_refreshed_rating_equals_a_new_one():
     learner = learner_over(store)
     rows = add(store, NO_PARENT, [GOOD, BAD] * 8)
     learner.rate(rows)
-    learner._hosts.fetched(0, 1.0)
+    learner._hosts.note_fetch(0, 1.0)
     store.ledger.book_page(store["domain"][int(rows[0])], 1.0)
     x = learner.refresh(rows[1:], 3)
     found = store["probability"].take(rows)

@@ -10,7 +10,7 @@ from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, WORTH, Patience, Ranking
+from tres_scrapy.agent.ranking import MIN_GAIN, PAGES_A_CHOICE, Patience, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -56,7 +56,7 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
     free = [row for row in left if store["host"][row] not in busy]
     ready = [row for row in free if store["domain"][row] != store["domain"][chosen]]
     found = ranking_of(rows, bounds).after(store, chosen, busy, soon)
-    if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + WORTH:
+    if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + MIN_GAIN:
         assert found is None
         return
     assert rows[found.ready].tolist() == ready
@@ -95,7 +95,7 @@ def test_few_pages_under_way_need_no_ranking():
 
 @pytest.mark.parametrize("under_way", [1, PAGES_A_CHOICE, 5 * PAGES_A_CHOICE])
 def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
     web, drawings = CueWeb(), []
     draw = tres.representatives
     monkeypatch.setattr(
@@ -116,7 +116,7 @@ def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
 
 
 def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
     web = CueWeb()
     web.run(40)
     decisions = [web.crawl.next() for _ in range(20)]

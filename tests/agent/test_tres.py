@@ -79,7 +79,7 @@ def test_theorem_2_bounds_evaluations(finished):
 
 @pytest.mark.parametrize(("most", "drawn"), [(10_000, 8), (5, 4), (1, 2)])
 def test_many_leaves_mean_fewer_draws(monkeypatch, most, drawn):
-    monkeypatch.setattr(tres, "MOST_DRAWN", most)
+    monkeypatch.setattr(tres, "MAX_DRAWN", most)
     store = SampleStore(DomainLedger())
     policy = policy_over(store, exploration_steps=0, representatives=4)
     actions = np.array([[0, 0, 0], [1, 1, 1]], dtype="f4").repeat(9, axis=0)

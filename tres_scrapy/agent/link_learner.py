@@ -18,17 +18,17 @@ from tres_scrapy.links.model import (
     KNOWN,
     NO_PRIOR,
     Estimate,
+    LinkEvidence,
     LinkModel,
     LinkPrior,
     Links,
-    Said,
     known_of,
     prior_of,
     sigmoid,
 )
 
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
-KEPT: Final = 10_000  # pages whose links may still prove relevant
+PAGES_KEPT: Final = 10_000  # pages whose links may still prove relevant
 _HOST: Final = np.dtype([("fetches", "i4"), ("recent", "f4"), ("relevant", "f4"), ("leads", "f4")])
 
 Hosts = NDArray[np.int32]
@@ -49,7 +49,7 @@ class HostMemory:
         self._recent = self._leads = 0.0  # of all hosts
         self._pages: dict[int, tuple[int, float]] = {}  # host and lead of the last ones, by row
 
-    def fetched(self, host: int, reward: float) -> None:
+    def note_fetch(self, host: int, reward: float) -> None:
         """Count a fetch; `host` is its number."""
         self._hosts.grow(host + 1)
         hosts = self._hosts
@@ -59,16 +59,16 @@ class HostMemory:
         hosts["leads"][host] *= FADE
         self._recent, self._leads = FADE * self._recent + 1, FADE * self._leads
 
-    def led(self, row: int, host: int, lead: float) -> None:
+    def note_lead(self, row: int, host: int, lead: float) -> None:
         """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
         if row not in self._pages:
             self._pages[row] = host, 0.0
             self._leads += lead
-            if len(self._pages) > KEPT:
+            if len(self._pages) > PAGES_KEPT:
                 del self._pages[next(iter(self._pages))]
         self._raise(row, lead)
 
-    def proved(self, row: int) -> None:
+    def note_proof(self, row: int) -> None:
         """Note that a link first seen on a page is relevant.
 
         This counts for its host like the lead of a page fetched now, however old the page is: a
@@ -106,7 +106,7 @@ class HostMemory:
         return doubts
 
 
-NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
+EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
 
 
 class LinkTrainer:
@@ -131,7 +131,7 @@ class LinkTrainer:
         """Learn from the experience that was just kept, and, if `replays`, from earlier ones."""
         self._model.gain(link)
         self._model.fit(link, reward)
-        count = min(self._options.replays, self.seen // NEW) if replays else 0
+        count = min(self._options.replays, self.seen // EXPERIENCES_A_REPLAY) if replays else 0
         for number in self._random.integers(len(self.kept), size=count).tolist():
             self._model.fit(*self.kept[number])
 
@@ -238,7 +238,7 @@ class LinkLearner:
         """
         host = int(self._store["host"][page])
         lead = self._store["probability"].take(outlinks).max(initial=away)
-        self._hosts.led(page, host, float(lead))
+        self._hosts.note_lead(page, host, float(lead))
 
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""
@@ -268,7 +268,7 @@ class LinkLearner:
         known = self._known(rows, self._store.features(rows))
         return self.model.read(known, *self._codes(rows))
 
-    def said(self, row: int) -> Said:
+    def evidence(self, row: int) -> LinkEvidence:
         """Return what a sample says, as the model understands it now.
 
         A known fact adds what it differs from the mean of fetched links.
@@ -278,7 +278,7 @@ class LinkLearner:
         codes = self._best[row] if row in self._best else self._codes(rows)[0]
         self._chosen[row] = self._store["url"][row], codes
         adds = self.model.adds(self._link(known, codes))
-        return Said(self._store.url(row), self._store.anchors[row], *adds)
+        return LinkEvidence(self._store.url(row), self._store.anchors[row], *adds)
 
     def _codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
         """Return the codes of samples [m], and the sample of each by its place in `rows` [m]."""
@@ -347,13 +347,13 @@ class LinkLearner:
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        self._hosts.fetched(int(self._store["host"][row]), reward)
+        self._hosts.note_fetch(int(self._store["host"][row]), reward)
         parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
             if reward > 0:
-                self._hosts.proved(parent)
+                self._hosts.note_proof(parent)
         return link
 
     def _restore_leads(self, past: Past, pending: Rows) -> None:
@@ -372,10 +372,10 @@ class LinkLearner:
         for row, host, parent, reward in zip(
             past.rows.tolist(), hosts, parents.tolist(), past.rewards.tolist(), strict=True
         ):
-            self._hosts.fetched(host, reward)
+            self._hosts.note_fetch(host, reward)
             if reward > 0:
-                self._hosts.proved(parent)
-            self._hosts.led(row, host, float(best[row]))
+                self._hosts.note_proof(parent)
+            self._hosts.note_lead(row, host, float(best[row]))
 
     def _packed(self) -> bytes:
         head = json.dumps(self._trainer.counts())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.links.model import Said
+from tres_scrapy.links.model import LinkEvidence
 
 
 class Choice(NamedTuple):
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
     rows: Rows
     q_values: NDArray[np.float32] | None
     bounds: NDArray[np.float32] | None = None
-    said: Said | None = None
+    said: LinkEvidence | None = None
 
 
 class Decision(NamedTuple):

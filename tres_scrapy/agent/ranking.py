@@ -12,7 +12,7 @@ from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
-WORTH: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
+MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
 CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
 
 
@@ -43,9 +43,9 @@ class Patience:
         self._last, self._free, self.waiting = now, free, False
         self.hosts = hosts if self._used < CREDIT * patience else ()
 
-    def waits(self, ready: float, later: float) -> bool:
+    def is_worth_waiting(self, ready: float, later: float) -> bool:
         """Return whether to send nothing now, given what the best link is worth and the later."""
-        self.waiting = later - ready > WORTH
+        self.waiting = later - ready > MIN_GAIN
         return self.waiting
 
 
@@ -121,7 +121,7 @@ class Ranking(NamedTuple):
         left = store.is_pending(self.rows)
         free = left & (store.eligibility(self.rows, busy_hosts) == Eligibility.READY)
         ready = free & ~np.isin(store["domain"].take(self.rows), domains)
-        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + WORTH:
+        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + MIN_GAIN:
             return None
         soon_free = left & np.isin(store["host"].take(self.rows), soon)
         later = float(self.bounds[soon_free].max(initial=-np.inf))

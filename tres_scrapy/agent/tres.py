@@ -31,9 +31,9 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
 SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
-TOP = 30  # of all these, whose codes are read again
-PERIOD = 10  # experiences between two turns in which other samples are rated again
-MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
+TOP_READ = 30  # of all these, whose codes are read again
+RATING_PERIOD = 10  # experiences between two turns in which other samples are rated again
+MAX_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
 class TresPolicy(Policy):
@@ -85,8 +85,9 @@ class TresPolicy(Policy):
         self._yield.note(experience.reward)
         if self._links is not None:
             self._links.observe(experience)
-            if self._learner.steps % PERIOD == 0:
-                self._best.offer(self._links.rate_again(PERIOD * self._links.options.rescored))
+            if self._learner.steps % RATING_PERIOD == 0:
+                count = RATING_PERIOD * self._links.options.rescored
+                self._best.offer(self._links.rate_again(count))
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
@@ -119,7 +120,7 @@ class TresPolicy(Policy):
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
-            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MOST_DRAWN
+            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MAX_DRAWN
         )
         if self._links is not None:
             return self._select_link(self._links, drawn, busy_hosts)
@@ -149,8 +150,8 @@ class TresPolicy(Policy):
         rows = np.concatenate([drawn.rows[alone], listed])
         if not (count := len(rows)):
             return None
-        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP)])
-        x = self.view(links.refresh(rows, TOP))
+        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP_READ)])
+        x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
         q_values, bounds = self._learner.rate(rows, x, bonus)
@@ -179,7 +180,7 @@ class TresPolicy(Policy):
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
         best = ranking.best(self._store.priorities)
-        if self._patience.waits(float(ranking.bounds[best]), ranking.later):
+        if self._patience.is_worth_waiting(float(ranking.bounds[best]), ranking.later):
             return None
         row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
         self._last = ranking, row
@@ -191,7 +192,7 @@ class TresPolicy(Policy):
             ranking.rows[ready],
             ranking.q_values[ready],
             ranking.bounds[ready],
-            links.said(row),
+            links.evidence(row),
         )
         return Decision(row, leaf, float(ranking.q_values[best]), choice=choice)
 

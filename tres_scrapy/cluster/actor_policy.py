@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.tres import TOP, TresPolicy
+from tres_scrapy.agent.tres import TOP_READ, TresPolicy
 from tres_scrapy.cluster.actor_learner import ActorLinkLearner, ActorQLearner
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.cluster.transition_log import TransitionLog
@@ -58,7 +58,7 @@ class ActorPolicy(TresPolicy):
         rows = self._best.ready(busy_hosts)
         if not len(rows) and not len(rows := self._best.ready()):
             return _UNKNOWN
-        rows = rows[np.argsort(-self._store["probability"].take(rows), kind="stable")[:TOP]]
+        rows = rows[np.argsort(-self._store["probability"].take(rows), kind="stable")[:TOP_READ]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
     def _make_learner(self, setup: PolicyInputs) -> ActorQLearner:

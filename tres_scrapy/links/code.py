@@ -53,7 +53,7 @@ BITS: Final = 17
 SIZE: Final = 1 << BITS  # codes of a group
 CODES: Final = SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
-MOST: Final = {
+MAX_CODES: Final = {
     CueGroup.HOST: 2,
     CueGroup.ANCHOR: 10,
     CueGroup.AROUND: 20,
@@ -63,13 +63,13 @@ MOST: Final = {
 }
 MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
 PARTS: Final = 8  # of P(relevant) of the page
-LONGEST: Final = 120  # bytes of a URL that are read: a third of them from its start
+MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
 RUNS: Final = (3, 4, 5)
 ABSENT: Final = -1  # the place of a link without codes
 
-KEPT: Final = 20_000  # texts of a group whose codes are kept
-PATHS_KEPT: Final = 4_096
-LONGEST_NAME: Final = 80  # characters kept of a text: its end if it is longer
+MAX_TEXTS: Final = 20_000  # texts of a group whose codes are kept
+MAX_PATHS: Final = 4_096
+MAX_NAME_LENGTH: Final = 80  # characters kept of a text: its end if it is longer
 
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
     range(128, 256)
@@ -130,14 +130,14 @@ class Wordbook:
     def coded(self, group: CueGroup, texts: Iterable[str]) -> list[int]:
         """Return the codes of different texts of a group; only the first of many."""
         known = self._codes[group]
-        first = list(dict.fromkeys(texts))[: MOST[group]]
+        first = list(dict.fromkeys(texts))[: MAX_CODES[group]]
         return [known.get(text) or self._meet(group, text) for text in first]
 
     def anchor(self, anchor: str) -> list[int]:
         """Return the codes of an anchor text."""
         found = self._anchors.get(anchor)
         if found is None:
-            if len(self._anchors) >= KEPT:
+            if len(self._anchors) >= MAX_TEXTS:
                 self._anchors.clear()
             words = WORD.findall(anchor.lower())
             found = self._anchors[anchor] = self.coded(CueGroup.ANCHOR, words)
@@ -149,7 +149,7 @@ class Wordbook:
         """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
         found = self._paths.get(path)
         if found is None:
-            if len(self._paths) >= PATHS_KEPT:
+            if len(self._paths) >= MAX_PATHS:
                 self._paths.clear()
             pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
             found = self._paths[path] = self.coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
@@ -159,10 +159,10 @@ class Wordbook:
 
     def _meet(self, group: CueGroup, text: str) -> int:
         known = self._codes[group]
-        if len(known) >= KEPT:
+        if len(known) >= MAX_TEXTS:
             known.clear()
         known[text] = code = coded(group, [text])[0]
-        short = text if len(text) <= LONGEST_NAME else f"…{text[1 - LONGEST_NAME :]}"
+        short = text if len(text) <= MAX_NAME_LENGTH else f"…{text[1 - MAX_NAME_LENGTH :]}"
         self.new.append((code, short))
         return code
 
@@ -211,7 +211,7 @@ def coded(group: CueGroup, texts: Iterable[str]) -> list[int]:
     first = group << BITS
     return [
         first | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
-        for text in list(dict.fromkeys(texts))[: MOST[group]]
+        for text in list(dict.fromkeys(texts))[: MAX_CODES[group]]
     ]
 
 
@@ -238,7 +238,7 @@ def url_texts(url: str) -> list[str]:
     return [*runs, *url_places(url)]
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_TEXTS)
 def _place_codes(host: str, folder: str) -> list[int]:
     return coded(CueGroup.HOST, [host, folder])
 
@@ -253,8 +253,8 @@ def url_places(url: str) -> tuple[str, str]:
 def read_url(url: str) -> bytes:
     """Return what is read of a URL, between marks of its start and end."""
     text = url.partition("//")[2].lower().encode("utf-8", "surrogatepass")
-    if len(text) > LONGEST:
-        text = text[: LONGEST // 3] + text[LONGEST // 3 - LONGEST :]
+    if len(text) > MAX_URL_BYTES:
+        text = text[: MAX_URL_BYTES // 3] + text[MAX_URL_BYTES // 3 - MAX_URL_BYTES :]
     return b"/" + text + b"$"
 
 
@@ -272,7 +272,7 @@ def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
     return np.concatenate(found), np.concatenate(owners)
 
 
-MOST_NAMES: Final = 40_000  # of a group
+MAX_NAMES: Final = 40_000  # of a group
 
 
 class Names:
@@ -288,7 +288,7 @@ class Names:
     def learn(self, names: Iterable[Name]) -> None:
         """Keep the texts of new codes."""
         for code, text in names:
-            if code not in self._texts and self._counts[code >> BITS] < MOST_NAMES:
+            if code not in self._texts and self._counts[code >> BITS] < MAX_NAMES:
                 self._texts[code] = text if text.isprintable() else _printable(text)
                 self._counts[code >> BITS] += 1
 
