@@ -19,9 +19,12 @@ EPSILON: Final = 1e-8
 LEAK: Final = 0.1
 MAX_LOG: Final = 0.7  # of the factor by which the MLP changes a prior
 _CHUNK: Final = 1_000  # samples at once: larger arrays cost a page fault for each 4 kB
+_LARGEST: Final = 1e6  # weight allowed in a file: no sum of products overflows
+_TINY: Final = 1e-6  # added to the norm of a gradient before it divides
 
 Values = NDArray[np.float32]
 Prior = Callable[[Values], Values]  # from x(s, a) [n, 9] to what Q starts from [n]
+Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class QNetwork:
@@ -162,12 +165,6 @@ class Adam:
         self.square += (1 - second) * (gradient**2 - self.square)
         deviation = np.sqrt(self.square) / math.sqrt(1 - second**self.steps)
         self._parameters -= rate / (1 - first**self.steps) * self.mean / (deviation + EPSILON)
-
-
-_LARGEST = 1e6  # weight allowed in a file: no sum of products overflows
-_TINY = 1e-6  # added to the norm of a gradient before it divides
-
-Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class Batch(NamedTuple):

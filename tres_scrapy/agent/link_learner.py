@@ -33,6 +33,13 @@ _HOST: Final = np.dtype([("fetches", "i4"), ("recent", "f4"), ("relevant", "f4")
 
 Hosts = NDArray[np.int32]
 Values = NDArray[np.float32]
+EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
+CHECKPOINT: Final = 1_000  # experiences between two saved states
+_CHUNK: Final = 5_000  # links scored at once
+_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
+_LINK: Final = np.dtype(
+    [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
+)
 
 
 class HostMemory:
@@ -106,9 +113,6 @@ class HostMemory:
         return doubts
 
 
-EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
-
-
 class LinkTrainer:
     """Keeps the last experiences of a link model and lets it learn from them."""
 
@@ -143,14 +147,6 @@ class LinkTrainer:
         """Load the random choices of `counts`; return how many experiences were seen."""
         restore_random(self._random, counts["random"].encode())
         return int(counts["seen"])
-
-
-CHECKPOINT: Final = 1_000  # experiences between two saved states
-_CHUNK: Final = 5_000  # links scored at once
-_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
-_LINK: Final = np.dtype(
-    [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
-)
 
 
 class LinkLearner:

@@ -14,6 +14,8 @@ from tres_scrapy.frontier.store import Eligibility, SampleStore
 LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
 MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
 CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
+RECENT: Final = 30  # fetches that say how well the crawl goes
+PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
 class Patience:
@@ -49,9 +51,6 @@ class Patience:
         return self.waiting
 
 
-RECENT: Final = 30  # fetches that say how well the crawl goes
-
-
 class RecentYield:
     """The relevant share of the last fetches, later ones weighing more; 0.5 before the first."""
 
@@ -61,9 +60,6 @@ class RecentYield:
     def note(self, reward: float) -> None:
         """Note the reward of a fetch."""
         self.value += (reward - self.value) / RECENT
-
-
-PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
 class Ranking(NamedTuple):

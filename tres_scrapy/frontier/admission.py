@@ -18,6 +18,10 @@ from tres_scrapy.links.code import RaggedArray, silent
 
 NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
 NO_CUES: Final = silent(0)
+# Rules by which links are not fetched, by the name of their setting
+AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
+OUT_OF_SCOPE: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class Outlinks(NamedTuple):
@@ -112,12 +116,6 @@ class Closure:
         within(numbers, len(self.urls))
         self.close(numbers)
         self.passed.extend(numbers.tolist())
-
-
-# Rules by which links are not fetched, by the name of their setting
-AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
-OUT_OF_SCOPE: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
-_DIGITS: Final = re.compile(r"\d+")
 
 
 class Refusal(NamedTuple):

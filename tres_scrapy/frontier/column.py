@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from tres_scrapy.links.code import RaggedArray
 
 Rows = NDArray[np.int64]
+_NEWEST: Final = 4096, 1 / 16  # limit of the newest: a number, or a share of the sorted
 
 
 class Table:
@@ -109,9 +110,6 @@ class HashedFeatures:
     def since(self, first: int) -> RaggedArray:
         """Return the codes of the samples from `first` on."""
         return self.take(np.arange(first, len(self)))
-
-
-_NEWEST: Final = 4096, 1 / 16  # limit of the newest: a number, or a share of the sorted
 
 
 class IntegerSet:

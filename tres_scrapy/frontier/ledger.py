@@ -32,6 +32,9 @@ _RECORD = np.dtype(
 )
 LIMITS: Final = FrontierLimits()
 UNLIMITED: Final = np.iinfo(np.int32).max
+_HOST = np.dtype(
+    [("domain", "i4"), ("pending", "i4"), ("busy", "?"), ("known", "?"), ("given_up", "?")]
+)
 
 
 class DomainLedger:
@@ -244,11 +247,6 @@ class DomainLedger:
     def given_up(self, domains: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return which domains are given up after too many failures in a row."""
         return np.asarray(self._records["failures"].take(domains) >= self.limits.failures)
-
-
-_HOST = np.dtype(
-    [("domain", "i4"), ("pending", "i4"), ("busy", "?"), ("known", "?"), ("given_up", "?")]
-)
 
 
 class Hosts:

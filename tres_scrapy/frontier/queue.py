@@ -14,6 +14,7 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 
 _Entry = tuple[float, int, int]  # -value, order of arrival, row
+_NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
 
 class FrontierQueue:
@@ -75,9 +76,6 @@ class FrontierQueue:
                 heapq.heappush(self._heap, heapq.heappop(aside))
             if not aside:
                 del self._aside[host]
-
-
-_NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
 
 class Shortlist:

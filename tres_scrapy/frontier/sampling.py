@@ -13,6 +13,8 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
+_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
 
 
 class LeafPool:
@@ -123,10 +125,6 @@ class LeafPool:
         self._rows = packed
         self._segments["start"][:] = new_starts
         self._segments["capacity"][:] = capacities
-
-
-_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
 
 
 class Representatives(NamedTuple):

@@ -23,6 +23,22 @@ from tres_scrapy.page.text import Page
 
 Codes = NDArray[np.uint32]
 Name = tuple[int, str]  # a code and its text
+BITS: Final = 17
+SIZE: Final = 1 << BITS  # codes of a group
+MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
+PARTS: Final = 8  # of P(relevant) of the page
+MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
+RUNS: Final = (3, 4, 5)
+ABSENT: Final = -1  # the place of a link without codes
+MAX_TEXTS: Final = 20_000  # texts of a group whose codes are kept
+MAX_PATHS: Final = 4_096
+MAX_NAME_LENGTH: Final = 80  # characters kept of a text: its end if it is longer
+_DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
+    range(128, 256)
+)
+_PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
+_MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
+MAX_NAMES: Final = 40_000  # of a group
 
 
 class CueGroup(IntEnum):
@@ -49,8 +65,6 @@ class Fact(IntEnum):
     PAGE_PROBABILITY = 8  # and the seven after it: eighths of P(relevant) of that page
 
 
-BITS: Final = 17
-SIZE: Final = 1 << BITS  # codes of a group
 CODES: Final = SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
 MAX_CODES: Final = {
@@ -61,21 +75,6 @@ MAX_CODES: Final = {
     CueGroup.PATH: 8,
     CueGroup.PAGE: 10,
 }
-MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
-PARTS: Final = 8  # of P(relevant) of the page
-MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
-RUNS: Final = (3, 4, 5)
-ABSENT: Final = -1  # the place of a link without codes
-
-MAX_TEXTS: Final = 20_000  # texts of a group whose codes are kept
-MAX_PATHS: Final = 4_096
-MAX_NAME_LENGTH: Final = 80  # characters kept of a text: its end if it is longer
-
-_DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
-    range(128, 256)
-)
-_PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
-_MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
 
 
 class RaggedArray(NamedTuple):
@@ -270,9 +269,6 @@ def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
             found.append((hashes[inside] * _MIX) >> np.uint32(32 - BITS))
             owners.append(owner[: len(hashes)][inside])
     return np.concatenate(found), np.concatenate(owners)
-
-
-MAX_NAMES: Final = 40_000  # of a group
 
 
 class Names:
