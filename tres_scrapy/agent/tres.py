@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.store import SampleStore
@@ -243,19 +241,3 @@ class TresPolicy(Policy):
             "splits": self.tree.splits,
             **self._learner.figures(),
         }
-
-
-class NoNeighbourhoodPolicy(TresPolicy):
-    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
-
-    It has no intrinsic reward for new domains, because it does not know which domains are new.
-    """
-
-    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
-        super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
-
-    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return x [n, 9] with features 7 and 8 set to 0."""
-        x = x.copy()
-        x[..., NEIGHBOURHOOD] = 0
-        return x
