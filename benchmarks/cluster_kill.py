@@ -166,7 +166,7 @@ def lost(
         url
         for url in links - waiting - outbox
         if pages[domain(url)] < most
-        and not any(store.is_closed(url) or given_up(store, url) for store in stores)
+        and not any(store.closure.is_closed(url) or given_up(store, url) for store in stores)
     ]
     for url in found:
         print(f"lost: {url}: {pages[domain(url)]} pages booked")

@@ -201,7 +201,7 @@ def lost(
         if url not in waiting
         and pages[domain(url)] < most
         and not given_up(store, url)
-        and not any(map(store.is_closed, (url, *deque(chain(web, url), maxlen=1))))
+        and not any(map(store.closure.is_closed, (url, *deque(chain(web, url), maxlen=1))))
     ]
     for url in found:
         print(f"lost: {url}: {pages[domain(url)]} pages booked")

@@ -103,6 +103,6 @@ def test_shards_fetch_all_of_a_small_web_and_end(small_web, shards):
     assert {url_of(number) for number in range(90)} <= simulation.count.seen
     for shard in simulation.shards:
         urls = [shard.crawl.store.url(row) for row in range(len(shard.crawl.store))]
-        fetched = [url for url in urls if shard.crawl.store.is_closed(url)]
+        fetched = [url for url in urls if shard.crawl.store.closure.is_closed(url)]
         assert shards == 1 or all(map(shard.crawl.router.owns, fetched))
         assert {*map(domain_of, fetched)} <= {f"d{number}.test" for number in range(12)}

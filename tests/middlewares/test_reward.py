@@ -397,7 +397,7 @@ def test_repeated_url_is_dropped():
 
 def test_link_that_a_rule_excludes_is_dropped():
     middleware, crawl, response = leased_page(follow_every_link=False)
-    crawl.store.scope = Scope(ScopeOptions(deny=("c.test",)))
+    crawl.store.admission.scope = Scope(ScopeOptions(deny=("c.test",)))
 
     async def callback():
         yield Request("http://c.test/")

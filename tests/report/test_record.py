@@ -26,7 +26,7 @@ def test_every_booking_is_kept(recorded, read):
         assert list(page.x) == list(FEATURES)
         assert list(page.x.values()) == x.tolist()
         assert (page.url, page.final_url or page.url) == (booking.lease.url, store.url(row))
-        assert page.domain == store.ledger.names[store.domain(row)]
+        assert page.domain == store.ledger.names[store["domain"][row]]
         assert page.anchor == store.anchors[row]
         assert page.q_value == booking.lease.decision.q_value
         assert (page.title, page.time, page.probability) == (f"title {number}", 100 + number, 0.75)

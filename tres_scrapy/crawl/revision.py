@@ -32,7 +32,7 @@ class Revision:
             return rows
         self.described = self.model
         rows = self._store.pending_rows()
-        best = np.argsort(-self._store.rated(rows), kind="stable")[:DESCRIBED_SAMPLES]
+        best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
     def note(self, model: str, *, described: bool) -> None:

@@ -117,7 +117,7 @@ class Control:
                 f"{host} is not on the public internet; to allow it, start the crawl with "
                 "private_addresses=1"
             )
-        if crawl.store.is_closed(url):
+        if crawl.store.closure.is_closed(url):
             raise ControlError(f"{url} has been fetched or is being fetched")
         domain = crawl.store.domain_of(url)
         if crawl.store.ledger.exhausted(np.array([domain]))[0]:

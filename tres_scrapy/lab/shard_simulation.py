@@ -241,7 +241,7 @@ class SimulatedShard:
                 self._idle = not self._busy
                 return
             row = decision.row
-            self._busy[row] = crawl.store.host(row)
+            self._busy[row] = crawl.store["host"][row]
             seconds = float(simulation.random.uniform(timing.shortest, timing.longest))
             simulation.agenda.after(seconds, partial(self._end, row))
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Choice, Valuing
+from tres_scrapy.agent.policy import Choice
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
@@ -209,11 +209,11 @@ class Writer:
         return (
             step,
             row,
-            None if is_seed else store.parent(row),
+            None if is_seed else int(store["parent"][row]),
             entry.time,
             url,
             None if final == url else final,
-            store.ledger.names[store.domain(row)],
+            store.ledger.names[store["domain"][row]],
             entry.title[:LONGEST],
             store.anchors[row][:LONGEST],
             kind,
@@ -234,7 +234,7 @@ class Writer:
     def _guests(self) -> list[tuple[int, str]]:
         """Return row and URL of the pages of other shards on which the links were found."""
         store = self._crawl.store
-        parents = {store.parent(entry.booking.experience.row) for entry in self._waiting}
+        parents = {int(store["parent"][entry.booking.experience.row]) for entry in self._waiting}
         return [(row, store.url(row)) for row in parents & store.guests.keys()]
 
     def _link(self, choice: Choice | None) -> str | None:
@@ -303,7 +303,7 @@ class Writer:
         found: dict[str, Any] = {}
         if (tree := tree_of(policy)) is not None:
             found[TREE] = snapshot_of(tree)
-        if isinstance(policy, Valuing) and self._recent:
+        if policy.learns_q and self._recent:
             found[DEPENDENCE] = dependence(policy, np.array(self._recent))
         if (learner := link_learner_of(policy)) is not None:
             found[LINKS] = strongest(learner, self._crawl.store.names)

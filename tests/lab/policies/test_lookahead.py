@@ -55,7 +55,7 @@ class Trip:
 
     def step(self, busy=""):
         """Fetch the next page and return its name, "" at the end."""
-        hosts = [self.store.hosts.index(f"{name.lower()}.test") for name in busy]
+        hosts = [self.store.hosts.names.index(f"{name.lower()}.test") for name in busy]
         decision = self.crawl.next(hosts)
         if decision is None:
             return ""

@@ -33,7 +33,7 @@ class Site:
 
     def fetch(self, links=(), busy=(), fails=False):
         """Fetch the next page, which has links (host, path); return its host, None at the end."""
-        decision = self.crawl.next([self.store.hosts.index(f"{host}.test") for host in busy])
+        decision = self.crawl.next([self.store.hosts.names.index(f"{host}.test") for host in busy])
         if decision is None:
             return None
         host = self.store.url(decision.row).split("/")[2].removesuffix(".test")

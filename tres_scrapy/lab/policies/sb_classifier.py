@@ -33,14 +33,14 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import SampleStore
 
 
-class SbClassifierPolicy:
+class SbClassifierPolicy(Policy):
     """Fetches a random link of the arm with the highest upper bound of its mean reward."""
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
@@ -79,10 +79,6 @@ class SbClassifierPolicy:
             self._clusters.add(path) for path in paths or [""] * len(rows)
         ]
         self._rows["known"][rows] = True
-
-    def learn(self) -> float | None:
-        """Learn nothing; the bandit learns at once."""
-        return None
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw a link of every arm that is awake and return that of the best arm."""
