@@ -14,7 +14,7 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import DRAWING_COST, DRAWING_PERIOD, FOUND_PAGES, RECENT_PAGES, View
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 PAGES = 50
 
@@ -36,9 +36,15 @@ def record(tmp_path_factory):
         anchors = ["<script>alert(1)</script>"] * 4
         booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
         writer.note(
-            booking, float(step), title="</script><b>", text=f"Soup {step}%", probability=step % 2
+            RecordEntry(
+                booking,
+                float(step),
+                title="</script><b>",
+                text=f"Soup {step}%",
+                probability=step % 2,
+                scores={"food": step % 2, "sports": 0.25},
+            )
         )
-        writer.score(row, {"food": step % 2, "sports": 0.25})
     writer.flush(float(PAGES))
     yield path
     writer.close(float(PAGES), "finished")
@@ -64,9 +70,8 @@ def view(record, answering, clock):
 def test_state_sends_only_new_pages(view):
     state = json.loads(view.state({"pages": PAGES}, -1))
     assert (state["pages"], state["step"]) == (PAGES, PAGES)
-    assert [page["step"] for page in state["recent"]] == list(
-        range(PAGES, PAGES - RECENT_PAGES, -1)
-    )
+    newest = range(PAGES, PAGES - RECENT_PAGES, -1)
+    assert [page["step"] for page in state["recent"]] == list(newest)
     assert state["recent"][0]["title"] == "</script><b>"
     assert state["recent"][0]["scores"] == {"food": 1.0, "sports": 0.25}
     assert state["recent"][0]["why"].startswith(
