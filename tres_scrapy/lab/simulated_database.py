@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tres_scrapy.surface.acquired import Ints, Record, Token
-from tres_scrapy.surface.keyword_feature import Floats
+from tres_scrapy.surface.acquired import Floats, Ints, Record, Token
 
 RECORDS, WORDS, TOPICS = 10_000, 12_000, 40
 OFFSET, EXPONENT = 60, 1.05  # of the Zipf-Mandelbrot law; the offset stands for a stop list

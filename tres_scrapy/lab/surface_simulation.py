@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tres_scrapy.lab.simulated_database import SimulatedDatabase
-from tres_scrapy.surface.acquired import Acquired, Ints
-from tres_scrapy.surface.keyword_feature import Floats, features
-from tres_scrapy.surface.selector import Selector
+from tres_scrapy.surface.acquired import Acquired, Floats, Ints
+from tres_scrapy.surface.keyword_feature import features
+from tres_scrapy.surface.selector import Selector, Trials
 from tres_scrapy.surface.surfacing import Surfacing
-from tres_scrapy.surface.trial import Trials
 
 PER_PAGE = 10
 

@@ -12,6 +12,7 @@ from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import Fetch
+from tres_scrapy.url.message import TresError
 
 WIDTH: Final = 100
 MOVED: Final = (
@@ -25,20 +26,24 @@ OUTCOMES: Final = {
 }
 
 
+class NotFetchedError(TresError, LookupError):
+    """Says in one line that a crawl has not fetched a URL, and why if that is known."""
+
+
 class FetchExplanation:
-    """Explains the fetch of a URL; raise LookupError if it was not fetched."""
+    """Explains the fetch of a URL; raise NotFetchedError if it was not fetched."""
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
             if (refusal := record.refusal(url)) is not None:
                 by = f"{refusal.rule}: {refusal.said}"
-                raise LookupError(f"{url} was not fetched: the scope refuses it by {by}")
+                raise NotFetchedError(f"{url} was not fetched: the scope refuses it by {by}")
             near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
             refused = f"; refused by the scope: {', '.join(rules)}" if rules else ""
-            raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
+            raise NotFetchedError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
         self._scores = record.scores(page)
         self._remark = record.remark(page)
