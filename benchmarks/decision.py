@@ -29,7 +29,7 @@ from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
-from tres_scrapy.lab.rivals.synchronous import SynchronousPolicy
+from tres_scrapy.lab.policies.variant import SynchronousPolicy
 
 LINKS = 40
 DOMAINS = 5_000

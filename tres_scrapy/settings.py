@@ -5,7 +5,7 @@ from tres_scrapy.config.guest import places
 BOT_NAME = "tres"
 USER_AGENT = "tres-scrapy (focused crawler; no contact given)"
 SPIDER_MODULES = ["tres_scrapy.spiders", *places("spiders")]
-COMMANDS_MODULE = "tres_scrapy.commands"
+COMMANDS_MODULE = "tres_scrapy.spiders.crawl"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 FEED_EXPORTERS = {"parquet": "tres_scrapy.export.parquet.ParquetItemExporter"}
 

@@ -16,7 +16,7 @@ from tres_scrapy.report.record import Record
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
-PROGRAM = "from tres_scrapy.console.main import main; main()"
+PROGRAM = "from tres_scrapy.cli.main import main; main()"
 
 
 class Crawl:

@@ -9,8 +9,7 @@ import pytest
 from sharded_run import SEED, ShardedRun
 
 from tres_scrapy.cluster.joining import join_shards
-from tres_scrapy.cluster.record_join import JoinedRecord
-from tres_scrapy.cluster.record_part import read_part
+from tres_scrapy.cluster.record_join import JoinedRecord, read_part
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record

@@ -18,7 +18,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.live.steering import LONGEST, ControlError
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.spiders.tres import TresSpider

@@ -25,7 +25,7 @@ from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.terminal import TerminalLine, fitted
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.policies.baseline import RandomPolicy
 
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
 

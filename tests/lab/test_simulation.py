@@ -17,7 +17,7 @@ from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.export.warc_record import exchange_records
 from tres_scrapy.lab import simulation as module
-from tres_scrapy.lab.rivals import ache
+from tres_scrapy.lab.policies import ache
 from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
@@ -31,7 +31,7 @@ SyntheticWeb._delay = lambda self, site: 0.0
 """
 CRAWL_EACH = (
     f"""
-from tres_scrapy.lab.rivals import ache
+from tres_scrapy.lab.policies import ache
 ache.LEARNING_LIMIT = {ACHE_LEARNS}
 """
     + """

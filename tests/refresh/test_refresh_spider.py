@@ -97,7 +97,7 @@ def test_next_run_sends_validators(pages, scrapy, collection, tmp_path):
         (("collection=x", "policy=best"), "(-a policy=) 'best': must be one of static, fgdqn"),
         (("collection=x", "horizon=soon"), "(-a horizon=) 'soon': must be a time such as 90s"),
         (("collection=x", "min_age=2d", "max_age=1d"), "must not be above max_age"),
-        (("collection=x", "watch=1"), "TRES_REFRESH_WATCH needs a horizon"),
+        (("collection=x", "watch=1"), "-a watch=1 needs a horizon"),
     ],
 )
 def test_refresh_error_is_one_line(arguments, said):
@@ -150,10 +150,10 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     assert len(pages.fetched()) <= 60
 
 
-def test_changing_web_without_a_network(scrapy, tmp_path):
+def test_changing_web_without_a_network(scrapy, tres, tmp_path):
     path = tmp_path / "pages.jsonl"
     web = ("--pages", "30", "--seed", "1")
-    assert scrapy("tres-web", "changing", *web, "--collection", path).returncode == 0
+    assert tres("web", "changing", *web, "--collection", path).returncode == 0
     done = scrapy(
         *("crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "budget=60"),
         *("-a", "horizon=6s", "-a", "retry=1"),

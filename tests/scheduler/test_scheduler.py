@@ -27,7 +27,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.rivals.uniform import RandomPolicy
+from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 ALL_NEW = RestOptions(new_hosts=1.0)  # hosts that never answered may take all slots

@@ -1,32 +1,20 @@
-"""The arguments that policies are created with."""
+"""What policies are created with, and how they are declared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tres_scrapy.agent.policy import Policy
 from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
 from tres_scrapy.config.link_option import LinkOptions
-from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
-
-AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
-Labels = Callable[[Sequence[str]], list[bool]]
 
 
 @dataclass(frozen=True)
 class PolicyInputs:
-    """The arguments that policies are created with; each policy uses some of them.
-
-    `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
-    the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
-    {query} in it. `labels` returns the true label of each URL. `graph` holds the
-    pages of an offline web and the links between them. `patience` is shared with the scheduler.
-    """
+    """The arguments that policies are created with; `patience` is shared with the scheduler."""
 
     seed: int = 0
     tree: TreeOptions = field(default_factory=TreeOptions)
@@ -34,9 +22,25 @@ class PolicyInputs:
     learning: LearningOptions = field(default_factory=LearningOptions)
     links: LinkOptions = field(default_factory=LinkOptions)
     link_prior: LinkPrior = NO_PRIOR
-    keywords: Sequence[str] = ()
-    similarity: AnchorSimilarity | None = None
-    search: str | None = None
-    labels: Labels | None = None
-    graph: Graph | None = None
     patience: Patience = field(default_factory=Patience)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A crawler: how to make its policy and what the policy needs.
+
+    `make` gets the frontier and the inputs. `classifier` is the kind of pack that judges its pages,
+    "" for the topic's default pack. With `reads_text` the policy receives the text of pages, and
+    the words around links and the tags that lead to them, with `reads_cues` what links say. If not
+    `rewarded`, its choices do not depend on rewards and features. `extra` names the optional
+    packages that it uses. `prepare` adds further inputs: it gets the inputs, the configuration, the
+    pack, and the offline web if that is open already.
+    """
+
+    make: Callable[..., Policy]
+    classifier: str = ""
+    reads_text: bool = False
+    reads_cues: bool = False
+    rewarded: bool = True
+    prepare: Callable[..., PolicyInputs] | None = None
+    extra: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.ranking import PAGES_A_CHOICE, Ranking, RecentYield
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.queue import Shortlist
 from tres_scrapy.frontier.sampling import Representatives, representatives
 from tres_scrapy.frontier.store import SampleStore
@@ -238,37 +236,3 @@ class TresPolicy:
             "splits": self.tree.splits,
             **self._learner.figures(),
         }
-
-
-class NoNeighbourhoodPolicy(TresPolicy):
-    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
-
-    It has no intrinsic reward for new domains, because it does not know which domains are new.
-    """
-
-    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
-        super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
-
-    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return x [n, 9] with features 7 and 8 set to 0."""
-        return _blank(x)
-
-    def observe(self, experience: Experience) -> None:
-        """Add the experience, features 7 and 8 set to 0, to the tree."""
-        super().observe(experience._replace(x=_blank(experience.x)))
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
-        super().expand(experience._replace(x=_blank(experience.x)), outlinks)
-
-    def restore(
-        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
-    ) -> None:
-        """Load a past, setting features 7 and 8 of its experiences to 0."""
-        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
-
-
-def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    x = x.copy()
-    x[..., NEIGHBOURHOOD] = 0
-    return x

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.agent.policy_inputs import Labels, PolicyInputs
+from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import offered
-from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.webs.graph import Graph, read_graph
-from tres_scrapy.lab.webs.search import SEARCH
-from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.links.model import NO_PRIOR
 from tres_scrapy.topic.own_judge import THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
-from tres_scrapy.topic.similarity import Similarity
-from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.url.message import plainly
 
 
@@ -39,7 +31,8 @@ def require_packs(config: Config) -> list[Path]:
     or no pack for them, ExtraError if the policy needs a package that is not installed.
     """
     if not config.topics:
-        raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
+        known = ", ".join(topics(config.models))
+        raise ConfigError(f"no topic: add {typed('topic', 'NAME')}, one of {known}")
     if extra := kind_of(config.policy).extra:
         require(extra, f"policy {config.policy!r}")
     return [_require(config, topic) for topic in config.topics]
@@ -62,13 +55,13 @@ def _require(config: Config, topic: str) -> Path:
         hint = suggestion(topic.lower(), known)
         raise ConfigError(
             f"unknown topic {topic!r}{f'{hint} The' if hint else ': the'} packs in {place} are "
-            f"{', '.join(known)}; train one with `scrapy tres-train`"
+            f"{', '.join(known)}; train one with `tres train`"
         )
     name = f"{topic}-{classifier}" if classifier else topic
     if name not in found:
         raise ConfigError(
             f"policy {config.policy!r} needs the pack {name!r}, which is not in "
-            f"{place}: train it with `scrapy tres-train {name} --classifier {classifier}`"
+            f"{place}: train it with `tres train {name} --classifier {classifier}`"
         )
     return found[name]
 
@@ -87,28 +80,21 @@ def threshold_of(config: Config, pack: Pack) -> float:
     if config.judge is None and pack.judged_by:
         raise ConfigError(
             f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
-            f"add -a judge={pack.judged_by}"
+            f"add {typed('judge', pack.judged_by)}"
         )
     return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
 
 
-def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
+def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
     """Return a new crawl; raise ConfigError if the policy lacks an input.
 
     `web` is the offline web, if that is open already.
     """
-    needs = POLICIES[config.policy].needs
+    prepare = POLICIES[config.policy].prepare
     try:
-        if web is None and needs in {"labels", "graph"}:
-            web = _open_web(config.web, str(config.topic))
-        setup = replace(
-            learning_setup(config, pack),
-            keywords=(" ".join(config.topics), *pack.given),
-            search=config.search_url or (SEARCH if config.web.kind else None),
-            similarity=_similarity(config, pack),
-            labels=_labels(web) if needs == "labels" else None,
-            graph=_graph(web, config.reading) if needs == "graph" else None,
-        )
+        setup = learning_setup(config, pack)
+        if prepare is not None:
+            setup = prepare(setup, config, pack, web)
         ledger = DomainLedger(
             config.max_per_domain,
             prior=config.domain_prior,
@@ -127,7 +113,7 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             return shard
         return Crawl(store, make_policy(config.policy, store, setup), config.pages, **options)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"TRES_POLICY={config.policy}: {plainly(error)}") from None
+        raise ConfigError(f"{typed('policy', config.policy)}: {plainly(error)}") from None
 
 
 def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
@@ -140,30 +126,3 @@ def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
         links=config.links,
         link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
     )
-
-
-def _similarity(config: Config, pack: Pack) -> Similarity | None:
-    if POLICIES[config.policy].needs != "similarity":
-        return None
-    vectors: WordVectors | None = getattr(pack.classifier, "vectors", None)
-    if vectors is None:
-        raise ValueError(
-            f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
-        )
-    return Similarity(vectors, pack.given)
-
-
-def _open_web(web: WebOptions, topic: str) -> Web | None:
-    return open_web(web.kind, topic, web.seed, web.data, web.labels) if web.kind else None
-
-
-def _labels(web: Web | None) -> Labels:
-    if web is None:
-        raise ValueError("it needs the labels of an offline web: add -a web=synthetic")
-    return web.labels
-
-
-def _graph(web: Web | None, limits: ReadingLimits) -> Graph:
-    if not isinstance(web, FiniteWeb):
-        raise ValueError("it needs the links of an offline web: add -a web=recorded or web=corpus")
-    return read_graph(web, limits)

@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import logging
-from typing import Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.guest import offered
+from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.lab.webs.count import FIGURES, in_words
-from tres_scrapy.lab.webs.web_process import WebProcess
+from tres_scrapy.url.message import plural
+
+FIGURES: Final = ("pages", "relevant", "harvest", "domains")  # of a web's count, by true labels
 
 logger = logging.getLogger(__name__)
+
+
+def start_web(options: WebOptions, topics: Sequence[str]) -> Any:
+    """Start an offline web that a guest offers; a page on any of the topics is relevant.
+
+    Return its process: `proxy` is its address, `seeds` are its seeds, `notes` lines for the user,
+    `labelled` is whether its pages have true labels, and `end` stops it and returns its count of
+    the fetches. Raise ConfigError if the web does not start.
+    """
+    webs = offered("webs")
+    if not webs:
+        raise ConfigError(f"TRES_WEB (-a web=) {options.kind!r}: this installation has no such web")
+    return webs[0](options, topics)
+
+
+def in_words(count: Mapping[str, Any], pages: int) -> str:
+    """Return the count of a web in words, after `pages` pages of the whole crawl."""
+    found, relevant, domains = (count[name] for name in ("pages", "relevant", "domains"))
+    since = ", since this start" if found < pages else ""
+    return (
+        f"By the web's true labels: {found} {plural(found, 'page')}, {relevant} relevant, harvest "
+        f"rate {count['harvest']:.4f}, {domains} {plural(domains, 'relevant domain')}{since}"
+    )
 
 
 class OfflineWeb:
@@ -27,12 +55,12 @@ class OfflineWeb:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._stats = crawler.stats
-        self._web: WebProcess | None = None
+        self._web: Any = None
         self.seeds: tuple[str, ...] = ()
         if config.web.proxy is not None:
             self.proxy = config.web.proxy
             return
-        self._web = WebProcess(config.web, config.topics)
+        self._web = start_web(config.web, config.topics)
         self.proxy, self.seeds = self._web.proxy, self._web.seeds
         for note in self._web.notes:
             logger.info("The offline web: %s", note)

@@ -24,8 +24,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.extensions.offline_web import FIGURES
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.lab.webs.count import FIGURES
 from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write

@@ -12,9 +12,9 @@ from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 
 from tres_scrapy.agent.policy import NO_TEXT, PageText
+from tres_scrapy.agent.policy_inputs import Kind
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
-from tres_scrapy.crawl.registry import Kind
 from tres_scrapy.crawl.visit import text_of
 from tres_scrapy.frontier.admission import NO_CUES
 from tres_scrapy.lab.webs.web import Answer, Web

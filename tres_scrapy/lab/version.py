@@ -13,7 +13,7 @@ DECIDING: Final = (
     "agent",
     "crawl",
     "frontier",
-    "lab/rivals",
+    "lab/policies",
     "lab/webs",
     "links",
     "page",

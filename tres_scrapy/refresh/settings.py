@@ -12,6 +12,7 @@ from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, se
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import duration, flag, number, one_of, whole
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.refresh.policy import PagePolicy, PolicySetup, StaticPolicy
 
 DAY: Final = 86_400.0  # seconds
@@ -97,20 +98,20 @@ class RefreshConfig(Options):
         """Refuse values that do not go together."""
         if self.refresher.min_age > self.refresher.max_age:
             raise ConfigError(
-                f"TRES_REFRESH_MIN_AGE {self.refresher.min_age:g} s must not be above max_age, "
-                f"{self.refresher.max_age:g} s"
+                f"{named('TRES_REFRESH_MIN_AGE')} {self.refresher.min_age:g} s must not be above "
+                f"max_age, {self.refresher.max_age:g} s"
             )
         for name in ("watch", "stepped"):
             if getattr(self, name) and self.refresher.horizon is None:
                 raise ConfigError(
-                    f"TRES_REFRESH_{name.upper()} needs a horizon: add -a horizon=TIME"
+                    f"{typed(name, True)} needs a horizon: add {typed('horizon', 'TIME')}"
                 )
 
     def require_collection(self) -> Path:
         """Return the file of the collection; raise ConfigError without the setting."""
         if self.collection is None:
             raise ConfigError(
-                "no collection: add -a collection=FILE, JSON lines with a url on each"
+                f"no collection: add {typed('collection', 'FILE')}, JSON lines with a url on each"
             )
         return self.collection
 

@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tres_scrapy.config.typed import typed
 from tres_scrapy.refresh.collection import CollectionError
 from tres_scrapy.refresh.main_text import Copy
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
@@ -134,7 +135,7 @@ class Store:
         try:
             self._connection = SCHEMA.open(path, Access.EXCLUSIVE)
         except SqliteFileError as error:
-            raise CollectionError(f"{error}; -a store= names another") from None
+            raise CollectionError(f"{error}; {typed('store')} names another") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of
@@ -70,7 +71,8 @@ class SurfaceSpider(TresSpider):
         if crawler.settings.get("JOBDIR"):
             raise ConfigError(
                 "JOBDIR: a surface crawl cannot be resumed. Leave JOBDIR out, or list the "
-                "records with -a surface_follow=0 -O records.jsonl and crawl them by `tres`"
+                f"records with {typed('surface_follow', False)} -O records.jsonl and crawl them by "
+                "`tres`"
             )
         spider.config = SurfaceOptions.of(crawler.settings)
         SELECTORS[spider.config.selector](0)  # now: it may need a package that is not installed
@@ -132,7 +134,8 @@ class SurfaceSpider(TresSpider):
     def open(self, interface: Interface, url: str, row: int) -> Outputs:
         """Begin to ask a search box."""
         if interface.method == POST and not self.config.post:
-            self.refuse(url, "is searched by POST only: -a surface_post=1 allows it")
+            allowed = typed("surface_post", True)
+            self.refuse(url, f"is searched by POST only: {allowed} allows it")
             return
         self.unopened -= 1
         self.asking += 1

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from math import inf
-from typing import Any, Final, TextIO
+from typing import TextIO
 
 from tres_scrapy.lab.webs.web import Answer
 from tres_scrapy.url.domain import domain_of
-from tres_scrapy.url.message import plural
 
-FIGURES: Final = ("pages", "relevant", "harvest", "domains")  # of a summary, by true labels
 PAGES = (
     "page",
     "trap",
 )  # HTML with status 200, soft 404s left out; a trap never counts as relevant
-
-
-def in_words(summary: Mapping[str, Any], pages: int) -> str:
-    """Return the summary of a count in words, after `pages` pages of the whole crawl."""
-    found, relevant, domains = (summary[name] for name in ("pages", "relevant", "domains"))
-    since = ", since this start" if found < pages else ""
-    return (
-        f"By the web's true labels: {found} {plural(found, 'page')}, {relevant} relevant, harvest "
-        f"rate {summary['harvest']:.4f}, {domains} {plural(domains, 'relevant domain')}{since}"
-    )
 
 
 class Count:

@@ -10,11 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.offline import WebOptions
-
-
-class OfflineWebError(RuntimeError):
-    """Raised with a one-line reason when the offline web does not start."""
 
 
 class WebProcess:
@@ -51,14 +48,14 @@ class WebProcess:
         return count
 
     def _read(self) -> dict[str, Any]:
-        """Return the next line of the server, parsed; raise OfflineWebError if the server ended."""
+        """Return the next line of the server, parsed; raise ConfigError if the server ended."""
         assert self._server.stdout is not None
         line = self._server.stdout.readline()
         if not line:
             self._server.wait()
             self._errors.seek(0)
             said = self._errors.read().strip().splitlines() or ["it ended without a message"]
-            raise OfflineWebError(f"the offline web does not run: {said[-1]}")
+            raise ConfigError(f"the offline web does not run: {said[-1]}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

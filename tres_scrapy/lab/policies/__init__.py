@@ -1,0 +1,48 @@
+"""The crawlers that TRES is compared with (P 3.4, Tables 3 and 4), each with its source."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tres_scrapy.agent.policy_inputs import Kind
+from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.lab.policies.ache import AchePolicy
+from tres_scrapy.lab.policies.baseline import (
+    BestFirstPolicy,
+    BreadthFirstPolicy,
+    OraclePolicy,
+    RandomPolicy,
+    TreeRandomPolicy,
+)
+from tres_scrapy.lab.policies.han import AsyncPolicy
+from tres_scrapy.lab.policies.inputs import (
+    with_graph,
+    with_labels,
+    with_search,
+    with_similarity,
+)
+from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
+from tres_scrapy.lab.policies.sb_classifier import SbClassifierPolicy
+from tres_scrapy.lab.policies.seedfinder import SeedFinderPolicy
+from tres_scrapy.lab.policies.variant import (
+    AsynchronousPolicy,
+    NoNeighbourhoodPolicy,
+    SynchronousPolicy,
+)
+
+POLICIES: Final = {
+    "tree_random": Kind(TreeRandomPolicy),
+    "random": Kind(RandomPolicy, rewarded=False),
+    "synchronous": Kind(SynchronousPolicy),
+    "tres_async": Kind(AsynchronousPolicy),
+    "async": Kind(AsyncPolicy, prepare=with_similarity),
+    "ache": Kind(AchePolicy, classifier="svm", reads_text=True, extra="train"),
+    "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True, prepare=with_search),
+    "sb_classifier": Kind(SbClassifierPolicy, reads_text=True),
+    "best_first": Kind(BestFirstPolicy),
+    "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
+    "oracle": Kind(OraclePolicy, rewarded=False, prepare=with_labels),
+    "lookahead": Kind(LookaheadPolicy, rewarded=False, prepare=with_graph),
+    "tres_svm": Kind(TresPolicy, classifier="svm", reads_cues=True),
+    "tres_nh": Kind(NoNeighbourhoodPolicy, reads_cues=True),
+}

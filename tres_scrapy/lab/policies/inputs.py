@@ -1,0 +1,89 @@
+"""What some of the compared policies need to know beyond what TRES does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed
+from tres_scrapy.lab.webs.graph import Graph, read_graph
+from tres_scrapy.lab.webs.search import SEARCH
+from tres_scrapy.lab.webs.server import open_web
+from tres_scrapy.lab.webs.web import FiniteWeb, Web
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.similarity import Similarity
+from tres_scrapy.topic.vectors import WordVectors
+
+AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
+Labels = Callable[[Sequence[str]], list[bool]]
+
+
+@dataclass(frozen=True)
+class RivalInputs(PolicyInputs):
+    """The arguments of a policy that TRES is compared with.
+
+    `keywords` begin with the topic's name. `similarity` returns the cosine [n] of each text with
+    the keywords, 0 for a text without a known word. `search` is the URL of a search engine with
+    {query} in it. `labels` returns the true label of each URL. `graph` holds the pages of an
+    offline web and the links between them.
+    """
+
+    keywords: Sequence[str] = ()
+    similarity: AnchorSimilarity | None = None
+    search: str | None = None
+    labels: Labels | None = None
+    graph: Graph | None = None
+
+
+def with_similarity(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> RivalInputs:
+    """Add the similarity of anchors; raise ValueError if the pack has no word vectors."""
+    vectors: WordVectors | None = getattr(pack.classifier, "vectors", None)
+    if vectors is None:
+        raise ValueError(
+            f"it needs a pack with word vectors: train {pack.name!r} with --classifier widebilstm"
+        )
+    return RivalInputs(**vars(setup), similarity=Similarity(vectors, pack.given))
+
+
+def with_search(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> RivalInputs:
+    """Add the search engine, that of the offline web if the user gives none, and keywords."""
+    search = config.search_url or (SEARCH if config.web.kind else None)
+    keywords = (" ".join(config.topics), *pack.given)
+    return RivalInputs(**vars(setup), search=search, keywords=keywords)
+
+
+def with_labels(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> RivalInputs:
+    """Add the true labels; raise ValueError if the crawl has no offline web."""
+    web = web or _open_web(config)
+    if web is None:
+        raise ValueError(f"it needs the labels of an offline web: add {typed('web', 'synthetic')}")
+    return RivalInputs(**vars(setup), labels=web.labels)
+
+
+def with_graph(
+    setup: PolicyInputs, config: Config, pack: Pack, web: Web | None = None
+) -> RivalInputs:
+    """Add the links; raise ValueError if the crawl has no offline web, or one without an end."""
+    web = web or _open_web(config)
+    if not isinstance(web, FiniteWeb):
+        raise ValueError(
+            f"it needs the links of an offline web: add {typed('web', 'recorded')} or "
+            f"{typed('web', 'corpus')}"
+        )
+    return RivalInputs(**vars(setup), graph=read_graph(web, config.reading))
+
+
+def _open_web(config: Config) -> Web | None:
+    web, topic = config.web, str(config.topic)
+    return open_web(web.kind, topic, web.seed, web.data, web.labels) if web.kind else None

@@ -1,0 +1,155 @@
+"""Variants of TRES: without a tree (P 2.5, 3.6.1), and without two features (P 3.6.3).
+
+The Tree-Frontier approximates the synchronous method. The asynchronous method is TRES_Async.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Past
+from tres_scrapy.agent.policy_inputs import PolicyInputs
+from tres_scrapy.agent.q_learner import QLearner
+from tres_scrapy.agent.tres import TresPolicy
+from tres_scrapy.frontier.column import Rows
+from tres_scrapy.frontier.feature import NEIGHBOURHOOD
+from tres_scrapy.frontier.queue import FrontierQueue
+from tres_scrapy.frontier.sampling import LeafPool, representatives
+from tres_scrapy.frontier.store import Eligibility, SampleStore
+from tres_scrapy.frontier.tree import Rule
+
+
+class WholeFrontierPolicy:
+    """Learns Q as TRES does, over a frontier without a tree; subclasses define `best`.
+
+    In the exploration phase it fetches a random sample.
+    """
+
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+        self.store = store
+        self.learner = QLearner(store, store.features, setup, np.random.default_rng(setup.seed))
+        self.pool = LeafPool()
+        self.leaf = self.pool.add_leaf()
+        self._random = np.random.default_rng([setup.seed, 1])  # for the choices
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of any x [n, 9] as [n]."""
+        return self.learner.value(x)
+
+    def observe(self, experience: Experience) -> None:
+        """Count the step."""
+        self.learner.steps += 1
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Add the experience to the replay and the outlinks to the frontier."""
+        self.learner.remember(experience, outlinks)
+        self.pool.extend(self.leaf, outlinks)
+
+    def readmit(self, rows: Rows) -> None:
+        """Add samples to the frontier."""
+        self.pool.extend(self.leaf, rows)
+
+    def learn(self) -> float | None:
+        """Take the Double DQN steps that are due."""
+        return self.learner.learn()
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Return the best sample, or any while exploring."""
+        decision = self._any(busy_hosts) if self.learner.exploring else self.best(busy_hosts)
+        if decision is not None:
+            self.learner.note_choice(decision.row)
+        return decision
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Remove and return the best ready sample, or None if no sample is ready."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, float | str]:
+        """Report the agent's state."""
+        return self.learner.figures()
+
+    def _any(self, busy_hosts: Sequence[int]) -> Decision | None:
+        drawn = representatives(self.pool, self.store, self._random, busy_hosts)
+        if not len(drawn.rows):
+            return None
+        _, row = drawn.take(0, self.pool)
+        return Decision(row, None, None)
+
+
+class SynchronousPolicy(WholeFrontierPolicy):
+    """Evaluates Q for every sample of the frontier at every step."""
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Remove and return the best of all ready samples."""
+        rows = self.pool.rows(self.leaf)
+        standing = self.store.standing(rows, busy_hosts)
+        alive = standing != Eligibility.DEAD
+        if not alive.all():
+            self.pool.keep(self.leaf, alive)
+            self.store.drop(rows[~alive])
+            rows, standing = rows[alive], standing[alive]
+        ready = np.flatnonzero(standing == Eligibility.READY)
+        if not len(ready):
+            return None
+        q_values, bounds = self.learner.rate(rows[ready])
+        best = int(np.argmax(bounds))
+        self.pool.remove(self.leaf, int(ready[best]))
+        return Decision(int(rows[ready[best]]), None, float(q_values[best]))
+
+
+class AsynchronousPolicy(WholeFrontierPolicy):
+    """Evaluates Q once for the outlinks of the page just fetched, and queues them by Q.
+
+    Samples left in the frontier when exploration ends are evaluated then.
+    """
+
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+        super().__init__(store, setup)
+        self._queue = FrontierQueue(store)
+
+    def best(self, busy_hosts: Sequence[int]) -> Decision | None:
+        """Remove and return the ready sample whose Q was highest when added."""
+        rows = self.pool.rows(self.leaf)
+        if len(rows):
+            self.pool.keep(self.leaf, np.zeros(len(rows), dtype=np.bool_))
+            self._queue.push(rows, self.learner.q_values(rows))  # no UCB: its width never shrinks
+        best = self._queue.pop(busy_hosts)
+        return None if best is None else Decision(best[0], None, best[1])
+
+
+class NoNeighbourhoodPolicy(TresPolicy):
+    """TRES_NH, the ablation without features 7 and 8 (P 3.6.3): they are 0 for all samples.
+
+    It has no intrinsic reward for new domains, because it does not know which domains are new.
+    """
+
+    def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
+        super().__init__(store, replace(setup, learning=replace(setup.learning, breadth=0.0)))
+
+    def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return x [n, 9] with features 7 and 8 set to 0."""
+        return _blank(x)
+
+    def observe(self, experience: Experience) -> None:
+        """Add the experience, features 7 and 8 set to 0, to the tree."""
+        super().observe(experience._replace(x=_blank(experience.x)))
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
+        super().expand(experience._replace(x=_blank(experience.x)), outlinks)
+
+    def restore(
+        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
+    ) -> None:
+        """Load a past, setting features 7 and 8 of its experiences to 0."""
+        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
+
+
+def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    x = x.copy()
+    x[..., NEIGHBOURHOOD] = 0
+    return x
