@@ -11,7 +11,7 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.report.record_row import HealthPoint
+from tres_scrapy.report.record_file import HealthPoint
 from tres_scrapy.report.record_writer import Writer
 
 SEED = "http://0.test/"

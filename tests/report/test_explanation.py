@@ -53,7 +53,7 @@ def test_json_has_all_of_it(read, greedy):
 
 
 def test_seed_and_failure_are_explained_too(read):
-    seed, failure = read.since(0, 1)[0], next(p for p in read.last(1000) if p.kind == "http_404")
+    seed, failure = read.last(1000)[-1], next(p for p in read.last(1000) if p.kind == "http_404")
     assert "Why: Seed." in str(FetchExplanation(read, seed.url))
     assert "failed: http 404" in str(FetchExplanation(read, failure.url))
 

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tres_scrapy.report.record_file import RecordError, open_to_read, open_to_write, reading
-from tres_scrapy.report.record_row import Fetch
+from tres_scrapy.report.record_file import Fetch, RecordError, open_to_read, open_to_write, reading
 from tres_scrapy.report.record_writer import CURVE, RIVALS_KEPT
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS
 

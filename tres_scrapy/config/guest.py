@@ -18,9 +18,9 @@ OFFERS: Final[dict[str, tuple[str, ...]]] = {
     "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
     "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
     "records": ("tres_scrapy.cluster.joining:join_shards",),
-    "selectors": ("tres_scrapy.lab.surface_selectors:SELECTORS",),
     "policies": ("tres_scrapy.lab.policies:POLICIES",),
     "webs": ("tres_scrapy.lab.webs.web_process:WebProcess",),
+    "selectors": ("tres_scrapy.lab.surface_selectors:SELECTORS",),
     "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 
