@@ -22,8 +22,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
 
-from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
-from tres_scrapy.lab.surface_simulation import Oracle, surface
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
 from tres_scrapy.surface.acquired import Ints
 from tres_scrapy.surface.keyword_feature import spelling_features, statistical_features
 from tres_scrapy.surface.selector import (

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
-from tres_scrapy.lab.surface_simulation import Oracle, surface
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
 from tres_scrapy.surface.acquired import MOST_PLACES, Acquired, Token
 from tres_scrapy.surface.equation import q_values, response_sizes, rewards
 from tres_scrapy.surface.keyword_feature import Features, features, kernel, statistical_features

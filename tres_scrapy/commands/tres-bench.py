@@ -24,13 +24,11 @@ from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.condition import TOPIC, Conditions
-from tres_scrapy.lab.display import Display
-from tres_scrapy.lab.grid import make_grid, read_results
 from tres_scrapy.lab.mean import VARIANTS
 from tres_scrapy.lab.policies.inputs import with_graph
-from tres_scrapy.lab.version import code_version
+from tres_scrapy.lab.result import code_version, make_grid, read_results
 from tres_scrapy.lab.webs.server import DATA, LABELS, open_web
-from tres_scrapy.lab.worker import Advance, RunFailure, work
+from tres_scrapy.lab.worker import Advance, Display, RunFailure, work
 from tres_scrapy.url.message import plainly, plural
 
 if TYPE_CHECKING:

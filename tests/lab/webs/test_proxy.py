@@ -19,10 +19,9 @@ from preloaded import Process
 from scrapy.exceptions import UsageError
 
 from tres_scrapy.extensions.offline_web import in_words
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.web import HTML, Answer
+from tres_scrapy.lab.webs.web import HTML, Answer, Count
 
 PAGE = Answer(200, b"<html>ok</html>", HTML, "page", True, "pure")
 

@@ -8,10 +8,9 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from tres_scrapy.lab.webs.grammar import lead
 from tres_scrapy.lab.webs.prose import PARAGRAPH
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.lab.webs.trait import PAGE, Traits
+from tres_scrapy.lab.webs.synthetic_page import PAGE, Traits
 
 HOST_PAGES: Final = 10  # most pages of a host
 FAVOUR: Final = 3  # times as many hosts of the web's topic as of another
@@ -59,7 +58,7 @@ class Excerpt:
             yield Row(
                 url=urls[place],
                 title=title,
-                text=f"{lead(title)} {self._text(page)}",
+                text=f"{title}. {self._text(page)}",
                 categories=[self._category(page)],
                 links=[urls[each] for each in self._targets(page) if each in urls],
             )
