@@ -3,7 +3,7 @@
     python benchmarks/classifier.py --data FOLDER [--topics food,sports,hardware]
 
 The folder holds pages, wiki, bbc and news20 as .jsonl.xz. Every model is trained as by
-`scrapy tres-train`: in 5 folds that keep hosts whole, then with one source left out for testing,
+`tres train`: in 5 folds that keep hosts whole, then with one source left out for testing,
 for each source with relevant documents. Rows are appended to results/classifier.csv; an interrupted
 run continues where it stopped (one process per topic may run at the same time).
 results/classifier.md is written from the rows, with the time per page.
@@ -198,7 +198,7 @@ def report(rows: Sequence[Row], milliseconds: float) -> list[str]:
         "",
         "## The packs as they ship",
         "",
-        "As `scrapy tres-train` wrote it into their topic.toml, of the same folds: the mean of "
+        "As `tres train` wrote it into their topic.toml, of the same folds: the mean of "
         "each figure, and the deviation of F-macro.",
         *("", f"| topic | model | of | {' | '.join(figures)} |", "|---" * 8 + "|", *_packs()),
         *("", "## The same models on titles", *_head(*figures), *_table1(rows, "titles")),

@@ -38,7 +38,7 @@ PARTS = {  # by what a command line contains
     "topic.judge_process": "judges",
     "ray::LearnerActor": "learner",
     "ray::CoordinatorActor": "coordinator",
-    "console.main": "driver",
+    "cli.main": "driver",
 }
 OTHER = "Ray"
 
@@ -170,7 +170,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a crawl of the served web."""
     seeds = SyntheticWeb(options.topic, seed=options.seed).seeds
-    program = "from tres_scrapy.console.main import main; main()  # console.main"
+    program = "from tres_scrapy.cli.main import main; main()  # cli.main"
     command = [sys.executable, "-c", program, "cluster", "crawl", options.topic, *seeds]
     command += ["--web", "synthetic", "--web-proxy", f"http://127.0.0.1:{port}"]
     command += ["--pages", str(options.pages), "--max-per-domain", options.max]

@@ -55,7 +55,7 @@ from kill import (
     urls_in,
 )
 
-from tres_scrapy.cluster.link_batch import LinkBatch
+from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.run.job_file import NAME
@@ -156,14 +156,14 @@ def compare(
 
 
 def lost(
-    stores: list[SampleStore], links: set[str], booked: list[str], mail: set[str], most: int
+    stores: list[SampleStore], links: set[str], booked: list[str], outbox: set[str], most: int
 ) -> int:
     """Count and print links that no shard knows although MAX allows them."""
     waiting = {store.url(row) for store in stores for row in store.pending_rows().tolist()}
     pages = Counter(map(domain, booked))
     found = [
         url
-        for url in links - waiting - mail
+        for url in links - waiting - outbox
         if pages[domain(url)] < most
         and not any(store.is_closed(url) or given_up(store, url) for store in stores)
     ]
@@ -186,7 +186,7 @@ def start(
     options: argparse.Namespace, web: SyntheticWeb, port: int, job: Path
 ) -> subprocess.Popen[bytes]:
     """Start the crawl, or resume it, through the web's proxy."""
-    program = "from tres_scrapy.console.main import main; main()"
+    program = "from tres_scrapy.cli.main import main; main()"
     command = [sys.executable, "-c", program, "cluster", "crawl", TOPIC]
     command += [*web.seeds, "--pages", str(options.pages), "--max-per-domain", str(options.max)]
     command += ["--shards", str(options.shards), "--job", str(job), "--private-addresses"]

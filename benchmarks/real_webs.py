@@ -13,7 +13,7 @@ university-TOPIC.txt and sites-TOPIC.txt. Everything else is written to --scratc
 2. The starts are chosen. Of each of the two universities: the three pages with most links to other
    recorded pages, two of a host at most. Of the sites: their directory (start 1); the directory and
    a relevant page, drawn at random of those that link to other relevant pages (start 2).
-3. `scrapy tres-bench` runs the policies, and TRES again with each --ablation. Finished runs are
+3. `tres bench` runs the policies, and TRES again with each --ablation. Finished runs are
    not repeated, so the same command continues after Ctrl-C.
 4. results/real.md and results/real.csv show all runs in --scratch.
 """
@@ -68,8 +68,8 @@ WEBS: Final = {
 
 
 def run(*arguments: object) -> int:
-    """Run a command of `scrapy` in the repository and return its exit status."""
-    command = [sys.executable, "-m", "scrapy", *map(str, arguments)]
+    """Run a command of `tres` in the repository and return its exit status."""
+    command = [sys.executable, "-m", "tres_scrapy.cli.main", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own command
 
 
@@ -87,7 +87,7 @@ def train(topics: Iterable[str], data: Path, scratch: Path, models: Path) -> Non
                 write_documents(data / "university.jsonl.xz", documents)
             sides = ("--relevant", f"{documents}:label={topic}", "--irrelevant", documents)
             keywords = ("--keywords", HERE / "university_keywords" / f"{topic}.txt")
-            if status := run("tres-train", pack, *options, *keywords, *sides, "--output", models):
+            if status := run("train", pack, *options, *keywords, *sides, "--output", models):
                 sys.exit(status)
 
 
@@ -153,12 +153,12 @@ def bench(name: str, starts: str, options: argparse.Namespace) -> int:
     common += ["-s", f"TRES_MODELS={options.models}"]
     folder = options.scratch / name
     status = run(
-        *("tres-bench", *common, "--policies", *options.policies, "--output", folder / AS_SHIPPED)
+        *("bench", *common, "--policies", *options.policies, "--output", folder / AS_SHIPPED)
     )
     for text in options.ablation:
         settings = [part for each in text.split(",") for part in ("-s", each)]
         output = ("--policies", TRES, "--output", folder / text)
-        status = max(status, run("tres-bench", *common, *settings, *output))
+        status = max(status, run("bench", *common, *settings, *output))
     return status
 
 

@@ -91,7 +91,7 @@ def _run(place: Path, policy: str, seed: int, options: argparse.Namespace) -> di
     day = options.seconds / DAYS
     common = ["--pages", options.pages, "--day", day, "--seed", seed]
     collection, log = place / "pages.jsonl", place / "web.log"
-    _call("-m", "scrapy", "tres-web", "changing", *common, "--collection", collection)
+    _call("-m", "tres_scrapy.cli.main", "web", "changing", *common, "--collection", collection)
     own = ["--log", log, "--epoch", 0, "--tick", options.seconds / options.budget]
     server = subprocess.Popen(  # noqa: S603 - our own program
         [

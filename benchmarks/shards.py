@@ -29,7 +29,7 @@ REQUESTS = 16  # at a time, of a shard; all crawls are compared with one shard t
 RESULTS = Path(__file__).parent / "results"
 HEADER = (
     "| topic, MAX | T | shards | requests a shard | webs | harvest rate, % | to 1 shard | domains "
-    "| pages/s | parcels a page | bytes a page | lessons hurried |\n"
+    "| pages/s | batches a page | bytes a page | transitions hurried |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
@@ -47,18 +47,18 @@ class Sharded(NamedTuple):
     harvest: float
     domains: int
     seconds: float
-    parcels: int
-    parcel_bytes: int
-    lesson_bytes: int
+    batches: int
+    batch_bytes: int
+    transition_bytes: int
     weight_bytes: int
-    lessons: int
+    transitions: int
     hurried: int
     fetched: int  # pages: fewer than `pages` if the links ran out
 
     @property
     def bytes_a_page(self) -> float:
         """The bytes between processes for each page."""
-        return (self.parcel_bytes + self.lesson_bytes + self.weight_bytes) / max(1, self.fetched)
+        return (self.batch_bytes + self.transition_bytes + self.weight_bytes) / max(1, self.fetched)
 
 
 def crawls(options: argparse.Namespace, known: list[Sharded]) -> Iterator[Sharded]:
@@ -83,11 +83,11 @@ def crawls(options: argparse.Namespace, known: list[Sharded]) -> Iterator[Sharde
                         harvest=round(100 * found.relevant / found.pages, 2),
                         domains=found.domains,
                         seconds=found.seconds,
-                        parcels=traffic.parcels,
-                        parcel_bytes=traffic.parcel_bytes,
-                        lesson_bytes=traffic.lesson_bytes,
+                        batches=traffic.batches,
+                        batch_bytes=traffic.batch_bytes,
+                        transition_bytes=traffic.transition_bytes,
                         weight_bytes=traffic.weight_bytes,
-                        lessons=traffic.lessons,
+                        transitions=traffic.transitions,
                         hurried=found.hurried,
                         fetched=found.pages,
                     )
@@ -107,13 +107,15 @@ def table(found: list[Sharded]) -> Iterator[str]:
             f"{mean(each.harvest - other.harvest for each, other in pairs):+.1f}" if pairs else ""
         )
         fetched = sum(each.fetched for each in some)
-        hurried = sum(each.hurried for each in some) / max(1, sum(each.lessons for each in some))
+        hurried = sum(each.hurried for each in some) / max(
+            1, sum(each.transitions for each in some)
+        )
         yield (
             f"| {topic}, {cap} | {pages:,} | {shards} | {requests} | {len(some)} "
             f"| {mean(each.harvest for each in some):.1f} "
             f"| {less} | {mean(each.domains for each in some):.0f} "
             f"| {fetched / sum(each.seconds for each in some):.0f} "
-            f"| {sum(each.parcels for each in some) / fetched:.1f} "
+            f"| {sum(each.batches for each in some) / fetched:.1f} "
             f"| {mean(each.bytes_a_page for each in some):,.0f} "
             f"| {hurried:.0%} |"
         )

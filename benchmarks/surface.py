@@ -22,19 +22,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
 
-from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
-from tres_scrapy.surface.acquired import Ints
-from tres_scrapy.surface.keyword_feature import spelling_features, statistical_features
-from tres_scrapy.surface.selector import (
+from tres_scrapy.lab.surface_selectors import (
     GenericFrequency,
     Paper,
     Random,
-    Recapture,
-    Selector,
     YieldRatio,
     Zipf,
+    recaptured_total,
+    spelling_features,
 )
-from tres_scrapy.surface.trial import Trials, recaptured_total
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
+from tres_scrapy.surface.acquired import Ints
+from tres_scrapy.surface.keyword_feature import statistical_features
+from tres_scrapy.surface.selector import Recapture, Selector, Trials
 
 RESULTS = Path(__file__).parent / "results" / "surface"
 FIELDS = ("setting", "selector", "seed", "empty", "requests", "acquired")

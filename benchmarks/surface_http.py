@@ -26,7 +26,7 @@ from statistics import mean
 from tres_scrapy.lab.webs.deep import DeepWeb
 from tres_scrapy.surface.result_page import Hit, ResultReader
 from tres_scrapy.surface.search_box import find_interface
-from tres_scrapy.surface.selector import SELECTORS, make_selector
+from tres_scrapy.surface.settings import SELECTORS
 from tres_scrapy.surface.surfacing import Surfacing
 from tres_scrapy.topic.pack import Pack
 
@@ -71,7 +71,7 @@ def crawl_in_process(
     pack = Pack.load(ROOT / "models" / "food")
     words = [word for word in pack.given if word.isalpha()]
     surfacing = Surfacing(
-        make_selector(selector, seed), words, first=FIRST, budget=queries, min_df=MIN_DF
+        SELECTORS[selector](seed), words, first=FIRST, budget=queries, min_df=MIN_DF
     )
     known: dict[str, int] = {}
     while (word := surfacing.next()) is not None:

@@ -1,4 +1,4 @@
-"""The documents of the three included topics, as arguments of `scrapy tres-train`.
+"""The documents of the three included topics, as arguments of `tres train`.
 
 The web pages are labelled only as recipes or not; some of the others are about sports. So only the
 recipes count as irrelevant for the other topics.

@@ -9,10 +9,9 @@ from pathlib import Path
 from tres_scrapy import settings as project
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import PREFIX, Group, Setting
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.parser import one_of
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.refresh.settings import RefreshConfig
-from tres_scrapy.surface.settings import SurfaceOptions
 
 HEAD = """# Settings
 
@@ -36,8 +35,7 @@ GROUP = """
 """
 SETTINGS = [
     *Config.declared().values(),
-    *SurfaceOptions.declared().values(),
-    *RefreshConfig.declared().values(),
+    *(each for options in offered("options") for each in options.declared().values()),
 ]
 
 SCRAPYS = """
@@ -54,13 +52,14 @@ project, the settings of your project apply instead.
 
 def page() -> str:
     """Return the text of docs/settings.md."""
-    groups = "".join(_group(group) for group in Group)
+    used = [group for group in Group if any(each.group is group for each in SETTINGS)]
+    groups = "".join(map(_group, used))
     scrapys = [
         f"| `{name}` | {_code(value)} |"
         for name, value in vars(project).items()
         if name.isupper() and name not in {"SPIDER_MODULES", "COMMANDS_MODULE", "ADDONS"}
     ]
-    links = ", ".join(f"[{group.value}](#{_anchor(group.value)})" for group in Group)
+    links = ", ".join(f"[{group.value}](#{_anchor(group.value)})" for group in used)
     return HEAD.format(links) + groups + SCRAPYS + "\n".join([*scrapys, ""])
 
 
@@ -77,7 +76,9 @@ def _group(group: Group) -> str:
 def _row(setting: Setting) -> str:
     if setting.name == "TRES_POLICY":  # its rule stands where the policies are
         setting = replace(setting, parse=one_of(*POLICIES))
-    cells = [f"`{setting.argument}`", _default(setting.default), _rule(setting), setting.meaning]
+    meaning = f"{setting.meaning} (see [{setting.see}]({setting.see}))" if setting.see else ""
+    cells = [f"`{setting.argument}`", _default(setting.default), _rule(setting)]
+    cells += [meaning or setting.meaning]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -22,7 +22,7 @@ PAGE = Path(__file__).with_suffix(".md")
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 STEP = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)  # command, output
 LOGGED = re.compile(r"^[\d-]+ [\d:]+ \[[\w.-]+\] [A-Z]+: ", re.MULTILINE)
-PROGRAM = "from tres_scrapy.console.main import main; main()"
+PROGRAM = "from tres_scrapy.cli.main import main; main()"
 REST = "..."
 
 

@@ -12,7 +12,7 @@ from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic
@@ -21,9 +21,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 from preloaded import Interpreter, Process
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
 from soup import lines_of
+
+from tres_scrapy.config.typed import speak_as_scrapy
 
 os.environ["OMP_NUM_THREADS"] = "1"  # for small networks a second thread is slower
 settings.register_profile("whole", deadline=None)  # other work on the machine may slow any example
@@ -31,8 +31,9 @@ settings.register_profile("fast", deadline=None, max_examples=25)
 
 PROJECT = Path(__file__).parents[1]
 DATA = PROJECT.parent / "shared" / "data"  # texts that we may not publish
+TRES = "tres_scrapy.cli.main"  # the module of the program `tres`
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
-SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy"}
+SLOW_FIXTURES = {"chromium", "finished", "loaded_python", "scrapy", "tres"}
 _fast_test: pytest.Item | None = None
 
 
@@ -168,10 +169,12 @@ def served() -> Iterator[Pages]:
 
 
 @contextmanager
-def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str]]:
+def running(
+    *arguments, fresh=False, program="scrapy", **options
+) -> Iterator[subprocess.Popen[str]]:
     """Run `scrapy` beside a test and end it with the test."""
     python, kind = (sys.executable, subprocess.Popen) if fresh else (interpreter().path, Process)
-    command = [python, "-m", "scrapy", *map(str, arguments)]
+    command = [python, "-m", program, *map(str, arguments)]
     with kind(command, **{"cwd": PROJECT, "text": True} | options) as process:
         try:
             yield process
@@ -180,9 +183,16 @@ def running(*arguments, fresh=False, **options) -> Iterator[subprocess.Popen[str
 
 
 def command(*arguments: object) -> None:
-    """Run a command of `scrapy` in this process; it ends by SystemExit."""
-    settings = Settings({"COMMANDS_MODULE": "tres_scrapy.commands", "USER_AGENT": "tres"})
-    execute(["scrapy", *map(str, arguments)], settings)
+    """Run a command of `tres` in this process; it ends by SystemExit."""
+    from tres_scrapy.cli.command import PROJECT as SETTINGS  # noqa: PLC0415 - as below
+    from tres_scrapy.cli.command import run_line  # noqa: PLC0415
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SETTINGS, "tres_scrapy.settings")
+        try:
+            run_line(*map(str, arguments))
+        finally:
+            speak_as_scrapy()
 
 
 def stats_of(log: str) -> dict[str, object]:
@@ -228,6 +238,12 @@ def scrapy():
         return Ended(ended.args, ended.returncode, ended.stdout, ended.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def tres(scrapy):
+    """Run `tres` in the project as a user would."""
+    return partial(scrapy, program=("-m", TRES))
 
 
 @pytest.fixture

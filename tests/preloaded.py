@@ -56,7 +56,7 @@ LIBRARIES = (
 )
 PACKAGES = (  # each module of them
     *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
-    *("tres_scrapy.commands", "tres_scrapy.downloader"),
+    *("tres_scrapy.cli", "tres_scrapy.downloader"),
     *("tres_scrapy.export", "tres_scrapy.extensions", "tres_scrapy.middlewares"),
     *("tres_scrapy.refresh", "tres_scrapy.report", "tres_scrapy.spiders", "tres_scrapy.surface"),
     *("tres_scrapy.topic", "tres_scrapy.lab.webs"),

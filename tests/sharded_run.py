@@ -3,8 +3,7 @@
 import numpy as np
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.failure import Failure
@@ -12,14 +11,14 @@ from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.report.record_row import HealthPoint
+from tres_scrapy.report.record_file import HealthPoint
 from tres_scrapy.report.record_writer import Writer
 
 SEED = "http://0.test/"
 
 
 class ShardedRun:
-    """Crawls round by round, a page of each shard a second; parcels arrive before the next round.
+    """Crawls round by round, a page of each shard a second; batches arrive before the next round.
 
     `parents` are the pages on which links were found, by URL; `order` are the fetched URLs.
     """

@@ -39,6 +39,9 @@ COMMANDS = {
     "train.py": {"training"},
     "vectors.py": {"training"},
     "cluster.py": {"cluster"},
+    "refresh.py": {"refresh"},
+    "surface.py": {"surface"},
+    "classify.py": {"training"},  # reads documents as the training does
 }
 
 

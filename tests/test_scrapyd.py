@@ -277,9 +277,9 @@ def test_report_is_readable(resumed, page, job):
 
 
 @pytest.mark.parametrize("job", [LONG, WORDS])
-def test_fetch_is_explained(resumed, scrapy, job):
+def test_fetch_is_explained(resumed, tres, job):
     *_, item = resumed.items(job)
-    done = scrapy("tres-explain", resumed.folder(job), item["url"])
+    done = tres("explain", resumed.folder(job), item["url"])
     assert done.returncode == 0, done.stderr
     assert "Why: " in done.stdout
     assert item["title"] in done.stdout

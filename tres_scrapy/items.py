@@ -63,17 +63,3 @@ def _item_class(chosen: tuple[str, ...]) -> type[RelevantPage]:
     kind = make_dataclass(RelevantPage.__name__, fields, bases=(RelevantPage,), slots=True)
     kind.__module__ = __name__  # JOBDIR keeps the name
     return kind
-
-
-@dataclass(slots=True)
-class FoundRecord:
-    """A record returned by a search box but not fetched: its URL and the text of its link.
-
-    `query` is the first query that returned it, `site` the host of the search box.
-    """
-
-    url: str
-    anchor: str
-    query: str
-    site: str
-    found_at: str

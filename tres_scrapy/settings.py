@@ -1,13 +1,11 @@
 """The project's Scrapy settings; those of TRES itself are in config/."""
 
+from tres_scrapy.config.guest import places
+
 BOT_NAME = "tres"
 USER_AGENT = "tres-scrapy (focused crawler; no contact given)"
-SPIDER_MODULES = [
-    "tres_scrapy.spiders",
-    "tres_scrapy.refresh.spider",
-    "tres_scrapy.surface.spider",
-]
-COMMANDS_MODULE = "tres_scrapy.commands"
+SPIDER_MODULES = ["tres_scrapy.spiders", *places("spiders")]
+COMMANDS_MODULE = "tres_scrapy.spiders.crawl"
 ADDONS = {"tres_scrapy.addon.TresAddon": 100}
 FEED_EXPORTERS = {"parquet": "tres_scrapy.export.parquet.ParquetItemExporter"}
 

@@ -34,8 +34,9 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.url.message import TresError
 
 STEPS: Final = 14  # of the job, before it was killed
 CHECKPOINT: Final = 5  # experiences between two states of the link model
@@ -73,7 +74,7 @@ ODD_BYTES: Final = [
 
 
 class DamagedJob:
-    """A killed job with a damaged file; it must resume or raise JobError.
+    """A killed job with a damaged file; it must resume or raise TresError.
 
     Each line of an input is SQL, "FILE START END HEX" (replace bytes), or "FILE START END @PLACE"
     (copy bytes from another place).
@@ -110,7 +111,7 @@ class DamagedJob:
                 _go_on(Job(journal, self._spider, _ignored), self._spider)
             finally:
                 journal.database.close()
-        except JobError as error:
+        except TresError as error:
             check_line(error)
 
     def _restore(self) -> None:

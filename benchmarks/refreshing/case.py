@@ -23,9 +23,8 @@ from tres_scrapy.lab.refresh_policies import (
 )
 from tres_scrapy.lab.refresh_simulation import MULTIPLE, SINGLE, SLOTS, Experiment, IndexPolicy
 from tres_scrapy.refresh.allocation import allocate
-from tres_scrapy.refresh.interval import StaticPolicy
-from tres_scrapy.refresh.page_policy import Bounds, PagePolicy
 from tres_scrapy.refresh.page_table import PageTable
+from tres_scrapy.refresh.policy import Bounds, PagePolicy, StaticPolicy
 from tres_scrapy.refresh.rate import Floats
 
 Make = Callable[[PageTable, np.random.Generator], PagePolicy]

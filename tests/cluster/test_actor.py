@@ -12,18 +12,21 @@ pytest.importorskip("ray", reason="needs the extra cluster")
 from ray.exceptions import RayActorError
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.cluster import actor
-from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor, LearnerActor, ShardActor
+from tres_scrapy.cluster import actor, shard_actor
+from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.call import Calls
 from tres_scrapy.cluster.coordinator import FAILED
 from tres_scrapy.cluster.learner import Learner
+from tres_scrapy.cluster.learner_actor import LearnerActor
 from tres_scrapy.cluster.plan import RUN, Plan
 from tres_scrapy.cluster.shard import Shard
+from tres_scrapy.cluster.shard_actor import ShardActor
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 SETUP = PolicyInputs()
 PAGES = 30
@@ -58,21 +61,21 @@ def shard(crawl, monkeypatch):
     crawler.get_extension = lambda kind: learner
     shard = Shard(crawler, SimpleNamespace(), 0, 2)
 
-    def teach(*arguments, asks):
+    def learn(*arguments, asks):
         answer = Future()
-        answer.set_result(shard.learner.teach(0, *arguments, asks))
+        answer.set_result(shard.learner.learn(0, *arguments, asks))
         return answer
 
-    shard._wire.teach = teach
-    monkeypatch.setattr(Shard, "_in_reactor", Shard._answered)
+    shard._wire.learn = learn
+    monkeypatch.setattr(Calls, "_in_reactor", Calls.end)
     return shard
 
 
 @pytest.mark.parametrize("damage", [lambda state: b"", lambda state: state[:-100], bytes.upper])
 def test_damaged_learner_learns_all_again(plan, crawl, shard, caplog, damage):
     shard.learner = LearnerActor(plan, SETUP)
-    shard._teach()
-    shard.learner.keep()
+    shard._send_transitions()
+    shard.learner.checkpoint()
     state = plan.job / "learner" / "state.safetensors"
     assert Learner(SETUP, 2).restore(state.read_bytes()) is None
     state.write_bytes(damage(state.read_bytes()))
@@ -80,14 +83,14 @@ def test_damaged_learner_learns_all_again(plan, crawl, shard, caplog, damage):
     shard.learner = LearnerActor(plan, SETUP)
     assert "state.safetensors is left out" in caplog.text
     shard._asked = 0.0
-    shard._teach()
-    assert (shard.learner._teacher.steps, shard._lesson) == (0, 0)
+    shard._send_transitions()
+    assert (shard.learner._learner.steps, shard._next_transition) == (0, 0)
     assert (crawl.policy._learner._agent.online.parameters == weights).all(), "it knows more"
-    shard._teach()
+    shard._send_transitions()
     again = Learner(SETUP, 2)
-    again.learn(0, 0, crawl.policy.lessons(0, PAGES))
+    again.learn(0, 0, crawl.policy.transitions(0, PAGES))
     assert again.positions == [PAGES, 0]
-    assert shard.learner._teacher.state() == again.state()
+    assert shard.learner._learner.state() == again.state()
     assert shard._seen.run == shard.learner._run
 
 
@@ -95,7 +98,7 @@ def test_damaged_learner_learns_all_again(plan, crawl, shard, caplog, damage):
 def told(monkeypatch):
     """Return what the coordinator is told."""
     told = []
-    monkeypatch.setattr(actor, "_insist", lambda *call: told.append(call))
+    monkeypatch.setattr(shard_actor, "insist", lambda *call: told.append(call))
     return told
 
 
@@ -106,7 +109,7 @@ def test_folder_that_is_not_shared_ends_the_crawl(plan, told, found):
         (plan.job / RUN).write_text(found)
     complaint = f"--job {plan.job} is another folder on this node: it must be shared"
     for start in (CoordinatorActor, lambda plan: LearnerActor(plan, SETUP)):
-        with pytest.raises(JobError) as raised:
+        with pytest.raises(TresError) as raised:
             start(plan)
         assert str(raised.value) == complaint
     shard = ShardActor(plan, 1)
@@ -138,7 +141,7 @@ def test_shard_waits_for_the_coordinator(monkeypatch):
     ray = Away(*errors)
     monkeypatch.setattr(actor, "ray", ray)
     monkeypatch.setattr(actor, "sleep", lambda seconds: None)
-    assert actor._insist("begin", 3) == 13
+    assert actor.insist("begin", 3) == 13
     assert not ray.errors
 
 
@@ -148,5 +151,5 @@ def test_shard_ends_without_a_coordinator(monkeypatch):
     monkeypatch.setattr(actor, "monotonic", lambda: clock.now)
     monkeypatch.setattr(actor, "sleep", lambda seconds: setattr(clock, "now", clock.now + seconds))
     monkeypatch.setattr(actor.os, "_exit", waits.append)
-    actor._insist("begin", 3)
+    actor.insist("begin", 3)
     assert (waits, clock.now) == ([1], actor.PATIENCE)

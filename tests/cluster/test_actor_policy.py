@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.cluster.actor_learner import AWAY
-from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.actor_policy import AWAY, ActorPolicy
 from tres_scrapy.cluster.learner import Learner
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
@@ -58,45 +56,45 @@ def fetch(crawl, links=()):
     return crawl.book_page(row, bool(is_good), links_of(links, [GOOD] * len(links)))
 
 
-def lessons_of(crawl):
-    return [Transition.unpacked(data) for data in crawl.policy.lessons(0, 1000)]
+def transitions_of(crawl):
+    return [Transition.unpacked(data) for data in crawl.policy.transitions(0, 1000)]
 
 
-def taught_by(crawl):
-    teacher = Learner(SETUP, 1)
-    teacher.learn(0, 0, crawl.policy.lessons(0, 1000))
-    return WeightUpdate.unpacked(teacher.taught().packed())
+def update_by(crawl):
+    learner = Learner(SETUP, 1)
+    learner.learn(0, 0, crawl.policy.transitions(0, 1000))
+    return WeightUpdate.unpacked(learner.update_since().packed())
 
 
-def test_each_fetch_is_a_lesson():
+def test_each_fetch_is_a_transition():
     crawl = begun()
-    lessons = lessons_of(crawl)
-    assert len(lessons) == crawl.policy.noted == crawl.pages
-    assert [lesson.reward for lesson in lessons].count(1.0) == crawl.relevant
-    assert lessons[0].earned > 1, "the first relevant page of a domain"
-    assert len(lessons[0].candidates) == 48 + 1
+    transitions = transitions_of(crawl)
+    assert len(transitions) == crawl.policy.noted == crawl.pages
+    assert [transition.reward for transition in transitions].count(1.0) == crawl.relevant
+    assert transitions[0].earned > 1, "the first relevant page of a domain"
+    assert len(transitions[0].candidates) == 48 + 1
 
 
 def test_pupil_knows_what_was_taught():
     crawl = begun()
-    policy, taught = crawl.policy, taught_by(crawl)
-    policy.take(taught)
+    policy, update = crawl.policy, update_by(crawl)
+    policy.take(update)
     x = np.random.default_rng(1).random((5, len(FEATURES)), dtype=np.float32)
-    pupil = ActorPolicy(SampleStore(DomainLedger()), SETUP)
-    assert not np.array_equal(pupil.value(x), policy.value(x))
-    pupil.take(taught)
-    assert np.array_equal(pupil.value(x), policy.value(x))
-    model = pupil.link_learner.model
-    assert model.weights[taught.where].tolist() == taught.weights.tolist()
-    assert model.precisions[taught.where].tolist() == taught.precisions.tolist()
-    assert pupil._yield.value == taught.recent
-    assert policy.figures()["updates"] == taught.updates > 0
+    actor = ActorPolicy(SampleStore(DomainLedger()), SETUP)
+    assert not np.array_equal(actor.value(x), policy.value(x))
+    actor.take(update)
+    assert np.array_equal(actor.value(x), policy.value(x))
+    model = actor.link_learner.model
+    assert model.weights[update.where].tolist() == update.weights.tolist()
+    assert model.precisions[update.where].tolist() == update.precisions.tolist()
+    assert actor._yield.value == update.recent
+    assert policy.figures()["updates"] == update.updates > 0
 
 
 def test_other_network_is_refused():
-    taught = taught_by(begun())
+    update = update_by(begun())
     with pytest.raises(ValueError, match="another network"):
-        crawl_of().policy.take(taught._replace(parameters=taught.parameters[1:]))
+        crawl_of().policy.take(update._replace(parameters=update.parameters[1:]))
 
 
 def test_pupil_learns_links_at_once():
@@ -105,7 +103,7 @@ def test_pupil_learns_links_at_once():
     weights = policy.link_learner.model.weights
     assert weights[GOOD] > 0.1
     assert weights[BAD] <= 0
-    policy.take(taught_by(begun()))
+    policy.take(update_by(begun()))
     assert weights[GOOD] > 0.1
 
 
@@ -138,11 +136,11 @@ def test_worth_is_of_links_that_can_be_fetched_now():
 
 def test_links_to_other_shards_are_candidates():
     crawl = begun()
-    crawl.policy.take(taught_by(crawl))
+    crawl.policy.take(update_by(crawl))
     fetch(crawl, [f"{url}x" for url in OTHER[:9]] + [OWN[15]])
-    lesson = lessons_of(crawl)[-1]
-    assert len(lesson.candidates) == 1 + AWAY, "own outlinks and the best of the others"
-    own, *away = lesson.candidates[:, LINK].tolist()
+    transition = transitions_of(crawl)[-1]
+    assert len(transition.candidates) == 1 + AWAY, "own outlinks and the best of the others"
+    own, *away = transition.candidates[:, LINK].tolist()
     assert min(away) > 0.5
     assert np.allclose(away, own, atol=0.2)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.cluster.budget import Budget
-from tres_scrapy.cluster.status import Status
+from tres_scrapy.cluster.message import Status
 
 
 @dataclass

@@ -1,6 +1,6 @@
 import pytest
 
-from tres_scrapy.cluster.cluster_control import ClusterControl
+from tres_scrapy.cluster.page import ClusterControl
 from tres_scrapy.live.steering import ControlError
 
 

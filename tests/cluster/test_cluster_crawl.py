@@ -18,7 +18,7 @@ from tres_scrapy.url.domain import domain_of
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
-PROGRAM = "from tres_scrapy.console.main import main; main()"
+PROGRAM = "from tres_scrapy.cli.main import main; main()"
 
 
 def arguments(folder, *more, pages=80, shards=2):

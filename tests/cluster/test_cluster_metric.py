@@ -1,8 +1,8 @@
 from prometheus_client import CollectorRegistry, generate_latest
 
-from tres_scrapy.cluster.cluster_metric import ClusterCollector, summed
 from tres_scrapy.cluster.coordinator import Overview
-from tres_scrapy.cluster.status import Status
+from tres_scrapy.cluster.message import Status
+from tres_scrapy.cluster.view import ClusterCollector, summed
 
 
 def overview():

@@ -1,9 +1,9 @@
 import logging
 
-from tres_scrapy.cluster import progress_line
+from tres_scrapy.cluster import progress as progress_line
 from tres_scrapy.cluster.coordinator import Overview
-from tres_scrapy.cluster.progress_line import START_UP, ClusterProgress
-from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Status
+from tres_scrapy.cluster.message import SNAPSHOT_ERROR, Status
+from tres_scrapy.cluster.progress import START_UP, ClusterProgress
 
 
 def test_shard_without_snapshots_is_named_once(caplog):

@@ -1,9 +1,8 @@
 import pytest
 
-from tres_scrapy.cluster.cluster_control import ClusterControl
-from tres_scrapy.cluster.cluster_page import ClusterState
 from tres_scrapy.cluster.coordinator import Overview
-from tres_scrapy.cluster.status import Status
+from tres_scrapy.cluster.message import Status
+from tres_scrapy.cluster.page import ClusterControl, ClusterState
 from tres_scrapy.config.config import Config
 
 

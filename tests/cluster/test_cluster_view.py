@@ -16,7 +16,7 @@ from tres_scrapy.report.record import Record
 
 pytest.importorskip("ray", reason="needs the extra cluster")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
-PROGRAM = "from tres_scrapy.console.main import main; main()"
+PROGRAM = "from tres_scrapy.cli.main import main; main()"
 
 
 class Crawl:
@@ -154,7 +154,7 @@ def test_ended_crawl_is_one_crawl(tmp_path):
     with Record(job / "tres.run") as record:
         counts = record.count()
         assert sum(counts.get(kind, 0) for kind in ("relevant", "irrelevant", "copy")) == 120
-        trails = [record.trail(page) for page in record.since(0, 1000)]
+        trails = [record.trail(page) for page in record.last(1000)[::-1]]
         last = record.last(1)[0]
     assert all(trail[0].parent is None for trail in trails)
     assert any(len({hop.row % 2 for hop in trail}) == 2 for trail in trails)

@@ -8,9 +8,9 @@ from tres_scrapy.cluster.coordinator import (
     Coordinator,
     StaleEpochError,
 )
+from tres_scrapy.cluster.message import Status
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.status import Status
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 
 class Clock:
@@ -244,13 +244,13 @@ def test_first_error_ends_crawl(job, clock):
 def test_job_of_another_crawl_is_refused(job, clock, shards, identity, said):
     coordinator, _ = coordinator_of(job, clock)
     coordinator._register.close()
-    with pytest.raises(JobError, match=said):
+    with pytest.raises(TresError, match=said):
         Register(job, shards, identity)
 
 
 def test_second_coordinator_is_refused(job, clock):
     first, _ = coordinator_of(job, clock)
-    with pytest.raises(JobError, match="another process is using"):
+    with pytest.raises(TresError, match="another process is using"):
         Register(job, 2, {"topic": "food"})
     first._register.close()
 
@@ -317,7 +317,7 @@ def test_crawl_without_links_ends_when_nothing_can_be_lost(job, clock):
 
 
 def test_restored_sender_has_nothing_under_way(job, clock):
-    """A receiver has parcels that its sender has forgotten."""
+    """A receiver has batches that its sender has forgotten."""
     coordinator, epochs = coordinator_of(job, clock)
 
     def report(shard, sent, received):
@@ -346,7 +346,7 @@ def test_crawl_keeps_its_snapshots(job, before, now, said):
     if said is None:
         Register(job, 2, {}, snapshots=now).close()
         return
-    with pytest.raises(JobError, match=said):
+    with pytest.raises(TresError, match=said):
         Register(job, 2, {}, snapshots=now)
 
 

@@ -10,9 +10,10 @@ from ray.exceptions import RayError  # noqa: E402 - it needs ray
 
 from tres_scrapy.cluster import driver as module  # noqa: E402 - it needs ray
 from tres_scrapy.cluster.coordinator import Overview  # noqa: E402 - as above
-from tres_scrapy.cluster.driver import TOKEN, Driver, LostError, require_cluster  # noqa: E402 - as above
+from tres_scrapy.cluster.driver import TOKEN, Driver, require_cluster  # noqa: E402 - as above
+from tres_scrapy.cluster.message import Status  # noqa: E402 - as above
 from tres_scrapy.cluster.plan import Plan  # noqa: E402 - as above
-from tres_scrapy.cluster.status import Status  # noqa: E402 - as above
+from tres_scrapy.url.message import TresError  # noqa: E402 - as above
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def tokens(monkeypatch, tmp_path):
 
     def start(address=None):
         plan = Plan(tmp_path, 2, 10, {}, {}, {})
-        with pytest.raises(LostError, match=r"Ray does not start: no room$"):
+        with pytest.raises(TresError, match=r"Ray does not start: no room$"):
             Driver(plan, None, address).run()
         return found
 
@@ -79,9 +80,9 @@ def test_cluster_that_is_not_there_is_one_line():
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))  # it does not listen
         address = f"ray://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(LostError, match=f"no Ray cluster answers at {address}: "):
+        with pytest.raises(TresError, match=f"no Ray cluster answers at {address}: "):
             require_cluster(address)
-    with pytest.raises(LostError, match=r"answers at a\.\.b:80: "):
+    with pytest.raises(TresError, match=r"answers at a\.\.b:80: "):
         require_cluster("a..b:80")
 
 
@@ -89,7 +90,7 @@ def test_cluster_that_is_not_there_is_one_line():
     ("says", "said"),
     [
         (
-            "It died:\n  File x\ntres_scrapy.job.JobError: --job a: it must be shared\n",
+            "It died:\n  File x\ntres_scrapy.job.TresError: --job a: it must be shared\n",
             "--job a: it must be shared",
         ),
         ("The actor died: Error: none", "The actor died: Error: none"),
@@ -102,6 +103,6 @@ def test_actor_that_cannot_start_is_one_line(monkeypatch, tmp_path, says, said):
     monkeypatch.setattr(ray, "get", get)
     driver = Driver(Plan(tmp_path, 2, 10, {}, {}, {}), None, None)
     driver._actors["coordinator"] = SimpleNamespace(overview=SimpleNamespace(remote=lambda: 1))
-    with pytest.raises(LostError) as raised:
+    with pytest.raises(TresError) as raised:
         driver._check("coordinator", "overview")
     assert str(raised.value) == said

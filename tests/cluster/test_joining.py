@@ -3,7 +3,7 @@ import logging
 from sharded_run import ShardedRun
 
 from tres_scrapy.cluster.joining import Joining
-from tres_scrapy.cluster.record_part import read_part
+from tres_scrapy.cluster.record_join import read_part
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 
@@ -21,7 +21,7 @@ def test_record_grows_with_the_crawl(tmp_path):
         joining._due = 0.0
         joining.look()
         with Record(joining.path) as record:
-            assert len(record.since(0, 1000)) == len(run.order)
+            assert len(record.last(1000)[::-1]) == len(run.order)
     joining.close()
 
 

@@ -22,8 +22,8 @@ SETUP = PolicyInputs(
 )
 
 
-def lesson_of(number, *, good=None):
-    """Return a lesson; those of relevant pages have code 7."""
+def transition_of(number, *, good=None):
+    """Return a transition; those of relevant pages have code 7."""
     random = np.random.default_rng(number)
     reward = float(random.random() < 0.5) if good is None else float(good)
     x = random.random(len(FEATURES), dtype=np.float32)
@@ -34,10 +34,10 @@ def lesson_of(number, *, good=None):
     return Transition(x, known, reward, reward, candidates, codes).packed()
 
 
-def all_of(teacher):
-    """Return everything that decides about the future of a teacher."""
-    taught = teacher.taught()
-    return teacher.state(), [np.asarray(each).tolist() for each in taught]
+def all_of(learner):
+    """Return everything that decides about the future of a learner."""
+    update = learner.update_since()
+    return learner.state(), [np.asarray(each).tolist() for each in update]
 
 
 EVENTS = st.tuples(st.sampled_from(["send", "send", "lose", "repeat", "kill"]), st.integers(0, 2))
@@ -45,63 +45,63 @@ EVENTS = st.tuples(st.sampled_from(["send", "send", "lose", "repeat", "kill"]), 
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(st.lists(EVENTS, max_size=30))
-def test_each_lesson_is_learned_once(events):
-    """Whatever is lost or comes twice; a killed teacher starts with an older state."""
-    books = [[lesson_of(100 * shard + number) for number in range(40)] for shard in range(3)]
-    teacher, saved, sent = Learner(SETUP, 3), None, []
+def test_each_transition_is_learned_once(events):
+    """Whatever is lost or comes twice; a killed learner starts with an older state."""
+    books = [[transition_of(100 * shard + number) for number in range(40)] for shard in range(3)]
+    learner, saved, sent = Learner(SETUP, 3), None, []
     for number, (event, shard) in enumerate(events):
-        first = teacher.positions[shard]
+        first = learner.positions[shard]
         message = shard, first, books[shard][first : first + 1 + number % 4]
         if event == "send":
-            before = teacher.steps
-            teacher.learn(*message)
+            before = learner.steps
+            learner.learn(*message)
             sent.append(message)
-            assert teacher.steps == before + len(message[2])
-        elif event == "lose":  # the next message has the lessons after those that were lost
+            assert learner.steps == before + len(message[2])
+        elif event == "lose":  # the next message has the transitions after those that were lost
             ahead = first + 1 + number % 2
-            teacher.learn(shard, ahead, books[shard][ahead : ahead + 2])
-            assert teacher.positions[shard] == first
+            learner.learn(shard, ahead, books[shard][ahead : ahead + 2])
+            assert learner.positions[shard] == first
         elif event == "repeat" and sent:
-            before = all_of(teacher)
-            teacher.learn(*sent[number % len(sent)])
-            assert all_of(teacher) == before or saved is not None
+            before = all_of(learner)
+            learner.learn(*sent[number % len(sent)])
+            assert all_of(learner) == before or saved is not None
         elif event == "kill":
-            state = saved or teacher.state()
-            saved, teacher = teacher.state(), Learner(SETUP, 3)
-            teacher.restore(state)
-        assert teacher.steps == sum(teacher.positions)
+            state = saved or learner.state()
+            saved, learner = learner.state(), Learner(SETUP, 3)
+            learner.restore(state)
+        assert learner.steps == sum(learner.positions)
 
 
-@pytest.mark.parametrize("lessons", [0, 1, 4, 13])
-def test_restored_teacher_goes_on_alike(lessons):
+@pytest.mark.parametrize("transitions", [0, 1, 4, 13])
+def test_restored_teacher_goes_on_alike(transitions):
     whole, restored = Learner(SETUP, 2), Learner(SETUP, 2)
-    for number in range(lessons):
-        whole.learn(number % 2, number // 2, [lesson_of(number)])
+    for number in range(transitions):
+        whole.learn(number % 2, number // 2, [transition_of(number)])
     restored.restore(whole.state())
     assert restored.state() == whole.state()
-    for teacher in (whole, restored):
-        teacher.learn(1, teacher.positions[1], [lesson_of(number) for number in range(50, 60)])
+    for learner in (whole, restored):
+        learner.learn(1, learner.positions[1], [transition_of(number) for number in range(50, 60)])
     assert all_of(restored) == all_of(whole)
 
 
 def test_restored_teacher_tells_everything_again():
     """It has no memory of what it told since its state was saved."""
-    teacher = Learner(SETUP, 1)
-    teacher.learn(0, 0, [lesson_of(number) for number in range(9)])
+    learner = Learner(SETUP, 1)
+    learner.learn(0, 0, [transition_of(number) for number in range(9)])
     restored = Learner(SETUP, 1)
-    restored.restore(teacher.state())
-    assert restored.taught().where.tolist() == teacher.taught().where.tolist()
-    assert restored.taught(restored.version).where.tolist() == []
+    restored.restore(learner.state())
+    assert restored.update_since().where.tolist() == learner.update_since().where.tolist()
+    assert restored.update_since(restored.version).where.tolist() == []
 
 
 def test_only_changed_weights_are_told():
     setup = replace(SETUP, links=LinkOptions(replays=0))
-    teacher = Learner(setup, 1)
-    teacher.learn(0, 0, [lesson_of(20, good=True)])
-    version = teacher.version
-    assert {7, 20} <= set(teacher.taught().where.tolist())
-    teacher.learn(0, 1, [lesson_of(30, good=False)])
-    told = set(teacher.taught(version).where.tolist())
+    learner = Learner(setup, 1)
+    learner.learn(0, 0, [transition_of(20, good=True)])
+    version = learner.version
+    assert {7, 20} <= set(learner.update_since().where.tolist())
+    learner.learn(0, 1, [transition_of(30, good=False)])
+    told = set(learner.update_since(version).where.tolist())
     assert {8, 30} <= told
     assert not {7, 20} & told
 
@@ -112,55 +112,55 @@ def test_state_of_another_number_of_shards_is_refused():
 
 
 def test_teacher_learns_what_is_relevant():
-    teacher = Learner(PolicyInputs(), 1)
-    teacher.learn(0, 0, [lesson_of(number, good=number % 2) for number in range(60)])
-    taught = teacher.taught()
-    weights = dict(zip(taught.where.tolist(), taught.weights.tolist(), strict=True))
+    learner = Learner(PolicyInputs(), 1)
+    learner.learn(0, 0, [transition_of(number, good=number % 2) for number in range(60)])
+    update = learner.update_since()
+    weights = dict(zip(update.where.tolist(), update.weights.tolist(), strict=True))
     assert weights[7] > 0.2
     assert weights[8] < -0.2
-    assert 0.4 < taught.recent < 0.6
+    assert 0.4 < update.recent < 0.6
 
 
-def test_many_lessons_at_once_are_hurried():
-    teacher = Learner(SETUP, 1)
-    lessons = [lesson_of(number) for number in range(FULL + 3)]
-    teacher.learn(0, 0, lessons[:3])
-    assert teacher.hurried == 0
-    teacher.learn(0, 0, lessons)
-    assert (teacher.steps, teacher.hurried) == (FULL + 3, FULL)
-    assert teacher.taught().updates == (FULL + 3) // SETUP.learning.update_period
+def test_many_transitions_at_once_are_hurried():
+    learner = Learner(SETUP, 1)
+    transitions = [transition_of(number) for number in range(FULL + 3)]
+    learner.learn(0, 0, transitions[:3])
+    assert learner.hurried == 0
+    learner.learn(0, 0, transitions)
+    assert (learner.steps, learner.hurried) == (FULL + 3, FULL)
+    assert learner.update_since().updates == (FULL + 3) // SETUP.learning.update_period
 
 
-def test_first_lessons_are_news():
-    teacher = Learner(SETUP, 1)
-    assert not teacher.has_news(0)
-    teacher.learn(0, 0, [lesson_of(number) for number in range(20)])
-    assert teacher.has_news(0)
-    assert teacher.has_news(int(20 / (1 + NEWS)) - 1)
-    assert not teacher.has_news(20)
-    assert not teacher.has_news(19)
+def test_first_transitions_are_news():
+    learner = Learner(SETUP, 1)
+    assert not learner.has_news(0)
+    learner.learn(0, 0, [transition_of(number) for number in range(20)])
+    assert learner.has_news(0)
+    assert learner.has_news(int(20 / (1 + NEWS)) - 1)
+    assert not learner.has_news(20)
+    assert not learner.has_news(19)
 
 
-def test_damaged_lesson_does_not_stop_those_of_others():
-    teacher = Learner(SETUP, 2)
+def test_damaged_transition_does_not_stop_those_of_others():
+    learner = Learner(SETUP, 2)
     with pytest.raises(ValueError, match="buffer"):
-        teacher.learn(0, 0, [lesson_of(1), b"damaged"])
-    teacher.learn(1, 0, [lesson_of(2)])
-    assert teacher.positions == [1, 1]
+        learner.learn(0, 0, [transition_of(1), b"damaged"])
+    learner.learn(1, 0, [transition_of(2)])
+    assert learner.positions == [1, 1]
 
 
 def test_shard_that_went_back_is_followed():
-    """Its lessons after a fork are others than those that were learned under their numbers."""
-    teacher = Learner(SETUP, 2)
-    teacher.follow(0, [(1, 0)])
-    teacher.learn(0, 0, [lesson_of(number) for number in range(9)])
-    teacher.follow(0, [(1, 0), (4, 6)])
-    assert teacher.positions == [6, 0]
-    teacher.learn(0, 6, [lesson_of(20), lesson_of(21)])
-    teacher.follow(0, [(1, 0), (4, 6)])  # it is known
-    assert teacher.positions == [8, 0]
+    """Its transitions after a fork are others than those that were learned under their numbers."""
+    learner = Learner(SETUP, 2)
+    learner.follow(0, [(1, 0)])
+    learner.learn(0, 0, [transition_of(number) for number in range(9)])
+    learner.follow(0, [(1, 0), (4, 6)])
+    assert learner.positions == [6, 0]
+    learner.learn(0, 6, [transition_of(20), transition_of(21)])
+    learner.follow(0, [(1, 0), (4, 6)])  # it is known
+    assert learner.positions == [8, 0]
     restored = Learner(SETUP, 2)
-    restored.restore(teacher.state())
+    restored.restore(learner.state())
     restored.follow(0, [(1, 0), (4, 6)])
     assert restored.positions == [8, 0]
     restored.follow(0, [(1, 0), (4, 6), (5, 3), (9, 7)])  # it went back twice
@@ -170,9 +170,9 @@ def test_shard_that_went_back_is_followed():
 
 
 def test_state_of_an_older_version_is_read():
-    teacher = Learner(SETUP, 2)
-    teacher.learn(0, 0, [lesson_of(1)])
-    state = load(teacher.state())
+    learner = Learner(SETUP, 2)
+    learner.learn(0, 0, [transition_of(1)])
+    state = load(learner.state())
     head = json.loads(state["head"].tobytes())
     del head["lines"]
     state["head"] = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra cluster")
-from tres_scrapy.cluster import actor
+from tres_scrapy.cluster import learner_actor
 from tres_scrapy.cluster.snapshot_store import SnapshotError
 
 
@@ -25,12 +25,12 @@ def start(monkeypatch, tmp_path):
 
     def start(*, again):
         context = SimpleNamespace(was_current_actor_reconstructed=again)
-        monkeypatch.setattr(actor.ray, "get_runtime_context", lambda: context)
-        actor._learner_keeper(SimpleNamespace(), tmp_path)
+        monkeypatch.setattr(learner_actor.ray, "get_runtime_context", lambda: context)
+        learner_actor._open_snapshots(SimpleNamespace(), tmp_path)
 
-    monkeypatch.setattr(actor, "LearnerKeeper", away)
-    monkeypatch.setattr(actor, "sleep", lambda seconds: None)
-    monkeypatch.setattr(actor.os, "_exit", ended)
+    monkeypatch.setattr(learner_actor, "LearnerSnapshots", away)
+    monkeypatch.setattr(learner_actor, "sleep", lambda seconds: None)
+    monkeypatch.setattr(learner_actor.os, "_exit", ended)
     return start
 
 

@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_keeper import ShardKeeper
+from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
-from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.url.message import TresError
 
 STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL)"
 
@@ -32,7 +33,7 @@ class Nodes:
         note_owner(self.disk(node), self.epoch, snapshots.highest())
         snapshots.claim(self.epoch)
         self.node, self.line = node, take_over(self.disk(node), snapshots, self.epoch)
-        self.keeper = ShardKeeper(self.disk(node), snapshots, self.line, self.epoch, 60)
+        self.keeper = ShardSnapshots(self.disk(node), snapshots, self.line, self.epoch, 60)
         return self.line
 
     def crawl(self, *rows):
@@ -184,7 +185,7 @@ def test_journal_without_a_line_is_never_removed(nodes):
     """The shard began on another node, which could not see this journal."""
     ShardJournal.open(nodes.disk("a"), {}, "").close()
     nodes.begin("b")
-    with pytest.raises(JobError, match="holds another crawl than the snapshots"):
+    with pytest.raises(TresError, match="holds another crawl than the snapshots"):
         nodes.begin("a")
     assert (nodes.disk("a") / NAME).exists()
 
@@ -194,7 +195,7 @@ def test_journal_of_another_crawl_is_kept(nodes):
     nodes.crawl(1)
     nodes.snapshot()
     ShardJournal.open(nodes.disk("b"), {}, "").close()
-    with pytest.raises(JobError, match="holds another crawl than the snapshots"):
+    with pytest.raises(TresError, match="holds another crawl than the snapshots"):
         nodes.begin("b")
     assert (nodes.disk("b") / NAME).exists()
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.config.learning import LearningOptions
@@ -19,8 +18,8 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.run.recovery import recover
+from tres_scrapy.url.message import TresError
 
 SETUP = PolicyInputs(learning=LearningOptions(replay_capacity=12, batch_size=4))
 
@@ -49,7 +48,7 @@ class Shard:
         self.journal.save(self.crawl)
 
     @property
-    def mail(self):
+    def outbox(self):
         return self.journal.outbox
 
     def kill(self):
@@ -73,14 +72,14 @@ class Shard:
         self.journal.book(self.crawl, booking)
 
     def send(self, other, most=2):
-        """Send the next parcels to another shard."""
-        after = other.mail.received[self.number]
-        for number, data in self.mail.next(other.number, after, most):
+        """Send the next batches to another shard."""
+        after = other.outbox.received[self.number]
+        for number, data in self.outbox.next(other.number, after, most):
             other.crawl.receive([LinkBatch.unpacked(data)])
             other.journal.receive(other.crawl, self.number, number)
 
     def note_arrival(self, other):
-        self.mail.arrived(other.number, other.mail.received[self.number])
+        self.outbox.arrived(other.number, other.outbox.received[self.number])
 
     def state(self):
         store, tree, links = self.crawl.store, self.crawl.policy.tree, self.crawl.policy._links
@@ -98,10 +97,15 @@ class Shard:
             "alive": alive,
             "waiting in the tree or first": sorted((in_tree | seeds) & set(alive)),
             "cues": store.cues.take(rows).codes.tolist(),
-            "mail": (+self.mail.sent, +self.mail.received, self.mail.waiting, self.mail.size),
+            "counts": (
+                +self.outbox.sent,
+                +self.outbox.received,
+                self.outbox.waiting,
+                self.outbox.size,
+            ),
             "outbox": outbox.fetchall(),
             "siblings": links._links["fetched"].tolist(),
-            "lessons": self.crawl.policy.noted,
+            "transitions": self.crawl.policy.noted,
         }
 
 
@@ -129,44 +133,44 @@ def test_killed_shards_have_each_link_once(tmp_path_factory, events):
         shard.send(other, most=1000)
         shard.note_arrival(other)
         shard.journal.save(shard.crawl)
-        assert shard.mail.waiting == shard.mail.size == 0
-        assert other.mail.received[shard.number] == shard.mail.sent[other.number]
+        assert shard.outbox.waiting == shard.outbox.size == 0
+        assert other.outbox.received[shard.number] == shard.outbox.sent[other.number]
         told = len(other.crawl.store.guests) + len(other.crawl.store.seeds())
-        assert told <= shard.mail.sent[other.number] + 1
+        assert told <= shard.outbox.sent[other.number] + 1
     for shard in shards:
         shard.journal.close()
 
 
-def test_parcel_stays_until_arrival_is_saved(tmp_path):
+def test_batch_stays_until_arrival_is_saved(tmp_path):
     shard, other = (Shard(tmp_path / str(number), number) for number in range(2))
     shard.book()
-    assert shard.mail.sent == {1: 1}
+    assert shard.outbox.sent == {1: 1}
     shard.send(other)
     shard.send(other)  # nothing new
-    assert other.mail.received == {0: 1}
+    assert other.outbox.received == {0: 1}
     shard.note_arrival(other)
-    assert len(shard.mail.next(1, 0, 9)) == 1
+    assert len(shard.outbox.next(1, 0, 9)) == 1
     shard.journal.save(shard.crawl)
-    assert shard.mail.next(1, 0, 9) == []
+    assert shard.outbox.next(1, 0, 9) == []
     shard.kill()
-    assert (shard.mail.sent, shard.mail.waiting) == ({1: 1}, 0)
+    assert (shard.outbox.sent, shard.outbox.waiting) == ({1: 1}, 0)
 
 
-def test_parcels_are_numbered_and_sent_in_order(tmp_path):
+def test_batches_are_numbered_and_sent_in_order(tmp_path):
     shard = Shard(tmp_path, 0)
     for _ in range(4):
         shard.book()
-    count = shard.mail.sent[1]
+    count = shard.outbox.sent[1]
     assert count > 2
-    assert [number for number, _ in shard.mail.next(1, 0, 99)] == list(range(1, count + 1))
-    assert [number for number, _ in shard.mail.next(1, 1, 1)] == [2]
+    assert [number for number, _ in shard.outbox.next(1, 0, 99)] == list(range(1, count + 1))
+    assert [number for number, _ in shard.outbox.next(1, 1, 1)] == [2]
 
 
-def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
-    """A full disk, for instance: no parcel is lost and no number is left out."""
+def test_batches_of_failed_transaction_are_sent_later(tmp_path):
+    """A full disk, for instance: no batch is lost and no number is left out."""
     shard = Shard(tmp_path, 0)
     shard.book()
-    before = dict(shard.mail.sent), shard.mail.waiting, shard.mail.size
+    before = dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size
     decision = shard.crawl.next()
     shard.journal.lease(shard.crawl, decision)
     booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
@@ -176,13 +180,13 @@ def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
     )
     with pytest.raises(sqlite3.IntegrityError, match="full"):
         shard.journal.book(shard.crawl, booking)
-    assert (dict(shard.mail.sent), shard.mail.waiting, shard.mail.size) == before
+    assert (dict(shard.outbox.sent), shard.outbox.waiting, shard.outbox.size) == before
     shard.journal.database.execute("DROP TRIGGER full")
     shard.journal.book(shard.crawl, booking)
-    assert shard.mail.sent[1] == before[0][1] + 1
-    numbers, parcels = zip(*shard.mail.next(1, 0, 99), strict=True)
-    assert numbers == tuple(range(1, shard.mail.sent[1] + 1))
-    assert (len(parcels), sum(map(len, parcels))) == (shard.mail.waiting, shard.mail.size)
+    assert shard.outbox.sent[1] == before[0][1] + 1
+    numbers, batches = zip(*shard.outbox.next(1, 0, 99), strict=True)
+    assert numbers == tuple(range(1, shard.outbox.sent[1] + 1))
+    assert (len(batches), sum(map(len, batches))) == (shard.outbox.waiting, shard.outbox.size)
 
 
 @pytest.mark.parametrize(
@@ -201,5 +205,5 @@ def test_damaged_guest_is_refused(tmp_path, statement):
     shard.send(other)
     assert other.crawl.store.guests
     other.journal.database.execute(statement)
-    with pytest.raises(JobError, match="damaged"):
+    with pytest.raises(TresError, match="damaged"):
         recover(other.journal, crawl_of(1))

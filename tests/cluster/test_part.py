@@ -1,6 +1,6 @@
 import json
 
-from tres_scrapy.cluster.part import join_parts
+from tres_scrapy.cluster.start import join_parts
 
 
 def write(path, *times, torn=""):

@@ -9,8 +9,7 @@ import pytest
 from sharded_run import SEED, ShardedRun
 
 from tres_scrapy.cluster.joining import join_shards
-from tres_scrapy.cluster.record_join import JoinedRecord
-from tres_scrapy.cluster.record_part import read_part
+from tres_scrapy.cluster.record_join import JoinedRecord, read_part
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
@@ -35,7 +34,7 @@ def parts_of(run, joined, *shards, most=1000):
 
 
 def test_all_pages_are_joined_by_time(run, joined):
-    pages = joined.since(0, 10_000)
+    pages = joined.last(10_000)[::-1]
     assert [(page.time, page.url) for page in pages] == sorted(run.order)
     assert [page.step for page in pages] == list(range(1, len(run.order) + 1))
     assert len({page.row for page in pages}) == len(pages)
@@ -45,7 +44,7 @@ def test_all_pages_are_joined_by_time(run, joined):
 
 def test_page_is_that_of_its_shard(run, joined):
     with Record(run.path(1)) as own:
-        for page in own.since(0, 1000):
+        for page in own.last(1000)[::-1]:
             found = joined.find(page.url)
             same = {"step": 0, "row": 0, "parent": 0, "leaf": None, "splits": None}
             assert replace(found, **same) == replace(page, **same)
@@ -56,7 +55,7 @@ def test_page_is_that_of_its_shard(run, joined):
 
 def test_path_crosses_shards(run, joined):
     crossing = 0
-    for page in joined.since(0, 10_000):
+    for page in joined.last(10_000)[::-1]:
         trail = joined.trail(page)
         assert [hop.url for hop in trail] == run.trail(page.url)
         assert trail[0].url == SEED
@@ -122,7 +121,7 @@ def test_running_crawl_is_joined_in_parts(tmp_path):
             assert joined.add(parts_of(run, joined, 0, 1), 2.0)
         run.close()
     with Record(join_shards(tmp_path, at_once=True)) as record:
-        found = [(page.time, page.url) for page in record.since(0, 1000)]
+        found = [(page.time, page.url) for page in record.last(1000)[::-1]]
         assert found == sorted(run.order)  # those of shard 2 came last
         assert record.meta()["reason"] == "page_limit"
         for page in record.last(5):
@@ -143,7 +142,7 @@ def test_resumed_crawl_has_not_ended(tmp_path):
 def test_clocks_may_differ(tmp_path):
     run = ShardedRun(tmp_path, skew=3600.0).run(20).close()
     with Record(join_shards(tmp_path, at_once=True)) as record:
-        pages = record.since(0, 1000)
+        pages = record.last(1000)[::-1]
         assert len(pages) == len(run.order)
         assert all(record.trail(page)[0].url == SEED for page in pages)
 
@@ -155,7 +154,8 @@ def test_shard_that_began_again_is_read_again(tmp_path):
         path.unlink()
     run = ShardedRun(tmp_path).run(6).close()
     with Record(join_shards(tmp_path, at_once=True)) as record:
-        assert [page.url for page in record.since(0, 1000)] == [url for _, url in sorted(run.order)]
+        found = [page.url for page in record.last(1000)]
+        assert found[::-1] == [url for _, url in sorted(run.order)]
 
 
 def test_two_processes_add_nothing_twice(tmp_path):
@@ -170,7 +170,7 @@ def test_two_processes_add_nothing_twice(tmp_path):
         assert not one.add(parts, 2.0)
         assert one.add(parts_of(run, one, 0, 1, 2), 3.0)
     with Record(tmp_path / "tres.run") as record:
-        assert [page.step for page in record.since(0, 1000)] == list(range(1, len(run.order) + 1))
+        assert [page.step for page in record.last(1000)[::-1]] == list(range(1, len(run.order) + 1))
 
 
 def test_shard_without_meta_is_left_out(tmp_path):

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router, owner_of
+from tres_scrapy.cluster.router import LinkBatch, Router, owner_of
 from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
 from tres_scrapy.config.cap import Cap
 from tres_scrapy.crawl.crawl import PAGE, Crawl
@@ -65,7 +64,7 @@ def lease(crawl, url):
 
 
 def deliver(crawls):
-    """Deliver all parcels, and those that result."""
+    """Deliver all batches, and those that result."""
     for crawl in crawls:
         for shard, data in crawl.router.take():
             crawls[shard].receive([LinkBatch.unpacked(data)])
@@ -121,15 +120,15 @@ def test_links_are_divided_in_their_order():
     urls = [f"http://d{number}.test/{'a' * number}" for number in range(20)]
     kept, away = router.divide("http://page.test/", SEED_PATH, links_of(*urls))
     assert {*kept.urls, *away.urls} == {*urls}
-    parcels = {shard: LinkBatch.unpacked(data) for shard, data in router.take()}
+    batches = {shard: LinkBatch.unpacked(data) for shard, data in router.take()}
     assert kept.urls == [url for url in urls if router.owner(url) == 1]
-    assert parcels.keys() == {0, 2}
-    for shard, parcel in parcels.items():
+    assert batches.keys() == {0, 2}
+    for shard, batch in batches.items():
         own = [number for number, url in enumerate(urls) if router.owner(url) == shard]
-        assert parcel.links.urls == [urls[number] for number in own]
-        assert parcel.links.cues.counts.tolist() == [len(urls[number]) % 3 for number in own]
-        assert (parcel.url, parcel.path) == ("http://page.test/", SEED_PATH)
-        assert not parcel.hops
+        assert batch.links.urls == [urls[number] for number in own]
+        assert batch.links.cues.counts.tolist() == [len(urls[number]) % 3 for number in own]
+        assert (batch.url, batch.path) == ("http://page.test/", SEED_PATH)
+        assert not batch.hops
     assert not router.take()
 
 

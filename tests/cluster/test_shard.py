@@ -11,34 +11,31 @@ from scrapy.signalmanager import SignalManager
 
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.outbox import OWNER, Waiting
-from tres_scrapy.cluster.send_schedule import EVERY
-from tres_scrapy.cluster.sender import FULL, KEPT
+from tres_scrapy.cluster.message import Command, Orders, Receipt, Reply, Version
+from tres_scrapy.cluster.outbox import EVERY, FULL, KEPT, OWNER, NumberedBatch
+from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.status import Command, Orders
-from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
 
 
-class FakeMail:
+class FakeOutbox:
     def __init__(self):
         self.sent, self.received, self.waiting, self.gone = Counter(), Counter(), 0, []
         self.size = 0
-        self.parcels = {}
+        self.batches = {}
 
     def next(self, shard, after, most):
-        found = [each for each in self.parcels.get(shard, []) if each.number > after]
+        found = [each for each in self.batches.get(shard, []) if each.number > after]
         return found[:most]
 
     def before(self, shard, number):
         return number - 1
 
     def size_after(self, shard, number):
-        return sum(len(each.data) for each in self.parcels[shard] if each.number > number)
+        return sum(len(each.data) for each in self.batches[shard] if each.number > number)
 
     def arrived(self, shard, number):
         self.gone.append((shard, number))
@@ -46,7 +43,7 @@ class FakeMail:
 
 class FakeJournal:
     def __init__(self):
-        self.outbox, self.synchronous, self.changes = FakeMail(), False, 0
+        self.outbox, self.synchronous, self.changes = FakeOutbox(), False, 0
 
     def receive(self, crawl, sender, number):
         self.outbox.received[sender] = number
@@ -58,7 +55,7 @@ class FakeJournal:
 class FakeJob:
     def __init__(self):
         self.journal, self.failed, self.works = FakeJournal(), False, True
-        self.mail = self.journal.outbox
+        self.outbox = self.journal.outbox
 
     def write(self, save, *given):
         if self.works:
@@ -68,17 +65,17 @@ class FakeJob:
 
 class FakeCrawl:
     def __init__(self):
-        self.pages, self.leased, self.granted, self.parcels = 5, 2, 7, []
+        self.pages, self.leased, self.granted, self.batches = 5, 2, 7, []
         self.owns, self.taken, self.busy_hosts = lambda url: True, [], []
-        self.policy = SimpleNamespace(noted=0, lessons=self.lessons, take=self.taken.append)
+        self.policy = SimpleNamespace(noted=0, transitions=self.transitions, take=self.taken.append)
         self.store, self.figures = SimpleNamespace(pending=9), dict
         self.store.may_be_ready = lambda busy: "alone" not in busy
 
-    def lessons(self, first, most):
-        return [b"lesson %d" % number for number in range(first, min(3, first + most))]
+    def transitions(self, first, most):
+        return [b"transition %d" % number for number in range(first, min(3, first + most))]
 
-    def receive(self, parcels):
-        self.parcels += parcels
+    def receive(self, batches):
+        self.batches += batches
 
 
 class FakeWire:
@@ -115,10 +112,10 @@ def clock(monkeypatch):
     return clock
 
 
-def parcel_of(number):
+def batch_of(number):
     actions = np.zeros((1, 3), dtype=np.float32)
     links = Outlinks([f"http://a.test/{number}"], [""], actions)
-    return Waiting(number, LinkBatch("http://b.test/", SEED_PATH, links).packed())
+    return NumberedBatch(number, LinkBatch("http://b.test/", SEED_PATH, links).packed())
 
 
 def test_shard_is_busy_while_it_could_send_nothing(parts):
@@ -129,21 +126,21 @@ def test_shard_is_busy_while_it_could_send_nothing(parts):
     assert parts.shard.status.busy, "all requests are under way"
 
 
-def test_parcels_are_taken_once(parts):
-    assert parts.shard.receive(1, 0, [parcel_of(1), parcel_of(2)]) == (2, 2)
-    assert parts.shard.receive(1, 1, [parcel_of(2), parcel_of(3)]) == (3, 3)
-    found = [parcel.links.urls[0][-1] for parcel in parts.crawl.parcels]
+def test_batches_are_taken_once(parts):
+    assert parts.shard.receive(1, 0, [batch_of(1), batch_of(2)]) == (2, 2)
+    assert parts.shard.receive(1, 1, [batch_of(2), batch_of(3)]) == (3, 3)
+    found = [batch.links.urls[0][-1] for batch in parts.crawl.batches]
     assert found == ["1", "2", "3"]
 
 
-def test_damaged_parcel_is_left_out(parts, caplog):
-    damaged = Waiting(2, parcel_of(2).data[:-1])
-    assert parts.shard.receive(1, 0, [parcel_of(1), damaged, parcel_of(3)]) == (3, 3)
-    assert [parcel.links.urls[0][-1] for parcel in parts.crawl.parcels] == ["1", "3"]
-    assert "Parcel 2 of shard 1 is left out: a parcel of links is cut off" in caplog.text
+def test_damaged_batch_is_left_out(parts, caplog):
+    damaged = NumberedBatch(2, batch_of(2).data[:-1])
+    assert parts.shard.receive(1, 0, [batch_of(1), damaged, batch_of(3)]) == (3, 3)
+    assert [batch.links.urls[0][-1] for batch in parts.crawl.batches] == ["1", "3"]
+    assert "Batch 2 of shard 1 is left out: a batch of links is cut off" in caplog.text
 
 
-def test_parcels_are_taken_from_start_to_end(parts):
+def test_batches_are_taken_from_start_to_end(parts):
     assert not parts.shard.is_open
     parts.shard._loop = object()
     assert parts.shard.is_open
@@ -152,7 +149,7 @@ def test_parcels_are_taken_from_start_to_end(parts):
 
 
 @pytest.mark.parametrize(("count", "synchronous"), [(2, 2), (1, 1)])
-def test_confirmed_parcels_are_on_the_disk(tmp_path, parts, monkeypatch, count, synchronous):
+def test_confirmed_batches_are_on_the_disk(tmp_path, parts, monkeypatch, count, synchronous):
     """A shard waits for the disk (FULL), a crawl without other shards does not (NORMAL)."""
     journal = parts.job.journal = ShardJournal.open(tmp_path, {})
     read = partial(journal.database.execute, "PRAGMA synchronous")
@@ -165,15 +162,15 @@ def test_confirmed_parcels_are_on_the_disk(tmp_path, parts, monkeypatch, count, 
     assert read().fetchone() == (synchronous,)
 
 
-def test_parcels_after_missing_ones_are_not_taken(parts):
-    assert parts.shard.receive(1, 1, [parcel_of(2)]) == (0, 0)
-    assert not parts.crawl.parcels
+def test_batches_after_missing_ones_are_not_taken(parts):
+    assert parts.shard.receive(1, 1, [batch_of(2)]) == (0, 0)
+    assert not parts.crawl.batches
 
 
-def test_parcels_that_are_not_saved_are_not_confirmed(parts):
+def test_batches_that_are_not_saved_are_not_confirmed(parts):
     parts.job.works = False
     with pytest.raises(OSError, match="could not be saved"):
-        parts.shard.receive(1, 0, [parcel_of(1)])
+        parts.shard.receive(1, 0, [batch_of(1)])
 
 
 def test_limit_rises_with_orders(parts):
@@ -190,16 +187,16 @@ def test_spare_pages_go_back(parts):
 
 
 def test_full_outbox_holds_the_crawl(parts):
-    mail = parts.job.mail
+    outbox = parts.job.outbox
     large = bytes(FULL // 2 + 1)
-    mail.size, mail.sent[1] = 2 * len(large), 2
-    mail.parcels[1] = [Waiting(1, large), Waiting(2, large)]
+    outbox.size, outbox.sent[1] = 2 * len(large), 2
+    outbox.batches[1] = [NumberedBatch(1, large), NumberedBatch(2, large)]
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 7
     parts.shard._sender.arrived(1, Receipt(1, 0))
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 20
-    mail.size = KEPT + 1
+    outbox.size = KEPT + 1
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 7
 
@@ -216,93 +213,93 @@ def test_crawl_waits_until_it_is_ended(parts):
 def test_former_owner_stops(parts):
     future = Future()
     future.set_exception(StaleEpochError("another owner"))
-    parts.shard._answered("report", parts.shard._obey, future)
+    parts.shard._calls.end("report", parts.shard._obey, future)
     assert parts.stopped == ["stale_epoch"]
 
 
 def test_lost_call_is_made_again(parts):
     parts.crawl.policy.noted = 3
-    parts.shard._teach()
-    parts.shard._teach()  # the first is under way
-    assert [name for name, _ in parts.wire.calls] == ["teach"]
+    parts.shard._send_transitions()
+    parts.shard._send_transitions()  # the first is under way
+    assert [name for name, _ in parts.wire.calls] == ["learn"]
     lost = Future()
     lost.set_exception(ConnectionError())
-    parts.shard._answered("teach", parts.shard._learn, lost)
-    parts.shard._teach()
+    parts.shard._calls.end("learn", parts.shard._take_update, lost)
+    parts.shard._send_transitions()
     assert [arguments[0] for _, arguments in parts.wire.calls] == [0, 0]
 
 
 def test_learner_says_what_to_send_next(parts):
-    parts.shard._learn(Reply(2, Version(1, 5, 2)))
+    parts.shard._take_update(Reply(2, Version(1, 5, 2)))
     parts.crawl.policy.noted = 3
-    parts.shard._teach()
-    first, lessons, _ = parts.wire.calls[-1][1]
-    assert (first, lessons) == (2, [b"lesson 2"])
+    parts.shard._send_transitions()
+    first, transitions, _ = parts.wire.calls[-1][1]
+    assert (first, transitions) == (2, [b"transition 2"])
 
 
 def test_delivery_goes_on_where_the_receiver_is(parts):
-    mail = parts.job.mail
-    mail.sent[1], mail.parcels[1] = 3, [Waiting(number, b"x") for number in (1, 2, 3)]
+    outbox = parts.job.outbox
+    outbox.sent[1], outbox.batches[1] = 3, [NumberedBatch(number, b"x") for number in (1, 2, 3)]
     parts.shard._deliver(1)
     assert delivered(parts) == (0, [1, 2, 3])
     answer(parts, Receipt(2, 2))
-    assert mail.gone == [(1, 2)]
+    assert outbox.gone == [(1, 2)]
     assert delivered(parts) == (2, [3])
 
 
 def delivered(parts):
     """Return the last delivery."""
-    name, (shard, after, parcels) = parts.wire.calls[-1]
+    name, (shard, after, batches) = parts.wire.calls[-1]
     assert (name, shard) == ("deliver", 1)
-    return after, [each.number for each in parcels]
+    return after, [each.number for each in batches]
 
 
 def answer(parts, receipt):
     done = Future()
     done.set_result(receipt)
-    parts.shard._answered(1, lambda receipt: parts.shard._arrived(1, receipt), done)
+    parts.shard._calls.end(1, lambda receipt: parts.shard._arrived(1, receipt), done)
 
 
-def test_parcels_stay_until_they_are_durable(parts):
-    mail, parts.shard._keeper = parts.job.mail, object()
-    mail.sent[1], mail.parcels[1] = 3, [Waiting(number, b"x") for number in (1, 2, 3)]
+def test_batches_stay_until_they_are_durable(parts):
+    outbox, parts.shard._snapshots = parts.job.outbox, object()
+    outbox.sent[1], outbox.batches[1] = 3, [NumberedBatch(number, b"x") for number in (1, 2, 3)]
     parts.shard._deliver(1)
     answer(parts, Receipt(3, 1))
-    assert mail.gone == [(1, 1)]
+    assert outbox.gone == [(1, 1)]
     assert delivered(parts) == (0, [])  # it asks again, and sends nothing twice
     answer(parts, Receipt(3, 1))
     assert len(parts.wire.calls) == 2  # not at once
 
 
-def test_restored_receiver_gets_parcels_again(parts):
-    mail = parts.job.mail
-    mail.sent[1], mail.parcels[1] = 5, [Waiting(number, b"x") for number in (3, 4, 5)]
+def test_restored_receiver_gets_batches_again(parts):
+    outbox = parts.job.outbox
+    outbox.sent[1], outbox.batches[1] = 5, [NumberedBatch(number, b"x") for number in (3, 4, 5)]
     parts.shard._sender.arrived(1, Receipt(5, 2))
     parts.shard._arrived(1, Receipt(2, 2))
     assert delivered(parts) == (2, [3, 4, 5])
 
 
 def test_shard_that_has_lost_links_is_noticed(parts, caplog):
-    mail = parts.job.mail
-    mail.sent[1], mail.parcels[1] = 5, [Waiting(number, b"x") for number in (3, 4, 5)]
+    outbox = parts.job.outbox
+    outbox.sent[1], outbox.batches[1] = 5, [NumberedBatch(number, b"x") for number in (3, 4, 5)]
     parts.shard._guarded(lambda: parts.shard._arrived(1, Receipt(1, 1)))
     assert parts.stopped == ["shard_failed"]
-    assert "shard 1 has lost links: it needs parcel 2 again" in caplog.text
+    assert "shard 1 has lost links: it needs batch 2 again" in caplog.text
 
 
-def test_parcels_wait_for_others(parts, clock):
-    mail = parts.job.mail
+def test_batches_wait_for_others(parts, clock):
+    outbox = parts.job.outbox
 
     def delivered(count):
-        """Return how many parcels go when there have been so many."""
-        mail.sent[1], before = count, len(parts.wire.calls)
-        mail.parcels[1] = [Waiting(number, b"x") for number in range(1, count + 1)]
+        """Return how many batches go when there have been so many."""
+        outbox.sent[1], before = count, len(parts.wire.calls)
+        outbox.batches[1] = [NumberedBatch(number, b"x") for number in range(1, count + 1)]
         parts.shard._pulse()
         calls = [more for name, more in parts.wire.calls[before:] if name == "deliver"]
-        parts.shard._under_way.clear()
+        parts.shard._calls.under_way.clear()
         if calls:
             parts.shard._sender.arrived(1, Receipt(count, count))
-        return [len(parcels) for *_, parcels in calls]
+        return [len(batches) for *_, batches in calls]
 
     assert delivered(100) == [100]
     clock.now += EVERY / 2
@@ -313,34 +310,34 @@ def test_parcels_wait_for_others(parts, clock):
 
 def test_empty_outbox_is_read_once(parts, clock, monkeypatch):
     """A shard that was started again does not know yet what others have."""
-    mail = parts.job.mail
-    reads, find = [], mail.next
-    monkeypatch.setattr(mail, "next", lambda *given: reads.append(given) or find(*given))
-    mail.sent[1] = 5
+    outbox = parts.job.outbox
+    reads, find = [], outbox.next
+    monkeypatch.setattr(outbox, "next", lambda *given: reads.append(given) or find(*given))
+    outbox.sent[1] = 5
     for _ in range(3):
         parts.shard._pulse()
         clock.now += EVERY
     assert len(reads) == 1
-    mail.sent[1], mail.parcels[1] = 6, [Waiting(6, b"x")]
+    outbox.sent[1], outbox.batches[1] = 6, [NumberedBatch(6, b"x")]
     parts.shard._deliver(1)
     assert delivered(parts) == (5, [6])
 
 
-def test_parcels_of_a_later_owner_are_counted_from_its_first(parts, clock):
+def test_batches_of_a_later_owner_are_counted_from_its_first(parts, clock):
     """Their numbers begin above those of the owner before: the crawl has just begun again."""
     first = 7 << OWNER
-    mail = parts.job.mail
+    outbox = parts.job.outbox
     parts.shard._sender.arrived(1, Receipt(first + 1, first + 1))
-    mail.sent[1] = first + 6
-    mail.parcels[1] = [Waiting(first + number, b"x") for number in range(2, 7)]
-    parts.shard._sender._rhythm.take_turn(1, 1, 0, clock.now)  # the last delivery was just now
+    outbox.sent[1] = first + 6
+    outbox.batches[1] = [NumberedBatch(first + number, b"x") for number in range(2, 7)]
+    parts.shard._sender._schedule.take_turn(1, 1, 0, clock.now)  # the last delivery was just now
     parts.shard._deliver(1)
     assert delivered(parts) == (first + 1, [first + number for number in range(2, 7)])
 
 
 def test_shard_reports_seldom_while_it_has_pages(parts, clock):
     def reports():
-        parts.shard._under_way.clear()
+        parts.shard._calls.under_way.clear()
         before = len(parts.wire.calls)
         parts.shard._pulse()
         return [name for name, _ in parts.wire.calls[before:]].count("report")
@@ -353,23 +350,23 @@ def test_shard_reports_seldom_while_it_has_pages(parts, clock):
     assert [reports(), reports()] == [1, 1]
 
 
-def test_lessons_wait_for_others(parts, clock):
-    def taught(noted):
-        """Return whether lessons are sent when so many are noted."""
-        parts.shard._under_way.clear()
+def test_transitions_wait_for_others(parts, clock):
+    def sends(noted):
+        """Return whether transitions are sent when so many are noted."""
+        parts.shard._calls.under_way.clear()
         parts.crawl.policy.noted, before = noted, len(parts.wire.calls)
-        parts.shard._teach()
+        parts.shard._send_transitions()
         return len(parts.wire.calls) > before
 
-    assert taught(0)  # it asks for weights
-    parts.shard._lesson = 100
-    assert [taught(100), taught(110), taught(111)] == [False, False, True]
-    parts.shard._lesson = 1000
-    assert [taught(1000), taught(999 + SOON), taught(1000 + SOON)] == [False, False, True]
+    assert sends(0)  # it asks for weights
+    parts.shard._next_transition = 100
+    assert [sends(100), sends(110), sends(111)] == [False, False, True]
+    parts.shard._next_transition = 1000
+    assert [sends(1000), sends(999 + SOON), sends(1000 + SOON)] == [False, False, True]
     clock.now += 1
-    assert taught(1001)
-    parts.shard._lesson = 9
-    assert [taught(9), taught(10)] == [False, True]  # few are learned yet
+    assert sends(1001)
+    parts.shard._next_transition = 9
+    assert [sends(9), sends(10)] == [False, True]  # few are learned yet
 
 
 def test_commands_are_obeyed_once(parts, monkeypatch):

@@ -57,7 +57,7 @@ def test_crawl_in_shards_has_exactly_t_pages(world, shards):
         assert not visits.keys() & own.keys(), "a domain belongs to one shard"
         visits.update(own)
     assert max(visits.values()) <= 5
-    assert (result.traffic.parcels > 0) == (result.traffic.weight_bytes > 0) == (shards > 1)
+    assert (result.traffic.batches > 0) == (result.traffic.weight_bytes > 0) == (shards > 1)
 
 
 @pytest.mark.slow

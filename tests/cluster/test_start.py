@@ -15,7 +15,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 FOOD = {"topic": "food", "web": "synthetic"}
 IDENTITY = {
@@ -39,14 +39,14 @@ def job(tmp_path):
     ],
 )
 def test_another_crawl_is_refused(job, shards, arguments, complaint):
-    with pytest.raises(JobError, match=complaint):
+    with pytest.raises(TresError, match=complaint):
         crawl(Order(job, shards, arguments=arguments))
 
 
 def test_job_in_use_is_refused(job, monkeypatch, caplog):
     monkeypatch.setattr(actor, "FREE", 0.1)
     used = Register(job, 2, IDENTITY)
-    with pytest.raises(JobError, match="another process is using"):
+    with pytest.raises(TresError, match="another process is using"):
         crawl(Order(job, 2, arguments=FOOD))
     used.close()
     assert caplog.text.count("waiting up to") == 1
@@ -117,7 +117,7 @@ def test_unfit_snapshots_are_refused(tmp_path, snapshots, said):
 def test_unfit_folder_of_a_node_is_refused(tmp_path, monkeypatch, job, said):
     monkeypatch.setenv("EMPTY", "here")
     order = Order(Path(job), 2, None, f"file://{tmp_path}/store", arguments=FOOD)
-    with pytest.raises(JobError, match=said):
+    with pytest.raises(TresError, match=said):
         crawl(order)
 
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.policy import Past
-from tres_scrapy.cluster.transition import Transition, WeightUpdate
-from tres_scrapy.cluster.transition_log import TransitionLog
+from tres_scrapy.cluster.transition import Transition, TransitionLog, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import KNOWN
@@ -30,58 +29,58 @@ def known(number):
     return np.full(len(KNOWN), number, dtype=np.float32)
 
 
-def note(notebook, number, outlinks=0):
+def note(log, number, outlinks=0):
     """Note an experience of row `number` whose links have rows from a hundred times that on."""
-    notebook.note_link(known(number))
+    log.note_link(known(number))
     rows = np.arange(100 * number, 100 * number + outlinks)
-    notebook.add(number, vector(number), 1.5 * (number % 2), float(number % 2), rows)
+    log.add(number, vector(number), 1.5 * (number % 2), float(number % 2), rows)
 
 
-def lessons_of(notebook, world, first=0, most=100):
-    return [Transition.unpacked(data) for data in notebook.lessons(first, most, world.codes_of)]
+def transitions_of(log, world, first=0, most=100):
+    return [Transition.unpacked(data) for data in log.transitions(first, most, world.codes_of)]
 
 
-def candidates_of(lessons):
-    return [lesson.candidates[:, 0].tolist() for lesson in lessons]
+def candidates_of(transitions):
+    return [transition.candidates[:, 0].tolist() for transition in transitions]
 
 
-def test_lesson_holds_all_of_an_experience():
+def test_transition_holds_all_of_an_experience():
     world = World()
-    notebook = TransitionLog(world.features)
-    note(notebook, 5, outlinks=2)
-    notebook.note_choice(70)
-    (lesson,) = lessons_of(notebook, world)
-    assert (lesson.x == 5).all()
-    assert (lesson.known == 5).all()
-    assert (lesson.earned, lesson.reward) == (1.5, 1.0)
-    assert lesson.candidates.shape == (3, len(FEATURES))
-    assert candidates_of([lesson]) == [[500, 501, 70]]
-    assert lesson.codes.tolist() == [0, 1]
+    log = TransitionLog(world.features)
+    note(log, 5, outlinks=2)
+    log.note_choice(70)
+    (transition,) = transitions_of(log, world)
+    assert (transition.x == 5).all()
+    assert (transition.known == 5).all()
+    assert (transition.earned, transition.reward) == (1.5, 1.0)
+    assert transition.candidates.shape == (3, len(FEATURES))
+    assert candidates_of([transition]) == [[500, 501, 70]]
+    assert transition.codes.tolist() == [0, 1]
 
 
 def test_next_choice_is_candidate_of_all_before_it():
     world = World()
-    notebook = TransitionLog(world.features)
+    log = TransitionLog(world.features)
     for number, chosen in ((1, None), (2, 8), (3, 9), (4, None)):
-        note(notebook, number)
+        note(log, number)
         if chosen:
-            notebook.note_choice(chosen)
-    assert candidates_of(lessons_of(notebook, world)) == [[8], [8], [9], []]
+            log.note_choice(chosen)
+    assert candidates_of(transitions_of(log, world)) == [[8], [8], [9], []]
 
 
-def test_lessons_can_be_read_again():
+def test_transitions_can_be_read_again():
     world = World()
-    notebook = TransitionLog(world.features)
+    log = TransitionLog(world.features)
     for number in range(1, 5):
-        note(notebook, number, outlinks=1)
-    first = candidates_of(lessons_of(notebook, world, 1, 2))
+        note(log, number, outlinks=1)
+    first = candidates_of(transitions_of(log, world, 1, 2))
     assert first == [[200], [300]]
     world.shift = 1000
-    assert candidates_of(lessons_of(notebook, world, 1, 2)) == [[1200], [1300]], "as it is now"
-    assert not lessons_of(notebook, world, first=4)
+    assert candidates_of(transitions_of(log, world, 1, 2)) == [[1200], [1300]], "as it is now"
+    assert not transitions_of(log, world, first=4)
 
 
-def test_restored_notebook_gives_the_same_lessons():
+def test_restored_notebook_gives_the_same_transitions():
     world = World()
     whole, restored = TransitionLog(world.features), TransitionLog(world.features)
     for number in range(1, 6):
@@ -104,19 +103,19 @@ def test_restored_notebook_gives_the_same_lessons():
         note(restored, number, outlinks=number % 3)
         if number == 5:
             restored.note_choice(55)
-    assert restored.lessons(0, 9, world.codes_of) == whole.lessons(0, 9, world.codes_of)
+    assert restored.transitions(0, 9, world.codes_of) == whole.transitions(0, 9, world.codes_of)
 
 
 def test_restored_experiences_wait_for_their_choice():
     world = World()
-    notebook = TransitionLog(world.features)
-    notebook.note_link(known(1))
+    log = TransitionLog(world.features)
+    log.note_link(known(1))
     columns = (np.array([each]) for each in (1, 0, 0, -1))
     rows, firsts, outlinks, sampled = columns
     past = Past(vector(1)[None], np.ones(1, dtype=np.float32), rows, firsts, outlinks, sampled)
-    notebook.restore(past, past.rewards)
-    notebook.note_choice(7)
-    assert candidates_of(lessons_of(notebook, world)) == [[7]]
+    log.restore(past, past.rewards)
+    log.note_choice(7)
+    assert candidates_of(transitions_of(log, world)) == [[7]]
 
 
 LESSON = Transition(
@@ -135,7 +134,7 @@ LESSON = Transition(
         LESSON._replace(codes=np.array([CODES], "<u4")).packed(),
     ],
 )
-def test_damaged_lesson_is_refused(damage):
+def test_damaged_transition_is_refused(damage):
     Transition.unpacked(LESSON.packed())
     with pytest.raises(ValueError):  # noqa: PT011 - NumPy words most of them
         Transition.unpacked(damage)
@@ -143,7 +142,7 @@ def test_damaged_lesson_is_refused(damage):
 
 def test_taught_arrives_as_it_was_packed():
     columns = (np.array(each, dtype="f4") for each in ([0.5], [1.5], [2.5]))
-    taught = WeightUpdate(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
-    again = WeightUpdate.unpacked(taught.packed())
+    update = WeightUpdate(7, 9, 0.25, vector(3), np.array([CODES - 1]), *columns)
+    again = WeightUpdate.unpacked(update.packed())
     assert again[:3] == (7, 9, 0.25)
-    assert [each.tolist() for each in again[3:]] == [each.tolist() for each in taught[3:]]
+    assert [each.tolist() for each in again[3:]] == [each.tolist() for each in update[3:]]

@@ -255,11 +255,11 @@ def test_learned_topic_has_one_judge(tmp_path):
     words.write_text("soup\n", encoding="utf-8")
     assert config(keywords=words, judges=1).judges == 1
     assert config(topic="food", judge="mine:rate", judges=2).judges == 2
-    with pytest.raises(ConfigError, match=r"^judges=2: with keywords= one process judges pages"):
+    with pytest.raises(ConfigError, match=r"^-a judges=2: with -a keywords= one process"):
         config(keywords=words, judges=2)
 
 
 @pytest.mark.parametrize("web", ["corpus", "recorded"])
 def test_web_needs_its_files(web):
-    with pytest.raises(ConfigError, match="TRES_WEB_DATA"):
+    with pytest.raises(ConfigError, match="-a web_data=FILE"):
         config(web=web).require_seed()

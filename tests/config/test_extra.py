@@ -25,8 +25,11 @@ for name in [*sys.modules]:  # a fork has loaded them
     if name.partition(".")[0] in {"tres_scrapy", *missing}:
         del sys.modules[name]
 sys.modules.update(dict.fromkeys(missing, None))
-from scrapy.cmdline import execute
-execute()
+if sys.argv[1] == "crawl":
+    from scrapy.cmdline import execute as main
+else:
+    from tres_scrapy.cli.main import main
+main()
 """
 
 
@@ -55,7 +58,7 @@ def distributions(packages):
 
 @pytest.fixture
 def without():
-    """Run `scrapy` as if the packages of an extra were not installed."""
+    """Run `scrapy crawl`, or a command of `tres`, as if an extra were not installed."""
 
     def run(packages, *arguments, fresh=False):
         python = sys.executable if fresh else interpreter().path
@@ -206,18 +209,18 @@ def test_plain_crawl_needs_no_extra(without, tmp_path, words):
 @pytest.mark.parametrize(
     ("extra", "arguments"),
     [
-        ("bench", ("tres-bench",)),
-        ("bench", ("tres-bench", "--http", "--policies", "random")),
+        ("bench", ("bench",)),
+        ("bench", ("bench", "--http", "--policies", "random")),
         ("content", ("crawl", "tres", "-a", "topic=food", "-a", "fields=date")),
         ("parquet", ("crawl", "tres", "-a", "topic=food", "-O", "pages.parquet")),
         ("render", ("crawl", "tres", "-a", "topic=food", "-a", "render=auto")),
         ("train", ("crawl", "tres", "-a", "topic=food", "-a", "policy=ache")),
-        ("train", ("tres-bench", "--policies", "ache", "--output", "no")),
+        ("train", ("bench", "--policies", "ache", "--output", "no")),
         ("train", ("crawl", "surface", "-a", "topic=food", "-a", "surface_selector=zipf")),
-        ("train", ("tres-vectors", "README.md", "--output", "no.npz")),
+        ("train", ("vectors", "README.md", "--output", "no.npz")),
         (
             "train",
-            ("tres-train", "no", "--keywords", "k", "--relevant", "a", "--irrelevant", "b"),
+            ("train", "no", "--keywords", "k", "--relevant", "a", "--irrelevant", "b"),
         ),
     ],
 )

@@ -114,12 +114,12 @@ def test_local_proxy_may_have_a_name(crawl, pages, monkeypatch):
     assert pages.fetched() == ["http://a.test/", "http://b.test/"]
 
 
-def test_url_list_is_not_trusted(scrapy, tmp_path, pages):
+def test_url_list_is_not_trusted(tres, tmp_path, pages):
     pages.add("/", "<p>text</p>")
     pages.add("http://a.test/", status=302, Location=f"http://127.0.0.1:{pages.port}/")
     urls = tmp_path / "list.urls"
     urls.write_text(f"http://127.0.0.1:{pages.port}/\nhttp://a.test/\n")
-    process = scrapy("tres-classify", "food", urls, "-s", "DOWNLOAD_DELAY=0", pages=pages)
+    process = tres("classify", "food", urls, "-s", "DOWNLOAD_DELAY=0", pages=pages)
     assert [url for _, url in pages.requests if "127" in url] == []
     assert process.stderr.count("TRES_PRIVATE_ADDRESSES=1") == 2
     assert process.returncode == 1

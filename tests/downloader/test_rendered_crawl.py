@@ -28,7 +28,7 @@ from tres_scrapy.downloader.rendering import MEMORY, Rendering
 from tres_scrapy.downloader.request import LEASE, RECEIVED
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.page.empty_page import Content
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 FULL = "<p>" + "soup " * 200 + "</p>" + "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>"
 SHELL = "<div id=root></div><script src=/app.js></script>"
@@ -115,7 +115,7 @@ def test_what_was_learnt_outlives_the_crawl(rendering, tmp_path):
     first.spider_closed()
     assert wants(rendering(JOBDIR=tmp_path), FULL)
     (tmp_path / MEMORY).write_text("{", encoding="utf-8")
-    with pytest.raises(JobError, match=r"render.json is not a file of render scores; delete"):
+    with pytest.raises(TresError, match=r"render.json is not a file of render scores; delete"):
         rendering(JOBDIR=tmp_path)
 
 
@@ -174,7 +174,7 @@ def test_handlers_change_only_for_rendering():
 @pytest.mark.slow
 def test_who_renders_nothing_loads_no_driver():
     program = (
-        "import sys, tres_scrapy.addon, tres_scrapy.commands.crawl, tres_scrapy.spiders.tres;"
+        "import sys, tres_scrapy.addon, tres_scrapy.spiders.crawl, tres_scrapy.spiders.tres;"
         "assert not [name for name in sys.modules if 'playwright' in name]"
     )
     subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)

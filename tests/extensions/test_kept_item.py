@@ -9,7 +9,8 @@ import pytest
 from scrapy import Field, Item
 
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.run.job_file import JobError, reading
+from tres_scrapy.run.job_file import reading
+from tres_scrapy.url.message import TresError
 
 
 class Dish(Item):
@@ -43,12 +44,12 @@ def test_module_to_import_is_named(monkeypatch):
     text = dump_item(Guest("Ada", []))
     monkeypatch.delitem(sys.modules, __name__)
     expected = f"^JOBDIR holds .* 'Guest' that is not loaded yet: import '{__name__}'"
-    with pytest.raises(JobError, match=expected), reading():
+    with pytest.raises(TresError, match=expected), reading():
         load_item(text)
 
 
 def test_long_names_are_cut():
-    with pytest.raises(JobError) as error:
+    with pytest.raises(TresError) as error:
         load_item(json.dumps([f"{'m' * 5000}:{'c' * 5000}", {}]))
     assert len(str(error.value)) < 350
 
@@ -56,6 +57,6 @@ def test_long_names_are_cut():
 @pytest.mark.parametrize("name", ["this:s", "os:system", "subprocess:Popen", "dict", "builtins:"])
 def test_text_names_no_code_to_run(name, capsys):
     sys.modules.pop("this", None)
-    with pytest.raises((ValueError, LookupError, AttributeError, JobError)):
+    with pytest.raises((ValueError, LookupError, AttributeError, TresError)):
         load_item(json.dumps([name, {"args": "true"}]))
     assert "this" not in sys.modules

@@ -48,7 +48,7 @@ def test_record_lies_beside_output(scrapy, tmp_path, soups):
     assert path.name == "pages.run"
     assert "8 of 8 pages" in (tmp_path / "pages.html").read_text(encoding="utf-8")
     with Record(path) as read:
-        meta, found = read.meta(), read.since(0, 100)
+        meta, found = read.meta(), read.last(100)[::-1]
         assert (meta["topic"], meta["policy"]) == ("food", "tres")
         assert meta["output"] == str((tmp_path / "pages.jsonl").resolve())
         assert meta["reason"] == "frontier_exhausted"
@@ -79,14 +79,14 @@ def test_killed_record_is_readable_and_resumed(scrapy, tmp_path):
     assert after[: len(before)] == before
     assert len(before) < len(after) == len(set(after))
     with Record(path) as read:
-        assert read.curve()[-1].pages == sum(page.kind == "page" for page in read.since(0, 1000))
+        assert read.curve()[-1].pages == sum(page.kind == "page" for page in read.last(1000)[::-1])
     assert path.with_suffix(".html").exists()
 
 
 def seen(path):
     try:
         with Record(path) as read:
-            return [page.url for page in read.since(0, 1000)]
+            return [page.url for page in read.last(1000)[::-1]]
     except RecordError:  # the record is being created
         return []
 

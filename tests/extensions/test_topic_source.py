@@ -5,8 +5,8 @@ import pytest
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.word_option import WordOptions
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.url.message import TresError
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def config(tmp_path):
 
 def test_mistaken_jobdir_is_untouched(config, tmp_path):
     Journal.open(tmp_path / "tea", {"topic": "tea"}).close()
-    with pytest.raises(JobError, match="a crawl with topic 'tea', not 'other'"):
+    with pytest.raises(TresError, match="a crawl with topic 'tea', not 'other'"):
         task_of(config, tmp_path / "a.jsonl", str(tmp_path / "tea"))
     assert not (tmp_path / "tea" / "topic").exists()
 

@@ -25,7 +25,7 @@ def file(tmp_path):
 
 
 def test_answer_is_kept_with_its_text(read, file):
-    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    page = next(page for page in read.last(200)[::-1] if page.kind == "page")
     answering = Answering(file, "Noted in")
     answering.note(page.url, "Soup", "hot\n")
     assert answering.answer(read, page.url, relevant=True) == f"Noted in {file}."
@@ -37,7 +37,7 @@ def test_answer_is_kept_with_its_text(read, file):
 
 
 def test_text_may_be_dropped_at_any_moment(read, file):
-    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    page = next(page for page in read.last(200)[::-1] if page.kind == "page")
     answering = Answering(file, "Noted in")
 
     class Dropped(dict):
@@ -50,7 +50,7 @@ def test_text_may_be_dropped_at_any_moment(read, file):
 
 
 def test_only_fetched_pages_are_answered(read, file):
-    failed = next(page for page in read.since(0, 200) if page.kind != "page")
+    failed = next(page for page in read.last(200)[::-1] if page.kind != "page")
     for url in (failed.url, "http://never.test/", "", "http://a.test/\nyes http://b.test/"):
         with pytest.raises(ControlError, match=REFUSED):
             Answering(file, "Noted in").answer(read, url, relevant=True)
@@ -70,14 +70,14 @@ def test_questions_are_answered_once(read, file):
     assert answering.questions() == asked[1:]
     with pytest.raises(ControlError, match=REFUSED):
         answering.answer(read, asked[1]["url"], relevant=True)
-    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    page = next(page for page in read.last(200)[::-1] if page.kind == "page")
     with pytest.raises(ControlError, match=r"^no such page$"):
         answering.answer(read, page.url, relevant=True)
     assert read_answers(file)[0] == {"http://a.test/": True}
 
 
 def test_answers_of_two_files_count(read, file):
-    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    page = next(page for page in read.last(200)[::-1] if page.kind == "page")
     others = file.with_name("mine.txt")
     others.write_text(f"no {page.url}\nyes http://b.test/\n")
     answering = Answering(file, "", known=list, others=others)
@@ -102,7 +102,7 @@ def test_few_texts_are_held(file):
 
 
 def test_unwritable_answer_is_refused(read, tmp_path):
-    page = next(page for page in read.since(0, 200) if page.kind == "page")
+    page = next(page for page in read.last(200)[::-1] if page.kind == "page")
     with pytest.raises(ControlError, match="cannot be written: there is no such file"):
         Answering(tmp_path / "none" / "a.txt", "").answer(read, page.url, relevant=True)
 

@@ -2,9 +2,8 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.refresh.collection_file import Store, StoreError
-from tres_scrapy.refresh.collection_row import Host, PageRow, VisitRow
 from tres_scrapy.refresh.main_text import copy_of
+from tres_scrapy.refresh.store import CollectionError, Host, PageRow, Store, VisitRow
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def test_values_are_kept(store):
 
 def test_store_is_for_one_process(tmp_path, store):
     store.begin_run(1.0, 10, None, "static")
-    with pytest.raises(StoreError, match="another process is using"):
+    with pytest.raises(CollectionError, match="another process is using"):
         Store(tmp_path / "s.sqlite")
 
 
@@ -122,11 +121,11 @@ def test_other_files_are_left_alone(tmp_path):
     connection.execute("CREATE TABLE mine (x)")
     connection.close()
     before = other.read_bytes()
-    with pytest.raises(StoreError, match="not a store of a collection"):
+    with pytest.raises(CollectionError, match="not a store of a collection"):
         Store(other)
     assert other.read_bytes() == before
     (tmp_path / "text").write_text("no database, but long enough to be looked at twice" * 20)
-    with pytest.raises(StoreError, match="not a database"):
+    with pytest.raises(CollectionError, match="not a database"):
         Store(tmp_path / "text")
-    with pytest.raises(StoreError, match="unable to open"):
+    with pytest.raises(CollectionError, match="unable to open"):
         Store(tmp_path / "no" / "s.sqlite")

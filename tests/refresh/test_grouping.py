@@ -1,6 +1,6 @@
 import numpy as np
 
-from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
+from tres_scrapy.refresh.page_table import arms_of, group_name, kind_name, number
 
 
 def test_group_is_host_and_folder():

@@ -3,9 +3,8 @@ import pytest
 
 from tres_scrapy.lab.refresh_policies import NUTCH, STORM, AdaptivePolicy, RoundRobinPolicy
 from tres_scrapy.lab.refresh_simulation import SINGLE, Experiment, simulate
-from tres_scrapy.refresh.interval import StaticPolicy
-from tres_scrapy.refresh.page_policy import Bounds
 from tres_scrapy.refresh.page_table import PageTable
+from tres_scrapy.refresh.policy import Bounds, StaticPolicy
 
 
 def pages_of(count, groups=None):

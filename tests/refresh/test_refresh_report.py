@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 
 from tres_scrapy.refresh.collection import KnownPage
-from tres_scrapy.refresh.collection_file import Store
 from tres_scrapy.refresh.main_text import copy_of
-from tres_scrapy.refresh.refresh_report import arms_of, expected_freshness, history, write_report
-from tres_scrapy.refresh.refresh_request import PageAnswer
 from tres_scrapy.refresh.refresher import Refresher
-from tres_scrapy.refresh.refresher_option import RefresherOptions
+from tres_scrapy.refresh.report import arms_of, expected_freshness, history, write_report
+from tres_scrapy.refresh.request import PageAnswer
+from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import PageChange, side_by_side
 from tres_scrapy.report.chart_page import plotly_script
 
 
 @pytest.fixture
-def keeper(tmp_path):
+def refresher(tmp_path):
     known = [
         KnownPage(f"http://a.test/{folder}/<{i}>", 1.0, 0.0, copy_of("T", "old text"))
         for folder in ("news", "docs")
@@ -27,20 +27,20 @@ def keeper(tmp_path):
     store.close()
 
 
-def visit(keeper, now, words="new text", status=200):
-    errand = keeper.next(now)
+def visit(refresher, now, words="new text", status=200):
+    request = refresher.next(now)
     copy = copy_of("T", words) if status == 200 else None
-    keeper.book(errand, PageAnswer(status, copy=copy), now)
-    keeper._asked.clear()  # as if each visit were a separate run
-    keeper._ready[:] = 0.0
+    refresher.book(request, PageAnswer(status, copy=copy), now)
+    refresher._asked.clear()  # as if each visit were a separate run
+    refresher._ready[:] = 0.0
 
 
-def test_report_escapes_what_strangers_write(keeper, tmp_path):
+def test_report_escapes_what_strangers_write(refresher, tmp_path):
     for number in range(12):
-        visit(keeper, 100.0 * number + 50, "new text" if number % 2 else "old text")
-    visit(keeper, 2_000.0, status=404)
+        visit(refresher, 100.0 * number + 50, "new text" if number % 2 else "old text")
+    visit(refresher, 2_000.0, status=404)
     path = tmp_path / "r.html"
-    write_report(path, keeper, 3_000.0)
+    write_report(path, refresher, 3_000.0)
     text = path.read_text().replace(plotly_script(), "")
     assert "6 pages, 13 answers so far" in text
     assert text.count("<script") == 3
@@ -56,13 +56,13 @@ def test_report_escapes_what_strangers_write(keeper, tmp_path):
     assert not re.search(r"(?:src|href)=.http", text)
 
 
-def test_changed_texts_are_escaped(keeper, tmp_path):
+def test_changed_texts_are_escaped(refresher, tmp_path):
     places = side_by_side("soup <b>hot</b>", "soup <script>cold</script>")
     changes = [
         PageChange("http://a.test/'\"><b>", "</summary><b>", "changed", "2026-11-21T10:00", places),
         PageChange("javascript:alert(1)", "", "minor", "", []),
     ]
-    write_report(tmp_path / "r.html", keeper, 1.0, changes)
+    write_report(tmp_path / "r.html", refresher, 1.0, changes)
     text = (tmp_path / "r.html").read_text()
     assert "<del>&lt;b&gt;hot&lt;/b&gt;</del>" in text
     assert "<ins>&lt;script&gt;cold&lt;/script&gt;</ins>" in text
@@ -71,27 +71,27 @@ def test_changed_texts_are_escaped(keeper, tmp_path):
     assert 'href="javascript:' not in text
 
 
-def test_report_before_the_first_answer(keeper, tmp_path):
-    write_report(tmp_path / "r.html", keeper, 1.0)
+def test_report_before_the_first_answer(refresher, tmp_path):
+    write_report(tmp_path / "r.html", refresher, 1.0)
     text = (tmp_path / "r.html").read_text()
     assert "6 pages, 0 answers so far" in text
     assert "<script" not in text
 
 
-def test_freshness_falls_until_a_visit(keeper):
+def test_freshness_falls_until_a_visit(refresher):
     for number in range(6):
-        visit(keeper, 100.0 + number)
-    visits = history(keeper)
+        visit(refresher, 100.0 + number)
+    visits = history(refresher)
     assert [each.change for each in visits] == ["changed"] * 6
-    before, after, later = expected_freshness(keeper, visits, np.array([99.0, 106.0, 400.0]))
+    before, after, later = expected_freshness(refresher, visits, np.array([99.0, 106.0, 400.0]))
     assert before < after > later
     assert after > 0.85
 
 
-def test_arms_count_what_was_found(keeper):
+def test_arms_count_what_was_found(refresher):
     for number in range(4):
-        visit(keeper, 100.0 + number)
-    arms = arms_of(keeper, history(keeper))
+        visit(refresher, 100.0 + number)
+    arms = arms_of(refresher, history(refresher))
     assert {arm.name for arm in arms} == {"a.test/news", "a.test/docs"}
     assert sum(arm.found["changed"] for arm in arms) == 4
     assert [arm.pages for arm in arms] == [3, 3]

@@ -150,10 +150,10 @@ def test_killed_refresh_loses_nothing(pages, scrapy, collection, tmp_path):
     assert len(pages.fetched()) <= 60
 
 
-def test_changing_web_without_a_network(scrapy, tmp_path):
+def test_changing_web_without_a_network(scrapy, tres, tmp_path):
     path = tmp_path / "pages.jsonl"
     web = ("--pages", "30", "--seed", "1")
-    assert scrapy("tres-web", "changing", *web, "--collection", path).returncode == 0
+    assert tres("web", "changing", *web, "--collection", path).returncode == 0
     done = scrapy(
         *("crawl", "refresh", "-a", f"collection={path}", *QUICK, "-a", "budget=60"),
         *("-a", "horizon=6s", "-a", "retry=1"),
@@ -169,7 +169,7 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
     from scrapy.crawler import Crawler  # noqa: PLC0415
 
     from tres_scrapy.refresh.main_text import copy_of  # noqa: PLC0415
-    from tres_scrapy.refresh.refresh_request import PageAnswer  # noqa: PLC0415
+    from tres_scrapy.refresh.request import PageAnswer  # noqa: PLC0415
     from tres_scrapy.refresh.spider import RefreshSpider  # noqa: PLC0415
 
     given = {"collection": str(collection("http://a.test/1", "http://b.test/2")), "watch": "1"}
@@ -177,21 +177,21 @@ def test_watch_starts_a_new_horizon(collection, monkeypatch):
         Crawler(RefreshSpider), **given, budget="2", horizon="10s", min_age="0"
     )
     job = spider.job
-    first = job.keeper
+    first = job.refresher
     begun = clock = first.run.started
     monkeypatch.setattr(job, "now", lambda: clock)
-    errands = []
+    requests = []
     for clock in (begun, begun + 5):
         assert not job.over()
-        errands.append(job.keeper.next(clock))
+        requests.append(job.refresher.next(clock))
     answer = PageAnswer(200, copy=copy_of("T", OTHER))
-    assert first.book(errands[0], answer, clock).change == "changed"
+    assert first.book(requests[0], answer, clock).change == "changed"
     clock += 6
     assert not job.over()
-    assert job.keeper is first, "an answer is still to come"
-    first.book(errands[1], answer, clock)
+    assert job.refresher is first, "an answer is still to come"
+    first.book(requests[1], answer, clock)
     assert not job.over()
-    second = job.keeper
+    second = job.refresher
     assert (second.run.id, second.run.started, second.run.sent) == (first.run.id + 1, clock, 0)
     assert [row.changes for row in second.rows] == [1, 1], "what was learnt stays"
     assert second.next(clock) is not None

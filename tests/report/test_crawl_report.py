@@ -4,13 +4,12 @@ import json
 import re
 import shutil
 import subprocess
-from argparse import Namespace
 from html.parser import HTMLParser
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import command
 from recorded_run import META, crawl_of, record, steps
 from selectolax.lexbor import LexborHTMLParser
 
@@ -25,7 +24,6 @@ from tres_scrapy.report.record_path import find_record, latest_record, record_pa
 from tres_scrapy.report.record_writer import Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
-Command = import_module("tres_scrapy.commands.tres-report").Command
 
 
 @pytest.fixture(scope="module")
@@ -337,8 +335,9 @@ def test_crawl_of_a_jobdir_is_found_from_the_folder(tmp_path, monkeypatch):
 def test_command_places_the_report(path, tmp_path, capsys):
     copy = tmp_path / "a.run"
     shutil.copy(path, copy)
-    Command().run([str(copy)], Namespace(output=None))
-    Command().run([str(copy)], Namespace(output=tmp_path / "b.html"))
+    for more in ((), ("-o", tmp_path / "b.html")):
+        with pytest.raises(SystemExit, match="0"):
+            command("report", copy, *more)
     written = [tmp_path / name for name in ("a.html", "b.html")]
     assert capsys.readouterr().out.split() == [str(file) for file in written]
     assert written[0].read_bytes() == written[1].read_bytes()
@@ -349,8 +348,8 @@ def test_report_error_is_one_line(tmp_path):
     text.write_text("no record")
     for place in (text, tmp_path / "missing", tmp_path):
         with pytest.raises(SystemExit) as error:
-            Command().run([str(place)], Namespace(output=None))
-        assert str(error.value).startswith("scrapy tres-report: ")
+            command("report", place)
+        assert str(error.value).startswith("tres report: ")
         assert "\n" not in str(error.value)
 
 

@@ -1,17 +1,14 @@
 import json
 import shutil
 import sqlite3
-from argparse import Namespace
-from importlib import import_module
 
 import pytest
+from conftest import command
 
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.explanation import FetchExplanation, plain
 from tres_scrapy.report.reason import GREEDY
 from tres_scrapy.report.record import Record
-
-Command = import_module("tres_scrapy.commands.tres-explain").Command
 
 
 @pytest.fixture
@@ -56,7 +53,7 @@ def test_json_has_all_of_it(read, greedy):
 
 
 def test_seed_and_failure_are_explained_too(read):
-    seed, failure = read.since(0, 1)[0], next(p for p in read.last(1000) if p.kind == "http_404")
+    seed, failure = read.last(1000)[-1], next(p for p in read.last(1000) if p.kind == "http_404")
     assert "Why: Seed." in str(FetchExplanation(read, seed.url))
     assert "failed: http 404" in str(FetchExplanation(read, failure.url))
 
@@ -100,14 +97,16 @@ def test_explanation_escapes_terminal_commands():
 
 
 def test_command_prints_words_or_json(path, greedy, capsys):
-    Command().run([str(path), f"{greedy.url}#part"], Namespace(json=False))
+    with pytest.raises(SystemExit, match="0"):
+        command("explain", path, f"{greedy.url}#part")
     assert greedy.url in capsys.readouterr().out
-    Command().run([str(path), greedy.url], Namespace(json=True))
+    with pytest.raises(SystemExit, match="0"):
+        command("explain", path, greedy.url, "--json")
     assert json.loads(capsys.readouterr().out)["step"] == greedy.step
 
 
 def test_explain_error_is_one_line(path):
     with pytest.raises(SystemExit) as error:
-        Command().run([str(path), "http://nowhere.test/"], Namespace(json=False))
-    assert str(error.value).startswith("scrapy tres-explain: ")
+        command("explain", path, "http://nowhere.test/")
+    assert str(error.value).startswith("tres explain: ")
     assert "\n" not in str(error.value)

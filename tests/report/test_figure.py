@@ -8,7 +8,7 @@ from tres_scrapy.frontier.split import Split
 from tres_scrapy.report import crawl_chart, learned_chart
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_row import Point
+from tres_scrapy.report.record_file import Point
 from tres_scrapy.report.snapshot import Node
 
 
@@ -43,10 +43,10 @@ def test_harvest_ends_at_total(crawl, drawn):
 
 def test_recent_harvest_uses_last_pages():
     points = [Point(i, i, 10 * i, 10 * min(i, 5), 0, 0, 0, 0, 0) for i in range(11)]
-    recent = list(crawl_chart._recent(points))
-    assert recent[5] == 100, "until then all were relevant"
-    assert recent[8] == 0, "none of the last thirty"
-    assert recent[7] == pytest.approx(100 / 3, abs=0.01)
+    recent = crawl_chart._harvest(points[1:]).data[1]["y"]
+    assert recent[4] == 100, "until then all were relevant"
+    assert recent[7] == 0, "none of the last thirty"
+    assert recent[6] == pytest.approx(100 / 3, abs=0.01)
 
 
 def test_speed_has_gaps():

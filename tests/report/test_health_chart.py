@@ -1,6 +1,6 @@
-from tres_scrapy.report.footprint import resident_memory
-from tres_scrapy.report.health_chart import MIB, NAMED, errors_chart, memory_chart
-from tres_scrapy.report.record_row import HealthPoint
+from tres_scrapy.extensions.recorder import resident_memory
+from tres_scrapy.report.crawl_chart import KINDS, MIB, errors_chart, memory_chart
+from tres_scrapy.report.record_file import HealthPoint
 
 HEALTH = [
     HealthPoint(0.0, 100 * MIB, {"200": 8, "404": 2}),
@@ -18,9 +18,9 @@ def test_errors_are_shares_of_each_interval():
 
 
 def test_rare_errors_share_an_area():
-    kinds = {f"5{i:02}": 1 for i in range(NAMED + 3)} | {"200": 2}
+    kinds = {f"5{i:02}": 1 for i in range(KINDS + 3)} | {"200": 2}
     chart = errors_chart([HealthPoint(0.0, None, kinds)], [])
-    assert len(chart.data) == NAMED + 1
+    assert len(chart.data) == KINDS + 1
     assert (chart.data[-1]["name"], chart.data[-1]["y"]) == ("others", [30])
 
 

@@ -13,7 +13,7 @@ from tres_scrapy.report.link_part import (
     fact_name,
     known_name,
     parts_of,
-    words_of,
+    phrase_of,
 )
 
 URL = "http://www.inn.test/soup/cs302.html"
@@ -115,7 +115,7 @@ def test_strongest_parts_come_first():
     found = parts_of(said(dict(zip(codes, adds, strict=True))), names_of(CueGroup.AROUND, *texts))
     assert [part.adds for part in found] == [0.9, 0.8, 0.7, 0.6, -0.9, -0.8, -0.7]
     assert len(found) == FOR + AGAINST
-    assert words_of(found) == (
+    assert phrase_of(found) == (
         'around "worda" +0.9, around "worde" +0.8, around "wordg" +0.7, '
         'against: around "wordb" -0.9, around "wordf" -0.8'
     )
@@ -128,7 +128,7 @@ def test_facts_and_features_have_names():
         CODES + KNOWN.index("anchor_logit"): 1.5,
         CODES + KNOWN.index(7): -0.2,
     }
-    assert words_of(parts_of(said(adds), Names())) == (
+    assert phrase_of(parts_of(said(adds), Names())) == (
         "P(relevant) of the anchor text +1.5, page with P(relevant) 88 to 100 % +0.4, "
         "against: in menu -0.5, relevant share of the domain -0.2"
     )
@@ -160,9 +160,9 @@ def test_label_names_the_group(group, text, label):
 
 
 def test_nothing_to_say_is_no_phrase():
-    assert words_of([]) == ""
-    assert words_of([LinkPart("anchor", "soup", -1.0)]) == 'against: anchor "soup" -1.0'
-    assert words_of([LinkPart("anchor", "soup", 1.0)]) == 'anchor "soup" +1.0'
+    assert phrase_of([]) == ""
+    assert phrase_of([LinkPart("anchor", "soup", -1.0)]) == 'against: anchor "soup" -1.0'
+    assert phrase_of([LinkPart("anchor", "soup", 1.0)]) == 'anchor "soup" +1.0'
 
 
 def test_shortest_url_has_no_parts():

@@ -12,14 +12,13 @@ from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.links.code import BITS, CueGroup, coded, url_codes, url_texts
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.view import View
-from tres_scrapy.report import link_weight
+from tres_scrapy.report import link_part
 from tres_scrapy.report.chart_page import plotly_script
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
-from tres_scrapy.report.link_chart import average_precision
-from tres_scrapy.report.link_part import parts_of, words_of
-from tres_scrapy.report.link_weight import FETCHED, MOST, strongest
+from tres_scrapy.report.learned_chart import average_precision
+from tres_scrapy.report.link_part import FETCHED, WEIGHTS, parts_of, phrase_of, strongest
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
@@ -51,7 +50,7 @@ def read(linked):
 
 
 def test_link_of_each_choice_is_kept(linked, read):
-    seed, *pages = read.since(0, 1000)
+    seed, *pages = read.last(1000)[::-1]
     assert seed.link == []
     names = linked.crawl.store.names
     for page, booking in zip(pages, linked.bookings[1:], strict=True):
@@ -94,7 +93,7 @@ def test_rare_words_are_left_out(linked):
         assert [each.weight for each in weights] == sorted(
             (each.weight for each in weights), reverse=True
         )
-        assert len(weights) <= 2 * MOST
+        assert len(weights) <= 2 * WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_rare_words_are_left_out(linked):
     ],
 )
 def test_like_texts_are_shown_once(group, text, other, alike):
-    assert link_weight._alike(group, text, other) is alike
+    assert link_part._alike(group, text, other) is alike
 
 
 def test_predictions_are_from_before_the_fetch(linked, read):
@@ -137,10 +136,10 @@ def test_item_mentions_what_the_record_says(tmp_path):
         writer.note(booking, 100.0)
     writer.close(101.0, "page_limit")
     with Record(tmp_path / "a.run") as read:
-        pages = read.since(0, 100)
+        pages = read.last(100)[::-1]
         assert [read.why(page) for page in pages[:5]] == [said[page.row] for page in pages[:5]]
         assert pages[5].link
-        assert f"Link: {words_of(pages[-1].link)}. Leaf: " in read.why(pages[-1])
+        assert f"Link: {phrase_of(pages[-1].link)}. Leaf: " in read.why(pages[-1])
 
 
 def test_names_survive_a_kill(tmp_path):
@@ -238,10 +237,10 @@ def test_average_precision_is_exact():
 def test_nothing_is_shown_without_the_model(plain):
     names = plain.crawl.store.names
     with Record(plain.path) as read:
-        assert {tuple(page.link) for page in read.since(0, 1000)} == {()}
+        assert {tuple(page.link) for page in read.last(1000)[::-1]} == {()}
         assert read.link_weights() == {}
         assert [len(column) for column in read.predictions()] == [0, 0]
-        assert not any("Link:" in read.why(page) for page in read.since(0, 1000))
+        assert not any("Link:" in read.why(page) for page in read.last(1000)[::-1])
         page = render(read).replace(plotly_script(), "")
         drawn = {chart.name for chart in charts(read)}
         said = str(FetchExplanation(read, read.last(1)[0].url))
@@ -260,7 +259,7 @@ def test_short_crawl_has_no_calibration(tmp_path):
         assert not {chart.name for chart in charts(read)} & {"calibration", "precision"}
 
 
-def test_words_of_hostile_pages_are_text(tmp_path):
+def test_phrase_of_hostile_pages_are_text(tmp_path):
     """A class, a URL and an anchor text that look like markup stay text."""
 
     def html(row):

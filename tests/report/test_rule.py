@@ -6,7 +6,7 @@ import pytest
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
-from tres_scrapy.report.rule import ANY, Condition, RuleBook, words_of
+from tres_scrapy.report.reason import ANY_LINK, Condition, RuleBook, rule_phrase
 
 
 def holds(conditions, x):
@@ -34,7 +34,7 @@ def test_rule_matches_its_leaf_only():
 
 def test_rule_is_of_its_time():
     book = RuleBook([Rule(0, Split(3, 0.5, 0.1)), Rule(1, Split(5, 0.25, 0.1))])
-    assert book.words(0, 0) == ANY
+    assert book.words(0, 0) == ANY_LINK
     assert book.words(1, 1) == "links with a keyword in the URL"
     assert book.words(1, 2) == (
         "links with a keyword in the URL, whose anchor text is less than 25 % likely to be relevant"
@@ -66,14 +66,14 @@ def test_rule_is_of_its_time():
     ],
 )
 def test_condition_in_words(feature, low, high, words):
-    assert words_of([Condition(FEATURES.index(feature), low, high)]).startswith(f"links {words}")
+    assert rule_phrase([Condition(FEATURES.index(feature), low, high)]).startswith(f"links {words}")
 
 
 def test_distance_words_match_feature():
     closeness = FEATURES.index("path_closeness")
     for links in range(1, 9):
         edges = [1 / (links + 0.5), 1 / (links - 0.5)]
-        said = words_of([Condition(closeness, *edges)])
+        said = rule_phrase([Condition(closeness, *edges)])
         assert said.startswith(f"links that are {links} link")
 
 

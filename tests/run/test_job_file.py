@@ -7,13 +7,14 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.word_option import WordOptions
 from tres_scrapy.extensions.job import identity_of
-from tres_scrapy.run.job_file import NAME, SCHEMA, JobError, open_database
+from tres_scrapy.run.job_file import NAME, SCHEMA, open_database
 from tres_scrapy.run.journal import Journal
+from tres_scrapy.url.message import TresError
 
 
 def refused(directory):
     """Return the one-line message that says why a directory cannot be a JOBDIR."""
-    with pytest.raises(JobError) as error:
+    with pytest.raises(TresError) as error:
         open_database(directory)
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -111,7 +112,7 @@ def test_read_only_directory_is_reported(tmp_path):
 
 def test_crawl_of_another_topic_is_refused(tmp_path):
     Journal.open(tmp_path, {"topic": "food"}).close()
-    with pytest.raises(JobError, match="a crawl with topic 'food', not 'sports'"):
+    with pytest.raises(TresError, match="a crawl with topic 'food', not 'sports'"):
         Journal.open(tmp_path, {"topic": "sports"})
     Journal.open(tmp_path, {"topic": "food"}).close()
 
@@ -119,10 +120,10 @@ def test_crawl_of_another_topic_is_refused(tmp_path):
 def test_real_and_offline_are_not_mixed(tmp_path):
     real, offline = Config(topic="food"), Config(topic="food", web=WebOptions("synthetic", 3))
     Journal.open(tmp_path / "real", identity_of(real)).close()
-    with pytest.raises(JobError, match="web 'the real one', not 'synthetic 3'"):
+    with pytest.raises(TresError, match="web 'the real one', not 'synthetic 3'"):
         Journal.open(tmp_path / "real", identity_of(offline))
     Journal.open(tmp_path / "offline", identity_of(offline)).close()
-    with pytest.raises(JobError, match="web 'synthetic 3', not 'the real one'"):
+    with pytest.raises(TresError, match="web 'synthetic 3', not 'the real one'"):
         Journal.open(tmp_path / "offline", identity_of(real))
 
 
@@ -133,10 +134,10 @@ def test_keywords_and_pack_are_not_mixed(tmp_path):
         for each in (WordOptions(), WordOptions(tmp_path / "food.txt"))
     )
     Journal.open(tmp_path / "pack", pack).close()
-    with pytest.raises(JobError, match="with keywords none, not '1 lines, "):
+    with pytest.raises(TresError, match="with keywords none, not '1 lines, "):
         Journal.open(tmp_path / "pack", words)
     Journal.open(tmp_path / "words", words).close()
-    with pytest.raises(JobError, match=r"with keywords '1 lines, .*, not none"):
+    with pytest.raises(TresError, match=r"with keywords '1 lines, .*, not none"):
         Journal.open(tmp_path / "words", pack)
 
 
@@ -157,6 +158,6 @@ def test_empty_file_is_reported(tmp_path, caplog):
 
 def test_folder_of_shards_is_refused(tmp_path):
     (tmp_path / "cluster.sqlite").touch()
-    with pytest.raises(JobError, match="holds a crawl in shards: tres cluster crawl resumes it"):
+    with pytest.raises(TresError, match="holds a crawl in shards: tres cluster crawl resumes it"):
         open_database(tmp_path)
     assert not (tmp_path / NAME).exists()

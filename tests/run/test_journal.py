@@ -33,9 +33,10 @@ from tres_scrapy.lab.policies.inputs import RivalInputs
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
-from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, items, marks, recover
+from tres_scrapy.url.message import TresError
 
 RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
 SETUP = PolicyInputs(
@@ -473,7 +474,7 @@ def test_damaged_file_is_opened_or_refused(whole_job, tmp_path):
         (tmp_path / NAME).write_bytes(good[:place] + random.randbytes(64) + good[place + 64 :])
         try:
             Journal.open(tmp_path, {}).close()
-        except JobError:
+        except TresError:
             refused += 1
     assert refused > 10
 
@@ -481,7 +482,7 @@ def test_damaged_file_is_opened_or_refused(whole_job, tmp_path):
 def test_damaged_table_is_noticed(whole_job, tmp_path):
     good = (whole_job / NAME).read_bytes()
     (tmp_path / NAME).write_bytes(good[:4096] + bytes(4096) + good[8192:])
-    with pytest.raises(JobError, match=r"damaged .*: restore a copy of it, or give another dir"):
+    with pytest.raises(TresError, match=r"damaged .*: restore a copy of it, or give another dir"):
         Journal.open(tmp_path, {})
 
 
@@ -570,7 +571,7 @@ def test_failed_transaction_leaves_journal_usable(tmp_path):
 def test_damage_is_told_in_one_line(tmp_path, damage, statement):
     damage(statement)
     journal = Journal.open(tmp_path, {})
-    with pytest.raises(JobError, match="damaged") as error:
+    with pytest.raises(TresError, match="damaged") as error:
         recover(journal, new_crawl())
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 350
@@ -588,7 +589,7 @@ def test_damage_is_told_in_one_line(tmp_path, damage, statement):
 )
 def test_foreign_job_is_one_line(tmp_path, damage, statement):
     damage(statement)
-    with pytest.raises(JobError) as error:
+    with pytest.raises(TresError) as error:
         Journal.open(tmp_path, {"topic": "food"})
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 350 + len(str(tmp_path))
@@ -776,7 +777,7 @@ def test_damaged_max_is_one_line(tmp_path, text):
     journal = Journal.open(tmp_path, {}, now())
     journal.note("max_per_domain", text)
     journal.close()
-    with pytest.raises(JobError, match=r"^the crawl in JOBDIR is damaged \("):
+    with pytest.raises(TresError, match=r"^the crawl in JOBDIR is damaged \("):
         job_of(tmp_path, Cap(2, 2))
 
 

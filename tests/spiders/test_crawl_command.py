@@ -137,13 +137,13 @@ def test_foreign_language_is_reported(crawl, pages):
     assert "Pages in a language that the pack does not support: 1 (fr 1)" in process.stderr
 
 
-def test_explanation_names_the_refused_language(scrapy, pages, tmp_path):
+def test_explanation_names_the_refused_language(scrapy, tres, pages, tmp_path):
     pages.add("http://a.test/", FRENCH)
     output = tmp_path / "pages.jsonl"
     arguments = ("-a", "topic=food", "-a", "seed=http://a.test/", "-a", "languages=en")
     process = scrapy("crawl", "tres", *arguments, "-a", f"output={output}", pages=pages)
     assert process.returncode == 0, process.stderr
-    explained = scrapy("tres-explain", str(output.with_suffix(".run")), "http://a.test/")
+    explained = tres("explain", str(output.with_suffix(".run")), "http://a.test/")
     assert "; refused by languages: it is in fr" in explained.stdout, explained.stderr
 
 

@@ -14,7 +14,7 @@ SPORT = (
 )
 
 
-def test_items_carry_the_scores_of_each_topic(scrapy, tmp_path, pages):
+def test_items_carry_the_scores_of_each_topic(scrapy, tres, tmp_path, pages):
     hosts = ("http://a.test/", "http://b.test/")
     pages.add("http://s.test/", OTHER.format("tax") + link(*hosts))
     pages.add(hosts[0], FOOD.format("leek"))
@@ -35,7 +35,7 @@ def test_items_carry_the_scores_of_each_topic(scrapy, tmp_path, pages):
         row = rows[item["url"]]
         for topic, score in item["scores"].items():
             assert row[f"score_{topic}"] == f"{score:.4f}"
-    explained = scrapy("tres-explain", str(output), hosts[0])
+    explained = tres("explain", str(output), hosts[0])
     assert "; food 1.000, sports 0." in explained.stdout, explained.stderr
 
 

@@ -5,25 +5,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
-from tres_scrapy.surface.acquired import MOST_PLACES, Acquired, Token
-from tres_scrapy.surface.equation import q_values, response_sizes, rewards
-from tres_scrapy.surface.keyword_feature import Features, features, kernel, statistical_features
-from tres_scrapy.surface.recapture import PRIOR, Recaptures, Sightings
-from tres_scrapy.surface.selector import (
-    SELECTORS,
+from tres_scrapy.lab.surface_selectors import (
     GenericFrequency,
     Paper,
     Random,
-    Recapture,
     YieldRatio,
     Zipf,
     df_ranks,
-    make_selector,
+    q_values,
+    recaptured_total,
+    response_sizes,
+    rewards,
     zipf_mandelbrot,
 )
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
+from tres_scrapy.surface.acquired import MOST_PLACES, PRIOR, Acquired, Recaptures, Sightings, Token
+from tres_scrapy.surface.keyword_feature import Features, features, kernel, statistical_features
+from tres_scrapy.surface.selector import Recapture, Trial, Trials
+from tres_scrapy.surface.settings import SELECTORS
 from tres_scrapy.surface.surfacing import BUDGET, DRY, NO_KEYWORD, Surfacing
-from tres_scrapy.surface.trial import Trial, Trials, recaptured_total
 
 TITLES_ONLY, FULL_TEXT = Search(full_text=False, cap=50), Search(full_text=True, cap=None)
 ALIKE = Features(np.zeros((1, 6)), np.zeros((1, 2), np.int64))
@@ -316,11 +316,9 @@ def test_literal_reading_recomputes_features():
 
 @pytest.mark.parametrize("name", SELECTORS)
 def test_every_selector_values_each_candidate(name):
-    surfacing = Surfacing(make_selector(name), ["x"])
+    surfacing = Surfacing(SELECTORS[name](0), ["x"])
     surfacing.book(surfacing.next(), [[token("a"), token("b")], [token("b")], [token("c")]])
-    values = make_selector(name).values(
-        surfacing.acquired, surfacing.trials, surfacing.candidates()
-    )
+    values = SELECTORS[name](0).values(surfacing.acquired, surfacing.trials, surfacing.candidates())
     assert values.shape == (3,)
     assert np.isfinite(values).all()
     assert surfacing.next() in {"a", "b", "c"}

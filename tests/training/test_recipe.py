@@ -145,7 +145,7 @@ def test_command_writes_pack_and_report(
     (tmp_path / "a.txt").write_text("yes http://new.test/\n")
     arguments += ["--answers", tmp_path / "a.txt"]
     with pytest.raises(SystemExit, match="0"):
-        command("tres-train", *arguments, "--relevant", f"{pages}:label=True")
+        command("train", *arguments, "--relevant", f"{pages}:label=True")
     printed = capsys.readouterr().out
     assert Pack.load(models / "food").name == "food"
     assert 'data-figure="' in (models / "food" / "report.html").read_text()
@@ -175,7 +175,7 @@ def test_command_writes_pack_and_report(
 def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> None:
     files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # they are not read
     with pytest.raises(SystemExit, match=rule):
-        command("tres-train", *arguments, *files)
+        command("train", *arguments, *files)
 
 
 def test_keywords_come_from_training_documents_alone(models: Path) -> None:
@@ -196,8 +196,8 @@ def test_missing_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "keywords.txt").write_text("cheese\n")
     arguments = ["--keywords", tmp_path / "keywords.txt", "--irrelevant", "x", "--relevant", "x"]
     with pytest.raises(SystemExit, match="documents 'x' must be a file"):
-        command("tres-train", "food", *arguments)
+        command("train", "food", *arguments)
     vectors = PROJECT / "models" / "vectors" / "english.npz"
     with pytest.raises(SystemExit, match=r"must lie in .* or a folder there"):
-        command("tres-train", "food", *arguments, "--output", tmp_path, "--vectors", vectors)
+        command("train", "food", *arguments, "--output", tmp_path, "--vectors", vectors)
     assert not (tmp_path / "vectors").exists()

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from tres_scrapy.cluster.status import UNLIMITED, Status
+from tres_scrapy.cluster.message import UNLIMITED, Status
 
 LOW: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block

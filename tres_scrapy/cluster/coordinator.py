@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Final
 
 from tres_scrapy.cluster.budget import Budget
+from tres_scrapy.cluster.message import Orders, Status
 from tres_scrapy.cluster.register import Register
-from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.url.message import TresError
 
 GONE: Final = 5.0  # seconds without a report after which a shard holds up no other
@@ -137,11 +137,12 @@ class Coordinator:
         self._register.add_command(name, value)
         self._commands = self._register.commands()
 
-    def end(self, reason: str, error: str = "") -> None:
-        """End the crawl, if it does not end yet."""
+    def end(self, reason: str, error: str = "") -> bool:
+        """End the crawl, if it does not end yet; return True: so a remote caller was heard."""
         if not self._finish:
             self._register.save_end(reason, error)
             self._finish, self._error = reason, error
+        return True
 
     def overview(self) -> Overview:
         """Return the state of the whole crawl."""

@@ -20,16 +20,12 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.cluster.actor import (
-    COORDINATOR,
-    THREADS,
-    CoordinatorActor,
-    LearnerActor,
-    ShardActor,
-)
+from tres_scrapy.cluster.actor import COORDINATOR, CoordinatorActor
 from tres_scrapy.cluster.coordinator import FAILED, Overview
+from tres_scrapy.cluster.learner_actor import LearnerActor
 from tres_scrapy.cluster.plan import LEARNER, Plan
-from tres_scrapy.cluster.record_part import Part, Position
+from tres_scrapy.cluster.record_join import Part, Position
+from tres_scrapy.cluster.shard_actor import THREADS, ShardActor
 from tres_scrapy.extensions.ending import SHUTDOWN
 from tres_scrapy.url.message import TresError, plainly
 
@@ -43,10 +39,6 @@ ADDRESS: Final = re.compile(r"(?:ray://)?\[?([^\[\]]+)\]?:(\d+)")
 TOKEN: Final = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable
 
 logger = logging.getLogger(__name__)
-
-
-class LostError(TresError):
-    """Raised with a one-line reason when the processes of a crawl are gone."""
 
 
 class Driver:
@@ -105,7 +97,7 @@ class Driver:
                 **local,
             )
         except Exception as error:  # Ray raises plain ones
-            raise LostError(f"Ray does not start: {_first_line(error)}") from None
+            raise TresError(f"Ray does not start: {_first_line(error)}") from None
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's prints a stack
         try:
             yield
@@ -135,14 +127,14 @@ class Driver:
             self._actors[name] = remote.remote(*arguments)
         except ValueError as error:  # the name is taken
             job = self._plan.job
-            raise LostError(f"the crawl in {job} runs already ({_first_line(error)})") from None
+            raise TresError(f"the crawl in {job} runs already ({_first_line(error)})") from None
 
     def _check(self, name: str, method: str) -> None:
-        """Raise LostError if an actor cannot start."""
+        """Raise TresError if an actor cannot start."""
         try:
             ray.get(getattr(self._actors[name], method).remote())
         except RayError as error:
-            raise LostError(_cause(error)) from None
+            raise TresError(_cause(error)) from None
 
     def _watch(self) -> None:
         """Show the crawl until all shards have ended."""
@@ -151,7 +143,7 @@ class Driver:
         while True:
             overview = self._ask(COORDINATOR, "overview")
             if overview is None and monotonic() - answered > LOST:
-                raise LostError("Ray does not answer any more: the same command resumes the crawl")
+                raise TresError("Ray does not answer any more: the same command resumes the crawl")
             if overview is not None:
                 answered = monotonic()
                 self._note(overview)
@@ -210,14 +202,14 @@ class Driver:
 
 
 def require_cluster(address: str) -> None:
-    """Raise LostError if no cluster listens at an address: Ray itself would try for minutes."""
+    """Raise TresError if no cluster listens at an address: Ray itself would try for minutes."""
     place = ADDRESS.fullmatch(address)
     if place is None:
         return
     try:
         socket.create_connection((place[1], int(place[2])), REACHED).close()
     except (OSError, OverflowError, UnicodeError) as error:
-        raise LostError(f"no Ray cluster answers at {address}: {plainly(error)}") from None
+        raise TresError(f"no Ray cluster answers at {address}: {plainly(error)}") from None
 
 
 def closing_time(plan: Plan) -> float:

@@ -9,8 +9,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import Final
 
-from tres_scrapy.cluster.record_join import JoinedRecord
-from tres_scrapy.cluster.record_part import Part, Position, read_part
+from tres_scrapy.cluster.record_join import JoinedRecord, Part, Position, read_part
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError
 from tres_scrapy.report.record_path import SHARD

@@ -1,4 +1,4 @@
-"""The one learner of a crawl on many machines: it learns from the lessons of all shards."""
+"""The one learner of a crawl on many machines: it learns from the transitions of all shards."""
 
 from __future__ import annotations
 
@@ -20,30 +20,33 @@ from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.model import LinkModel, Links, prior_of
 
-NEWS: Final = 0.1  # of the lessons: if so many are new to a shard, it gets weights at once
-FULL: Final = 32  # lessons of one call from which on the link model learns no earlier ones again
+NEWS: Final = 0.1  # of the transitions: if so many are new to a shard, it gets weights at once
+FULL: Final = 32  # transitions of one call from which the link model learns each only once
 
 
 class TransitionReplay:
-    """The last lessons, with the vectors of their candidates as they were when they were sent."""
+    """The last transitions, with the vectors of their candidates as they were when sent."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._added = 0
-        self._lessons: list[tuple[NDArray[np.float32], float, NDArray[np.float32]]] = []
+        self._transitions: list[tuple[NDArray[np.float32], float, NDArray[np.float32]]] = []
 
-    def add(self, lesson: Transition) -> None:
-        """Keep a lesson."""
-        kept = lesson.x, lesson.earned, lesson.candidates
-        if len(self._lessons) < self._capacity:
-            self._lessons.append(kept)
+    def add(self, transition: Transition) -> None:
+        """Keep a transition."""
+        kept = transition.x, transition.earned, transition.candidates
+        if len(self._transitions) < self._capacity:
+            self._transitions.append(kept)
         else:
-            self._lessons[self._added % self._capacity] = kept
+            self._transitions[self._added % self._capacity] = kept
         self._added += 1
 
     def batch(self, size: int, random: np.random.Generator) -> tuple[Batch, NDArray[np.float32]]:
-        """Draw lessons uniformly with replacement; return them and their candidates [m, 9]."""
-        drawn = [self._lessons[i] for i in random.integers(len(self._lessons), size=size).tolist()]
+        """Draw transitions uniformly with replacement; return them and their candidates [m, 9]."""
+        drawn = [
+            self._transitions[i]
+            for i in random.integers(len(self._transitions), size=size).tolist()
+        ]
         x, earned, candidates = zip(*drawn, strict=True)
         counts = np.array([*map(len, candidates)], dtype=np.int64)
         rewards = np.array(earned, dtype=np.float32)
@@ -51,15 +54,15 @@ class TransitionReplay:
         return batch, np.concatenate(candidates)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the lessons as arrays, in the order of their places."""
-        lessons, width = self._lessons, len(FEATURES)
+        """Return the transitions as arrays, in the order of their places."""
+        transitions, width = self._transitions, len(FEATURES)
         return {
             "replay.added": np.array([self._added]),
-            "replay.x": np.array([x for x, *_ in lessons], dtype="f4").reshape(-1, width),
-            "replay.earned": np.array([earned for _, earned, _ in lessons], dtype="f4"),
-            "replay.counts": np.array([len(each) for *_, each in lessons], dtype=np.int64),
+            "replay.x": np.array([x for x, *_ in transitions], dtype="f4").reshape(-1, width),
+            "replay.earned": np.array([earned for _, earned, _ in transitions], dtype="f4"),
+            "replay.counts": np.array([len(each) for *_, each in transitions], dtype=np.int64),
             "replay.candidates": np.concatenate(
-                [np.zeros((0, width), dtype="f4"), *(each for *_, each in lessons)]
+                [np.zeros((0, width), dtype="f4"), *(each for *_, each in transitions)]
             ),
         }
 
@@ -68,18 +71,18 @@ class TransitionReplay:
         ends = np.cumsum(state["replay.counts"])[:-1]
         parts = np.split(state["replay.candidates"], ends)
         columns = state["replay.x"], state["replay.earned"].tolist(), parts
-        self._lessons = list(zip(*columns, strict=True)) if len(state["replay.x"]) else []
+        self._transitions = list(zip(*columns, strict=True)) if len(state["replay.x"]) else []
         self._added = int(state["replay.added"][0])
 
 
 class Learner:
-    """Learns Q and the link model from lessons, each of them once.
+    """Learns Q and the link model from transitions, each of them once.
 
     If many come at once, the link model learns no earlier ones again, so that no shard waits long.
     """
 
     def __init__(self, setup: PolicyInputs, shards: int) -> None:
-        self.steps = 0  # lessons learned
+        self.steps = 0  # transitions learned
         self.hurried = 0  # of them from which the link model learned only once
         self.positions = [0] * shards
         self._lines = [0] * shards  # the last fork of each shard that is known
@@ -91,22 +94,22 @@ class Learner:
         self._trainer = LinkTrainer(self._model, setup.links, setup.seed)
         self._yield = RecentYield()
 
-    def learn(self, shard: int, first: int, lessons: Sequence[bytes]) -> None:
-        """Learn the lessons of a shard from number `first` on, each of them once.
+    def learn(self, shard: int, first: int, transitions: Sequence[bytes]) -> None:
+        """Learn the transitions of a shard from number `first` on, each of them once.
 
-        If lessons before them are missing, nothing is learned: `positions` says what to send.
+        If transitions before them are missing, nothing is learned: `positions` says what to send.
         """
         known = self.positions[shard] - first
-        new = lessons[known:] if known >= 0 else []
+        new = transitions[known:] if known >= 0 else []
         for packed in new:
             self._learn(Transition.unpacked(packed), hurried=len(new) >= FULL)
             self.positions[shard] += 1
 
     def follow(self, shard: int, forks: Sequence[tuple[int, int]]) -> None:
-        """Note that a shard went back, so that its lessons have other numbers.
+        """Note that a shard went back, so that its transitions have other numbers.
 
-        `forks` are pairs that only grow: a number that rises with each fork, and how many lessons
-        the shard then had.
+        `forks` are pairs that only grow: a number that rises with each fork, and how many
+        transitions the shard then had.
         """
         new = [place for fork, place in forks if fork > self._lines[shard]]
         if new:
@@ -122,10 +125,10 @@ class Learner:
 
     @property
     def version(self) -> int:
-        """The number of changes of the link model; it grows with each lesson."""
+        """The number of changes of the link model; it grows with each transition."""
         return self._model.steps
 
-    def taught(self, since: int = 0) -> WeightUpdate:
+    def update_since(self, since: int = 0) -> WeightUpdate:
         """Return what was learned, with the weights of the link model that changed since."""
         where = self._model.changed(since)
         return WeightUpdate(
@@ -171,7 +174,7 @@ class Learner:
         )
 
     def restore(self, state: bytes) -> None:
-        """Load a state into a new teacher; raise ValueError if it does not fit."""
+        """Load a state into a new learner; raise ValueError if it does not fit."""
         parts = load(state)
         head = json.loads(parts["head"].tobytes())
         if len(head["positions"]) != len(self.positions):
@@ -189,14 +192,14 @@ class Learner:
         self.positions, self._yield.value = head["positions"], head["recent"]
         self._lines = head.get("lines", self._lines)  # older states have none
 
-    def _learn(self, lesson: Transition, *, hurried: bool) -> None:
+    def _learn(self, transition: Transition, *, hurried: bool) -> None:
         self.steps += 1
         self.hurried += hurried
-        self._yield.note(lesson.reward)
-        link = self._read(lesson.known, lesson.codes)
-        self._trainer.keep(link, lesson.reward)
-        self._trainer.learn(link, lesson.reward, replays=not hurried)
-        self._replay.add(lesson)
+        self._yield.note(transition.reward)
+        link = self._read(transition.known, transition.codes)
+        self._trainer.keep(link, transition.reward)
+        self._trainer.learn(link, transition.reward, replays=not hurried)
+        self._replay.add(transition)
         if self._options.learns_at(self.steps):
             batch, candidates = self._replay.batch(self._options.batch_size, self._random)
             self._agent.update(batch, candidates.__getitem__)

@@ -14,7 +14,8 @@ from typing import Any, Final, Self
 from tres_scrapy.cluster.shard_journal import held_in
 from tres_scrapy.cluster.snapshot_store import Manifest, SnapshotFolder
 from tres_scrapy.report.record_path import PART
-from tres_scrapy.run.job_file import NAME, JobError
+from tres_scrapy.run.job_file import NAME
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import whole_file
 
 FILE: Final = "line.json"
@@ -92,7 +93,7 @@ def take_over(folder: Path, snapshots: SnapshotFolder, epoch: int) -> Line:
 
     That is the state on this disk if it notes this owner and the last snapshot was taken of it.
     Else it is the last snapshot: an owner on another node may have sent links since, under the
-    numbers that this disk would use. Raise JobError if a journal is there that has nothing to do
+    numbers that this disk would use. Raise TresError if a journal is there that has nothing to do
     with the snapshots.
     """
     line, manifest = Line.read(folder), snapshots.latest()
@@ -100,7 +101,7 @@ def take_over(folder: Path, snapshots: SnapshotFolder, epoch: int) -> Line:
     if line is not None and line.owner == epoch and is_last:
         return line
     if line is None and (folder / NAME).exists():
-        raise JobError(
+        raise TresError(
             f"{folder} holds another crawl than the snapshots in {snapshots.url}: give another "
             "directory"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.report.record_path import SHARD
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 OUTPUT: Final = "pages.jsonl"
 LEARNER: Final = "learner"
@@ -39,7 +39,7 @@ class Plan:
     interval: float = 60.0
 
     def here(self) -> Plan:
-        """Return the plan with the folder of this node; raise JobError if it has none."""
+        """Return the plan with the folder of this node; raise TresError if it has none."""
         return replace(self, job=local_folder(self.template)) if self.snapshots else self
 
     def share(self) -> None:
@@ -48,10 +48,10 @@ class Plan:
         (self.job / RUN).write_text(self.run, encoding="utf-8")
 
     def require_shared(self) -> None:
-        """Raise JobError unless the folder of the job on this node is the driver's."""
+        """Raise TresError unless the folder of the job on this node is the driver's."""
         file = self.job / RUN
         if not file.exists() or file.read_text(encoding="utf-8") != self.run:
-            raise JobError(f"--job {self.job} is another folder on this node: it must be shared")
+            raise TresError(f"--job {self.job} is another folder on this node: it must be shared")
 
     def folder(self, shard: int) -> Path:
         """Return the folder of a shard: its JOBDIR, output and record."""
@@ -75,10 +75,10 @@ class Plan:
 
 
 def local_folder(template: str) -> Path:
-    """Return a folder with the environment variables of this node; raise JobError."""
+    """Return a folder with the environment variables of this node; raise TresError."""
     path = Path(os.path.expandvars(template))
     if "$" in str(path):
-        raise JobError(f"--job {template!r}: this node does not have that environment variable")
+        raise TresError(f"--job {template!r}: this node does not have that environment variable")
     if not path.is_absolute():
-        raise JobError(f"--job {template!r}: the path must begin with / on each node")
+        raise TresError(f"--job {template!r}: the path must begin with / on each node")
     return path.resolve()

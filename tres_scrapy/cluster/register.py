@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.cluster.status import Command
+from tres_scrapy.cluster.message import Command
 from tres_scrapy.run.database import Access, Schema, SqliteFileError
-from tres_scrapy.run.job_file import CLUSTER, JobError
-from tres_scrapy.url.message import plainly
+from tres_scrapy.run.job_file import CLUSTER
+from tres_scrapy.url.message import TresError, plainly
 
 SNAPSHOTS: Final = "snapshots"  # in meta: their URL
 SCHEMA: Final = Schema(
@@ -45,7 +45,7 @@ class Register:
         *,
         snapshots: str = "",
     ) -> None:
-        """Open or create the file; raise JobError if it is of another crawl, or in use.
+        """Open or create the file; raise TresError if it is of another crawl, or in use.
 
         A crawl with `snapshots` cannot go on without them: a shard may be on another node.
         """
@@ -55,18 +55,18 @@ class Register:
             directory.mkdir(parents=True, exist_ok=True)
             self._database = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
-            raise JobError(f"--job {str(directory)!r}: {plainly(error)}") from None
+            raise TresError(f"--job {str(directory)!r}: {plainly(error)}") from None
         self._database.execute("PRAGMA synchronous = FULL")  # a grant must survive a power cut
         wanted = {**identity, "shards": str(shards)}
         found = dict(self._database.execute("SELECT name, value FROM meta"))
         for name, value in wanted.items() if found else ():
             if found.get(name) != value:
-                raise JobError(
+                raise TresError(
                     f"--job {str(directory)!r} holds a crawl with {name} {found.get(name)!r}, not "
                     f"{value!r}: give another directory"
                 )
         if (before := found.get(SNAPSHOTS, snapshots)) != snapshots:
-            raise JobError(
+            raise TresError(
                 f"--job {str(directory)!r} holds a crawl with --snapshots {before}: give that again"
             )
         with self._database.transaction() as cursor:

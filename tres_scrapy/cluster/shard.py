@@ -1,14 +1,13 @@
-"""One shard: a crawl of its own domains that exchanges links and lessons with the others."""
+"""One shard: a crawl of its own domains that exchanges links and transitions with the others."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cached_property, partial
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -17,15 +16,23 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from tres_scrapy.cluster.actor_policy import ActorPolicy
+from tres_scrapy.cluster.call import Calls
 from tres_scrapy.cluster.learner import NEWS
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.outbox import Outbox, Waiting
-from tres_scrapy.cluster.sender import Sender
+from tres_scrapy.cluster.message import (
+    SNAPSHOT_ERROR,
+    Command,
+    Orders,
+    Receipt,
+    Reply,
+    Status,
+    Version,
+)
+from tres_scrapy.cluster.outbox import NumberedBatch, Outbox, Sender
+from tres_scrapy.cluster.router import LinkBatch
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.shard_journal import ShardJournal
-from tres_scrapy.cluster.shard_keeper import ShardKeeper
-from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
+from tres_scrapy.cluster.shard_snapshot import ShardSnapshots
 from tres_scrapy.cluster.transition import WeightUpdate
-from tres_scrapy.cluster.wire import Receipt, Reply, Version, Wire
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.parser import parted
 from tres_scrapy.crawl.crawl import Booking
@@ -36,11 +43,14 @@ from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.live.steering import ControlError
 
+if TYPE_CHECKING:
+    from tres_scrapy.cluster.actor import RayWire
+
 PULSE: Final = 0.25  # seconds between two looks at what is due
 REPORT: Final = 1.0  # seconds between two reports while there are pages to fetch
 WEIGHTS: Final = 1.0  # seconds between two requests for weights
-LESSONS: Final = 64  # of one call
-SOON: Final = 16  # lessons that are sent at once
+MOST_TRANSITIONS: Final = 64  # of one call
+SOON: Final = 16  # transitions that are sent at once
 SETTLING: Final = 30.0  # seconds after which a seed that the store does not know was refused
 BROKEN: Final = "shard_failed"
 STALE: Final = "stale_epoch"
@@ -54,10 +64,10 @@ class Shard:
     def __init__(
         self,
         crawler: Crawler,
-        wire: Wire,
+        wire: RayWire,
         number: int,
         count: int,
-        keeper: ShardKeeper | None = None,
+        snapshots: ShardSnapshots | None = None,
     ) -> None:
         self._crawler = crawler
         self._wire = wire
@@ -65,13 +75,13 @@ class Shard:
         self._is_alone = count == 1
         self._requests = crawler.settings.getint("CONCURRENT_REQUESTS") or math.inf
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
-        self._under_way: set[object] = set()  # calls without an answer
+        self._calls = Calls(self._guarded, self._end_replaced)
         self._obeyed = 0  # commands
-        self._lesson = 0  # the next to send
+        self._next_transition = 0  # the next to send
         self._seen = Version()
         self._asked = 0.0  # when weights were asked for last
-        self._taught = self._is_broken = False
-        self._keeper = keeper
+        self._has_weights = self._is_broken = False
+        self._snapshots = snapshots
         self._reported = 0.0  # when it reported last
         self._reason = ""
         self.last: Status | None = None  # when the crawl ended
@@ -79,7 +89,6 @@ class Shard:
         self._value = 1.0  # of the best links
         self._figures: dict[str, float | str] = {}
         self._seeds: list[str] = []  # of this shard, that the store does not know yet
-        self._warned: set[object] = set()  # calls whose failure the log has named
         self._bytes = 0  # sent to other processes
         crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.spider_idle, signal=signals.spider_idle)
@@ -90,15 +99,17 @@ class Shard:
         self._crawl.granted = self._crawl.pages
         self._opened = monotonic()
         seeds = Config.of(self._crawler.settings).seed
-        self._seeds = [url for url in seeds if self._owns(url)]
+        self._seeds = [url for url in seeds if self._crawl.owns(url)]
         if not self._is_alone:
             # what is confirmed to another shard must be on the disk
             self._journal.survive_power_cuts()
-        if self._keeper is not None:
-            if self._keeper.is_restored:
-                logger.info("Restored from a snapshot after %d bookings", self._keeper.forks[-1][1])
-            self._mail.begin(self._keeper.epoch)
-            self._journal.note_lengths(self._keeper.outputs)
+        if self._snapshots is not None:
+            if self._snapshots.is_restored:
+                logger.info(
+                    "Restored from a snapshot after %d bookings", self._snapshots.forks[-1][1]
+                )
+            self._outbox.begin(self._snapshots.epoch)
+            self._journal.note_lengths(self._snapshots.outputs)
         self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
@@ -110,8 +121,8 @@ class Shard:
 
     def spider_closed(self, spider: Spider) -> None:
         """Keep the last state, and report no more."""
-        if self._keeper is not None:
-            self._keeper.stop()
+        if self._snapshots is not None:
+            self._snapshots.stop()
         if self._loop is not None:
             self._loop.stop()
             self._measured_at = 0.0  # measure all again
@@ -120,15 +131,15 @@ class Shard:
     @property
     def status(self) -> Status:
         """The state of the shard."""
-        crawl, mail, now = self._crawl, self._mail, monotonic()
+        crawl, outbox, now = self._crawl, self._outbox, monotonic()
         busy = self._session.busy_hosts()
         if now - self._measured_at >= PULSE:  # it takes milliseconds, and reports are frequent
             policy, self._measured_at = crawl.policy, now
             self._value = policy.worth(busy) if isinstance(policy, ActorPolicy) else 1.0
             self._figures = crawl.figures()
-            if self._keeper is not None:
-                self._figures["snapshot_age"] = self._keeper.age
-                self._figures[SNAPSHOT_ERROR] = self._keeper.error
+            if self._snapshots is not None:
+                self._figures["snapshot_age"] = self._snapshots.age
+                self._figures[SNAPSHOT_ERROR] = self._snapshots.error
         return Status(
             self._number,
             crawl.pages,
@@ -140,11 +151,11 @@ class Shard:
             busy=crawl.leased >= self._requests or not crawl.store.may_be_ready(busy),
             requests=self._requests,
             hopeless=not crawl.leased and self._session.exhausted(now),
-            sent=dict(mail.sent),
-            received=dict(mail.received),
-            settled=self._keeper is None or self._keeper.holds(self._journal.changes),
+            sent=dict(outbox.sent),
+            received=dict(outbox.received),
+            settled=self._snapshots is None or self._snapshots.holds(self._journal.changes),
             commands=self._obeyed,
-            figures={**self._figures, "outbox": mail.waiting, "bytes_sent": self._bytes},
+            figures={**self._figures, "outbox": outbox.waiting, "bytes_sent": self._bytes},
         )
 
     @property
@@ -159,23 +170,23 @@ class Shard:
 
     @property
     def is_open(self) -> bool:
-        """Whether the shard takes parcels: it has begun, and is not told to end."""
+        """Whether the shard takes batches: it has begun, and is not told to end."""
         return self._loop is not None and not self._reason
 
-    def receive(self, sender: int, after: int, parcels: list[Waiting]) -> Receipt:
-        """Add the links of parcels that are new, unless one up to the number `after` is missing.
+    def receive(self, sender: int, after: int, batches: list[NumberedBatch]) -> Receipt:
+        """Add the links of batches that are new, unless one up to the number `after` is missing.
 
-        A damaged parcel is logged.
+        A damaged batch is logged.
         """
-        last = self._mail.received[sender]
-        new = [parcel for parcel in parcels if parcel.number > last >= after]
+        last = self._outbox.received[sender]
+        new = [batch for batch in batches if batch.number > last >= after]
         if new:
             self._crawl.receive(_unpacked(sender, new))
             if not self._job.write(self._journal.receive, self._crawl, sender, new[-1].number):
                 raise OSError("the links of another shard could not be saved")
             self._wake()
-        received = self._mail.received[sender]
-        return Receipt(received, self._keeper.durable(sender) if self._keeper else received)
+        received = self._outbox.received[sender]
+        return Receipt(received, self._snapshots.durable(sender) if self._snapshots else received)
 
     def end(self, reason: str) -> None:
         """End the crawl of this shard."""
@@ -196,20 +207,23 @@ class Shard:
 
     @property
     def _journal(self) -> ShardJournal:
-        journal: Any = self._job.journal  # that of a config with shards
-        return journal  # type: ignore[no-any-return]
+        return cast("ShardJournal", self._job.journal)
 
     @property
-    def _mail(self) -> Outbox:
+    def _outbox(self) -> Outbox:
         return self._journal.outbox
 
     @cached_property
     def _sender(self) -> Sender:
-        return Sender(self._mail, inquires=self._keeper is not None)
+        return Sender(self._outbox, inquires=self._snapshots is not None)
 
     @property
-    def _crawl(self) -> Any:
-        return self._session.crawl
+    def _crawl(self) -> ShardCrawl:
+        return cast("ShardCrawl", self._session.crawl)
+
+    @property
+    def _policy(self) -> ActorPolicy:
+        return cast("ActorPolicy", self._crawl.policy)  # of a shard that is not alone
 
     def _is_ready(self) -> bool:
         """Return whether the shard knows its seeds, and what the learner knows.
@@ -218,10 +232,7 @@ class Shard:
         """
         self._seeds = [url for url in self._seeds if not self._crawl.store.knows(url)]
         known = not self._seeds or monotonic() - self._opened > SETTLING
-        return known and (self._taught or self._is_alone)
-
-    def _owns(self, url: str) -> bool:
-        return bool(self._crawl.owns(url))
+        return known and (self._has_weights or self._is_alone)
 
     def _booked(self, booking: Booking, visit: Visit | None) -> None:
         """Report at once when no pages are left."""
@@ -233,10 +244,10 @@ class Shard:
         crawl, late = self._crawl, monotonic() - self._reported >= REPORT
         if late or crawl.pages + crawl.leased >= crawl.granted:
             self._guarded(self._report)
-        if self._keeper is not None:
-            self._guarded(self._keep)
+        if self._snapshots is not None:
+            self._guarded(self._take_snapshot)
         if not self._is_alone:
-            self._guarded(self._teach)
+            self._guarded(self._send_transitions)
             self._guarded(self._deliver_all)
 
     def _guarded(self, act: Callable[[], None]) -> None:
@@ -250,50 +261,55 @@ class Shard:
             self._is_broken = True
             self._session.stop(BROKEN)
 
-    def _keep(self) -> None:
+    def _take_snapshot(self) -> None:
         """Take a snapshot if it is time; stop if another process takes those of this shard."""
-        assert self._keeper is not None
-        self._keeper.look(self._journal)
-        if self._keeper.is_overtaken:
-            logger.error("This process stops: its shard has another owner")
-            self.end(STALE)
+        assert self._snapshots is not None
+        self._snapshots.take_if_due(self._journal)
+        if self._snapshots.is_overtaken:
+            self._end_replaced("its shard has another owner")
+
+    def _end_replaced(self, why: object) -> None:
+        logger.error("This process stops: %s", why)
+        self.end(STALE)
 
     def _report(self) -> None:
-        if "report" not in self._under_way:
+        if "report" not in self._calls.under_way:
             self._reported = monotonic()
-            self._call("report", partial(self._wire.report, self.status), self._obey)
+            self._calls.make("report", partial(self._wire.report, self.status), self._obey)
 
-    def _teach(self) -> None:
-        policy, now = self._crawl.policy, monotonic()
-        wants, new = now - self._asked >= WEIGHTS, policy.noted - self._lesson
-        many = new >= SOON or new > NEWS * self._lesson  # of those the learner has
-        if "teach" in self._under_way or not (wants or many):
+    def _send_transitions(self) -> None:
+        policy, now = self._policy, monotonic()
+        wants, new = now - self._asked >= WEIGHTS, policy.noted - self._next_transition
+        many = new >= SOON or new > NEWS * self._next_transition  # of those the learner has
+        if "learn" in self._calls.under_way or not (wants or many):
             return
-        lessons = policy.lessons(self._lesson, LESSONS)
-        self._bytes += sum(map(len, lessons))
+        transitions = policy.transitions(self._next_transition, MOST_TRANSITIONS)
+        self._bytes += sum(map(len, transitions))
         self._asked = now if wants else self._asked
-        teach = partial(self._wire.teach, self._lesson, lessons, self._seen, asks=wants)
-        self._call("teach", teach, self._learn)
+        learn = partial(
+            self._wire.learn, self._next_transition, transitions, self._seen, asks=wants
+        )
+        self._calls.make("learn", learn, self._take_update)
 
-    def _learn(self, answer: Reply) -> None:
-        self._lesson = answer.position
-        if answer.taught:
-            self._bytes += len(answer.taught)
-            self._crawl.policy.take(WeightUpdate.unpacked(answer.taught))
-            self._seen, self._taught = answer.seen, True
+    def _take_update(self, answer: Reply) -> None:
+        self._next_transition = answer.position
+        if answer.update:
+            self._bytes += len(answer.update)
+            self._policy.take(WeightUpdate.unpacked(answer.update))
+            self._seen, self._has_weights = answer.seen, True
 
     def _deliver_all(self) -> None:
-        for shard in self._mail.sent:
+        for shard in self._outbox.sent:
             self._deliver(shard)
 
     def _deliver(self, shard: int) -> None:
-        if shard in self._under_way:
+        if shard in self._calls.under_way:
             return
         delivery = self._sender.next(shard, monotonic())
         if delivery is not None:
-            self._bytes += sum(len(parcel.data) for parcel in delivery.parcels)
+            self._bytes += sum(len(batch.data) for batch in delivery.batches)
             deliver = partial(self._wire.deliver, shard, *delivery)
-            self._call(shard, deliver, partial(self._arrived, shard))
+            self._calls.make(shard, deliver, partial(self._arrived, shard))
 
     def _arrived(self, shard: int, receipt: Receipt) -> None:
         has_gone = self._sender.arrived(shard, receipt)
@@ -315,8 +331,8 @@ class Shard:
             crawl.granted = limit
             self._wake()
         crawl.granted = max(held, min(crawl.granted, limit))
-        if orders.settle and self._keeper is not None:
-            self._keeper.look(self._journal, at_once=True)
+        if orders.settle and self._snapshots is not None:
+            self._snapshots.take_if_due(self._journal, at_once=True)
         if orders.finish:
             self.end(orders.finish)
 
@@ -324,7 +340,7 @@ class Shard:
         control, value = Control(self._crawler, self._session), command.value
         try:
             if command.name == "add_seed":
-                own = [url for url in parted(value) if self._owns(url)]
+                own = [url for url in parted(value) if self._crawl.owns(url)]
                 said = control.add_seed(",".join(own)) if own else ""
             elif command.name == "change_max":
                 said = control.change_max(value)
@@ -335,48 +351,17 @@ class Shard:
         if said:
             logger.info("Command %s: %s", command.name, said)
 
-    def _call(
-        self, name: object, call: Callable[[], Future[Any]], answered: Callable[[Any], None]
-    ) -> None:
-        """Call another process unless the last such call is under way; it may be tried again."""
-        if name in self._under_way:
-            return
-        self._under_way.add(name)
-        call().add_done_callback(partial(self._in_reactor, name, answered))
-
-    def _in_reactor(
-        self, name: object, answered: Callable[[Any], None], future: Future[Any]
-    ) -> None:
-        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
-
-        threaded: Any = reactor
-        threaded.callFromThread(self._answered, name, answered, future)
-
-    def _answered(self, name: object, answered: Callable[[Any], None], future: Future[Any]) -> None:
-        self._under_way.discard(name)
-        error = future.exception()
-        if error is None:
-            self._guarded(partial(answered, future.result()))
-        elif "StaleEpochError" in type(error).__name__:
-            logger.error("This process stops: %s", error)
-            self.end(STALE)
-        elif "ValueError" in type(error).__name__ and name not in self._warned:
-            self._warned.add(name)
-            logger.error("The call %s fails again and again: %s", name, error)
-        else:
-            logger.debug("No answer to %s: %s", name, error)
-
     def _wake(self) -> None:
         if self._crawler.engine is not None:
             wake(self._crawler.engine)
 
 
-def _unpacked(sender: int, parcels: list[Waiting]) -> list[LinkBatch]:
-    """Return the contents of parcels, without those that are damaged."""
+def _unpacked(sender: int, batches: list[NumberedBatch]) -> list[LinkBatch]:
+    """Return the contents of batches, without those that are damaged."""
     found = []
-    for number, data in parcels:
+    for number, data in batches:
         try:
             found.append(LinkBatch.unpacked(data))
         except ValueError as error:
-            logger.error("Parcel %d of shard %d is left out: %s", number, sender, error)
+            logger.error("Batch %d of shard %d is left out: %s", number, sender, error)
     return found

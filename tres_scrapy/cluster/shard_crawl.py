@@ -10,8 +10,8 @@ import numpy as np
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.message import UNLIMITED
+from tres_scrapy.cluster.router import LinkBatch, Router
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.crawl import NO_ROWS, Booking, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT
@@ -42,7 +42,7 @@ class ShardCrawl(Crawl):
     ) -> None:
         super().__init__(store, policy, limit, **options)
         self.router = router
-        self.granted: int | None = None  # pages that it may fetch for now
+        self.granted = UNLIMITED  # pages that it may fetch for now
         self._hops: dict[int, int] = {}  # by row, the redirects from shard to shard before it
         self._away: tuple[int, Outlinks] = NO_PARENT, NO_LINKS  # a page's links to other shards
 
@@ -52,7 +52,7 @@ class ShardCrawl(Crawl):
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the next sample to fetch; return None if no page is granted or none can be."""
-        if self.granted is not None and self.pages + self.leased >= self.granted:
+        if self.pages + self.leased >= self.granted:
             return None
         return super().next(busy_hosts)
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import merge
 from pathlib import Path
 from typing import Any, Final
 
 from tres_scrapy.cluster.actor import when_free
-from tres_scrapy.cluster.cluster_view import ClusterView
 from tres_scrapy.cluster.driver import Driver, has_failed, require_cluster
 from tres_scrapy.cluster.line import gather
-from tres_scrapy.cluster.part import join_parts
 from tres_scrapy.cluster.plan import OUTPUT, Plan, local_folder
 from tres_scrapy.cluster.register import Register
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
+from tres_scrapy.cluster.view import ClusterView
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import learning_setup, require_packs
@@ -55,7 +55,7 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, PackError, JobError, LostError or SnapshotError at the start.
+    Raise ConfigError, PackError, TresError or SnapshotError at the start.
     """
     if order.address:
         require_cluster(order.address)
@@ -184,3 +184,30 @@ def _truth(count: dict[str, Any], pages: int) -> dict[str, Any]:
     if count["pages"]:
         logger.info(in_words(count, pages))
     return {name: count[name] for name in FIGURES}
+
+
+def join_parts(parts: Iterable[Path], output: Path) -> int:
+    """Write the lines of all parts to a file, sorted by `fetched_at`; return how many.
+
+    The file is replaced at once: a run that is killed leaves the old one.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part, count = output.with_name(f"{output.name}.part"), 0
+    with ExitStack() as opened, part.open("w", encoding="utf-8") as joined:
+        files = [
+            opened.enter_context(path.open(encoding="utf-8")) for path in parts if path.exists()
+        ]
+        for _, line in merge(*map(_timed, files)):
+            joined.write(line)
+            count += 1
+    part.replace(output)
+    return count
+
+
+def _timed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the whole lines of a file with their times, of which each is the latest so far."""
+    latest = ""
+    for line in lines:
+        if line.endswith("\n"):  # else it was cut off by a kill; its item comes again
+            latest = max(latest, str(json.loads(line).get("fetched_at", "")))
+            yield latest, line

@@ -32,6 +32,7 @@ from tres_scrapy.config.render import NEVER, RenderOptions
 from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.config.scope_option import ScopeOptions
 from tres_scrapy.config.sharding import ShardOptions
+from tres_scrapy.config.typed import typed
 from tres_scrapy.config.watching import WatchOptions
 from tres_scrapy.config.word_option import WordOptions
 
@@ -67,10 +68,14 @@ class Config(Options):
     judge: str | None = setting(
         callable_name,
         None,
-        "function of your own that judges pages (see judge.md); unset: the classifier of the pack",
+        "function of your own that judges pages; unset: the classifier of the pack",
+        see="judge.md",
     )
     judges: int = setting(
-        whole(1, 64), 1, "processes that judge pages, for machines with more cores (see judge.md)"
+        whole(1, 64),
+        1,
+        "processes that judge pages, for machines with more cores",
+        see="judge.md",
     )
     # crawl/registry.py has the list of policies and checks the name
     policy: str = setting(str, "tres", "algorithm that chooses the next URL", group=Group.RESEARCH)
@@ -87,8 +92,9 @@ class Config(Options):
     preset: str = setting(
         one_of("none", *PRESETS),
         "none",
-        "set the departures from the paper back (see paper.md); what you set yourself wins",
+        "set the departures from the paper back; what you set yourself wins",
         group=Group.RESEARCH,
+        see="paper.md",
     )
     domain_prior: float = setting(
         number(0, 1000),
@@ -137,28 +143,34 @@ class Config(Options):
         """Name a new topic after its keywords; raise ConfigError if values contradict."""
         if self.words.file is not None and self.topic is None and self.web.kind == "synthetic":
             raise ConfigError(
-                "the synthetic web has fixed topics: with keywords add -a topic=food, sports "
-                "or hardware"
+                f"the synthetic web has fixed topics: with keywords add {typed('topic', 'food')}, "
+                "sports or hardware"
             )
         if self.words.file is not None and self.topic is None:
             object.__setattr__(self, "topic", self.words.topic)
         if self.words.answers is not None and self.words.file is None:
-            raise ConfigError("answers need keywords: add -a keywords=FILE")
+            raise ConfigError(f"answers need keywords: add {typed('keywords', 'FILE')}")
         if len(self.topics) > 1 and (self.judge is not None or self.words.file is not None):
             raise ConfigError(
                 f"topic {self.topic!r}: several topics are judged by their packs: give one "
-                "topic, or leave out -a judge= and -a keywords="
+                f"topic, or leave out {typed('judge')} and {typed('keywords')}"
             )
         if self.judge is not None and self.words.file is not None:
-            raise ConfigError("pages are judged by judge= or by keywords=, not by both: leave one")
+            raise ConfigError(
+                f"pages are judged by {typed('judge')} or by {typed('keywords')}, not by both: "
+                "leave one"
+            )
         if self.judges > 1 and self.words.file is not None:
             raise ConfigError(
-                f"judges={self.judges}: with keywords= one process judges pages and learns the "
-                "topic: leave out judges=, or give a pack (topic=)"
+                f"{typed('judges', self.judges)}: with {typed('keywords')} one process judges "
+                f"pages and learns the topic: leave out {typed('judges')}, or give a pack "
+                f"({typed('topic')})"
             )
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
-            raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
+            raise ConfigError(
+                f"an adaptive MAX depends on the number of pages: add {typed('pages', 'N')}"
+            )
         if self.shard.count:
             if not places("shard_crawl"):
                 raise ConfigError("shards: this TRES was installed without crawls in shards")
@@ -170,11 +182,17 @@ class Config(Options):
         if number >= count:
             raise ConfigError(f"shard {number}: must be less than shards, {count}")
         if self.policy != "tres" or not self.links.enabled:
-            raise ConfigError("a crawl in shards needs policy=tres and link_model=1")
+            raise ConfigError(
+                f"a crawl in shards needs {typed('policy', 'tres')} and {typed('link_model', True)}"
+            )
         if cap is not None and cap.first != cap.last:
-            raise ConfigError(f"max_per_domain={cap}: a crawl in shards needs one number, or none")
+            raise ConfigError(
+                f"{typed('max_per_domain', cap)}: a crawl in shards needs one number, or none"
+            )
         if self.words.file is not None:
-            raise ConfigError("keywords= learns a topic in one process: give a pack (topic=)")
+            raise ConfigError(
+                f"{typed('keywords')} learns a topic in one process: give a pack ({typed('topic')})"
+            )
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -184,20 +202,23 @@ class Config(Options):
     def require_packages(self) -> None:
         """Raise ExtraError if the crawl needs a package that is not installed."""
         if EXTRACTED.intersection(self.output.fields):
-            require("content", "-a fields=markdown or date")
+            require("content", f"{typed('fields', 'markdown')} or date")
         if self.render.mode != NEVER:
-            require("render", f"-a render={self.render.mode}")
+            require("render", typed("render", self.render.mode))
 
     def require_seed(self) -> None:
         """Raise ConfigError if there is no URL to start from."""
         web = self.web
         if not self.seed and web.kind is None:
             raise ConfigError(
-                "no seed: add -a seed=URL to start there, or -a web=synthetic to try TRES offline"
+                f"no seed: add {typed('seed', 'URL')} to start there, or "
+                f"{typed('web', 'synthetic')} to try TRES offline"
             )
         what = {
             "corpus": "a file of documents",
             "recorded": "a WARC file or a folder of WARC files",
         }
         if web.kind in what and web.data is None:
-            raise ConfigError(f"TRES_WEB={web.kind} needs TRES_WEB_DATA: {what[web.kind]}")
+            raise ConfigError(
+                f"{typed('web', web.kind)} needs {typed('web_data', 'FILE')}: {what[web.kind]}"
+            )

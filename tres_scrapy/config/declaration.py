@@ -6,8 +6,11 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
+from tres_scrapy.config.parser import flag
+from tres_scrapy.config.typed import argument_of, named
 from tres_scrapy.url.message import TresError
 
 PREFIX: Final = "TRES_"
@@ -32,13 +35,13 @@ class Group(Enum):
     RESEARCH = "Research"
     WEB = "Offline webs"
     CLUSTER = "One crawl on many machines"
-    SURFACE = "`scrapy crawl surface`"
-    REFRESH = "`scrapy crawl refresh`"
+    SURFACE = "Surface"
+    REFRESH = "Refresh"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting; `name` is its full name, as in a settings file."""
+    """One setting; `name` is its full name, as in a settings file, `see` a page of docs/."""
 
     name: str
     parse: Callable[[str], Any]
@@ -46,11 +49,22 @@ class Setting:
     meaning: str
     group: Group
     place: Place
+    see: str = ""
 
     @property
     def argument(self) -> str:
         """The name of the setting after -a."""
-        return self.name.removeprefix("TRES_REFRESH_").removeprefix(PREFIX).lower()
+        return argument_of(self.name)
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the setting is on or off: `--name` or `--no-name`."""
+        return self.parse is flag
+
+    @property
+    def is_path(self) -> bool:
+        """Whether the setting is the path of a file or folder."""
+        return self.parse is Path
 
     @property
     def rule(self) -> str:
@@ -67,7 +81,7 @@ class Setting:
         try:
             return self.parse(text)
         except ValueError as error:
-            raise ConfigError(f"{self.name} (-a {self.argument}=) {text!r}: {error}") from None
+            raise ConfigError(f"{named(self.name)} {text!r}: {error}") from None
 
 
 def setting(
@@ -77,12 +91,13 @@ def setting(
     *,
     name: str = "",
     group: Group | None = None,
+    see: str = "",
 ) -> Any:
     """Return a dataclass field read from the setting `name` (default: the name of the field).
 
-    Without a `group`, the setting is in the group of its class.
+    Without a `group`, the setting is in the group of its class. `see` is a page of docs/.
     """
-    about = {"parse": parse, "meaning": meaning, "name": name, "group": group}
+    about = {"parse": parse, "meaning": meaning, "name": name, "group": group, "see": see}
     return field(default=default, metadata=about)
 
 
@@ -99,8 +114,15 @@ def declared(owner: type[Any], prefix: str, group: Group, place: Place = ()) -> 
             yield from declared(about["part"], prefix, about["group"], inner)
         elif about:
             name = prefix + (about["name"] or spec.name).upper()
-            kind = about["group"] or group
-            yield Setting(name, about["parse"], spec.default, about["meaning"], kind, inner)
+            yield Setting(
+                name,
+                about["parse"],
+                spec.default,
+                about["meaning"],
+                about["group"] or group,
+                inner,
+                about["see"],
+            )
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:

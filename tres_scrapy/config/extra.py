@@ -13,6 +13,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from tres_scrapy.url.message import TresError
+
 NAME: Final = "tres-scrapy"  # of the distribution
 EXTRAS: Final = {
     "bench": ("matplotlib",),
@@ -34,7 +36,7 @@ PURPOSES: Final = {
 }
 
 
-class ExtraError(ValueError):
+class ExtraError(TresError):
     """An error in one line: which packages are missing and how to install them."""
 
 

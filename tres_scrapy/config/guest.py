@@ -6,13 +6,21 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
-# What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME". No other line imports a guest.
+# What a guest offers, by kind: "tres_scrapy.GUEST.MODULE:NAME", or a whole module without a name.
+# No other line imports a guest.
 OFFERS: Final[dict[str, tuple[str, ...]]] = {
+    "spiders": ("tres_scrapy.refresh.spider", "tres_scrapy.surface.spider"),
+    "options": (  # of the spiders
+        "tres_scrapy.surface.settings:SurfaceOptions",
+        "tres_scrapy.refresh.settings:RefreshConfig",
+    ),
+    "failure": ("tres_scrapy.surface.spider:NO_SEARCH",),  # reasons for the end of a crawl
     "shard_crawl": ("tres_scrapy.cluster.shard_crawl:make_shard_crawl",),
     "shard_journal": ("tres_scrapy.cluster.shard_journal:ShardJournal",),
     "records": ("tres_scrapy.cluster.joining:join_shards",),
     "policies": ("tres_scrapy.lab.policies:POLICIES",),
     "webs": ("tres_scrapy.lab.webs.web_process:WebProcess",),
+    "selectors": ("tres_scrapy.lab.surface_selectors:SELECTORS",),
     "refresh_policies": ("tres_scrapy.lab.refresh_policies:POLICIES",),
 }
 

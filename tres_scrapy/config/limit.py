@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import ConfigError, setting
 from tres_scrapy.config.parser import budgets, flag, whole
+from tres_scrapy.config.typed import named
 from tres_scrapy.url.domain import is_public_suffix, registrable_domain
 
 
@@ -51,14 +52,14 @@ class FrontierLimits:
         for name, _ in self.budgets:
             if is_public_suffix(name, private=self.psl_private):
                 raise ConfigError(
-                    f"TRES_DOMAIN_BUDGETS: {name!r} is not one domain: pages are counted by "
-                    "domains such as example.org"
+                    f"{named('TRES_DOMAIN_BUDGETS')}: {name!r} is not one domain: pages are "
+                    "counted by domains such as example.org"
                 )
             domain = registrable_domain(name, private=self.psl_private)
             if domain in names:
                 raise ConfigError(
-                    f"TRES_DOMAIN_BUDGETS: {names[domain]!r} and {name!r} are both of the domain "
-                    f"{domain!r}, whose pages are counted together: give one line"
+                    f"{named('TRES_DOMAIN_BUDGETS')}: {names[domain]!r} and {name!r} are both of "
+                    f"the domain {domain!r}, whose pages are counted together: give one line"
                 )
             names[domain] = name
 

@@ -10,6 +10,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import offered
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import POLICIES, kind_of, make_policy
 from tres_scrapy.crawl.scout import Scout
@@ -30,7 +31,8 @@ def require_packs(config: Config) -> list[Path]:
     or no pack for them, ExtraError if the policy needs a package that is not installed.
     """
     if not config.topics:
-        raise ConfigError(f"no topic: add -a topic=NAME, one of {', '.join(topics(config.models))}")
+        known = ", ".join(topics(config.models))
+        raise ConfigError(f"no topic: add {typed('topic', 'NAME')}, one of {known}")
     if extra := kind_of(config.policy).extra:
         require(extra, f"policy {config.policy!r}")
     return [_require(config, topic) for topic in config.topics]
@@ -53,13 +55,13 @@ def _require(config: Config, topic: str) -> Path:
         hint = suggestion(topic.lower(), known)
         raise ConfigError(
             f"unknown topic {topic!r}{f'{hint} The' if hint else ': the'} packs in {place} are "
-            f"{', '.join(known)}; train one with `scrapy tres-train`"
+            f"{', '.join(known)}; train one with `tres train`"
         )
     name = f"{topic}-{classifier}" if classifier else topic
     if name not in found:
         raise ConfigError(
             f"policy {config.policy!r} needs the pack {name!r}, which is not in "
-            f"{place}: train it with `scrapy tres-train {name} --classifier {classifier}`"
+            f"{place}: train it with `tres train {name} --classifier {classifier}`"
         )
     return found[name]
 
@@ -78,7 +80,7 @@ def threshold_of(config: Config, pack: Pack) -> float:
     if config.judge is None and pack.judged_by:
         raise ConfigError(
             f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
-            f"add -a judge={pack.judged_by}"
+            f"add {typed('judge', pack.judged_by)}"
         )
     return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
 
@@ -111,7 +113,7 @@ def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:
             return shard
         return Crawl(store, make_policy(config.policy, store, setup), config.pages, **options)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"TRES_POLICY={config.policy}: {plainly(error)}") from None
+        raise ConfigError(f"{typed('policy', config.policy)}: {plainly(error)}") from None
 
 
 def learning_setup(config: Config, pack: Pack) -> PolicyInputs:

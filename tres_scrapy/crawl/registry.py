@@ -10,6 +10,7 @@ from tres_scrapy.agent.tres import TresPolicy
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.parser import one_of
+from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.store import SampleStore
 
 POLICIES: Final[dict[str, Kind]] = {
@@ -23,7 +24,7 @@ def kind_of(name: str) -> Kind:
     try:
         return POLICIES[one_of(*POLICIES)(name)]
     except ValueError as error:
-        raise ConfigError(f"TRES_POLICY (-a policy=) {name!r}: {error}") from None
+        raise ConfigError(f"{named('TRES_POLICY')} {name!r}: {error}") from None
 
 
 def make_policy(name: str, store: SampleStore, setup: PolicyInputs) -> Policy:

@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from tres_scrapy.config.typed import typed
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OWN: Final = "chromium-*/chrome-linux*/chrome"  # where `playwright install chromium` puts it
-INSTALL: Final = (
-    "install Chromium (`apt-get install chromium` or `playwright install chromium`) or give its "
-    "path with -a browser=PATH"
-)
+INSTALL: Final = "install Chromium (`apt-get install chromium` or `playwright install chromium`)"
 # Features that bypass a proxy are off: the gate resolves names, and it carries no UDP.
 # A script may use half a gigabyte; beyond that its page crashes, not the machine.
 FLAGS: Final = (
@@ -33,7 +32,7 @@ def find_browser(path: Path | None = None) -> Path:
     """Return the browser at `path`, or an installed one; raise ValueError without a browser."""
     if path is not None:
         if not os.access(path, os.X_OK) or path.is_dir():
-            raise ValueError(f"{str(path)!r} must be an executable of Chromium: {INSTALL}")
+            raise ValueError(f"{str(path)!r} must be an executable of Chromium: {_remedy()}")
         return path
     for name in NAMES:
         if found := shutil.which(name):
@@ -41,7 +40,11 @@ def find_browser(path: Path | None = None) -> Path:
     cache = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright"
     for own in sorted(Path(cache).glob(OWN), reverse=True):
         return own
-    raise ValueError(f"no Chromium is installed: {INSTALL}")
+    raise ValueError(f"no Chromium is installed: {_remedy()}")
+
+
+def _remedy() -> str:
+    return f"{INSTALL} or give its path with {typed('browser', 'PATH')}"
 
 
 def launch_options(

@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.robotstxt import RobotParser
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.page.robots import EVERYONE
@@ -48,9 +49,10 @@ class CrawlDelay:
         if asked > self._max_delay:
             ours = _belongs_here(self._crawler.spider)
             logger.info(
-                "%s asks for %g s between fetches, more than TRES_MAX_CRAWL_DELAY: %s",
+                "%s asks for %g s between fetches, more than %s: %s",
                 request.url,
                 asked,
+                typed_setting("max_crawl_delay", f"{self._max_delay:g}"),
                 "host skipped" if ours else "DOWNLOAD_DELAY is used instead",
             )
             if not ours:

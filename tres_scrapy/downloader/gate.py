@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import h11
 
+from tres_scrapy.config.typed import typed
 from tres_scrapy.downloader.local_server import LocalServer
 from tres_scrapy.url.public_address import is_public, may_be_public
 
@@ -46,7 +47,9 @@ class Parent(NamedTuple):
         """Parse the URL of a proxy; raise ValueError if it is not an http(s) URL."""
         parts = urlsplit(url if "://" in url else f"http://{url}")
         if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-            raise ValueError(f"the proxy {url!r} must be an http(s) URL to be used with -a render=")
+            raise ValueError(
+                f"the proxy {url!r} must be an http(s) URL to be used with {typed('render')}"
+            )
         port = parts.port or DEFAULT_PORTS[parts.scheme]
         return cls(parts.scheme, parts.hostname, port, authorization)
 

@@ -14,6 +14,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.url import add_http_if_no_scheme
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.downloader.shared_address import SharedAddresses
@@ -83,7 +84,8 @@ class PrivateAddressMiddleware:
 
     def _refuse(self, reason: str) -> NoReturn:
         """Raise an error; log only the first, because one page may hold a thousand such links."""
-        error = PrivateAddressError(f"{reason}; to allow it, add -s TRES_PRIVATE_ADDRESSES=1")
+        allowed = typed_setting("private_addresses", True)
+        error = PrivateAddressError(f"{reason}; to allow it, add {allowed}")
         if not self._said:
             self._said = True
             logger.warning("Request refused: %s (later refusals are not logged)", error)

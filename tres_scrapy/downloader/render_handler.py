@@ -19,6 +19,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDownloadHandler
 
+from tres_scrapy.config.typed import typed
 from tres_scrapy.downloader.browser import context_options, launch_options
 from tres_scrapy.downloader.handler import BoundedHandler
 from tres_scrapy.downloader.rendering import Rendering
@@ -216,6 +217,7 @@ def _why(error: Exception, browser: Path) -> str:
     if isinstance(error, TimeoutError):
         return f"{browser} did not start within {STARTING:.0f} seconds"
     if NO_SANDBOX.search(said):
-        return f"{browser} cannot start its sandbox here: set -a browser_sandbox=0"
+        return f"{browser} cannot start its sandbox here: set {typed('browser_sandbox', False)}"
     line = said.partition("\n")[0]
-    return f"{browser} does not start ({line}): install Chromium or set -a browser=PATH"
+    path = typed("browser", "PATH")
+    return f"{browser} does not start ({line}): install Chromium or set {path}"

@@ -19,6 +19,7 @@ from scrapy.http import HtmlResponse, Response
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.render import ALWAYS, NEVER
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
@@ -26,9 +27,8 @@ from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.page.empty_page import ClientRendered, Content, content_of, look_at
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
-from tres_scrapy.run.job_file import JobError
 from tres_scrapy.url.domain import domain_of
-from tres_scrapy.url.message import plainly, plural
+from tres_scrapy.url.message import TresError, plainly, plural
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"
@@ -86,8 +86,8 @@ class Rendering:
         try:
             browser = find_browser(config.render.browser)
         except ValueError as error:
-            named, mode = config.render.browser, config.render.mode
-            where = "TRES_BROWSER (-a browser=)" if named else f"-a render={mode}"
+            given, mode = config.render.browser, config.render.mode
+            where = named("TRES_BROWSER") if given else typed("render", mode)
             raise ConfigError(f"{where}: {error}") from None
         extension = cls(crawler, config, browser)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
@@ -101,7 +101,7 @@ class Rendering:
                 raise OSError("DOWNLOAD_HANDLERS sets http or https: remove these handlers")
             await self.renderer.open()
         except OSError as error:
-            logger.error("-a render=%s: %s", self.config.render.mode, plainly(error))
+            logger.error("%s: %s", typed("render", self.config.render.mode), plainly(error))
             raise CloseSpider(NO_BROWSER) from None
 
     def concerns(self, request: Request) -> bool:
@@ -201,7 +201,7 @@ def _memory(path: Path | None) -> DomainMemory:
     try:
         return DomainMemory.load(path)
     except (OSError, ValueError) as error:
-        raise JobError(f"JOBDIR: {plainly(error)}; delete {path}") from None
+        raise TresError(f"JOBDIR: {plainly(error)}; delete {path}") from None
 
 
 async def _addresses(host: str) -> list[str]:

@@ -14,6 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.export.output_file import beside
@@ -78,7 +79,8 @@ class Archive:
             self.writer = ArchiveWriter(path)
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"TRES_WARC_FILE {str(path)!r} cannot be written: {plainly(error, named=True)}"
+                f"{named('TRES_WARC_FILE')} {str(path)!r} cannot be written: "
+                f"{plainly(error, named=True)}"
             ) from None
         self.writer.put(partial(info_record, path.name, _facts(self._crawler, self._config)))
         self._crawl = session.crawl

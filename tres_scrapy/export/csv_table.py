@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.export.output_file import LineFile, beside
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.extensions.session import CrawlSession
@@ -106,7 +107,7 @@ class CsvPipeline(LineFile):
             self._write_domains()
         except (OSError, ValueError) as error:
             raise ConfigError(
-                f"TRES_CSV: {self.path} cannot be written: {plainly(error, named=True)}"
+                f"{named('TRES_CSV')}: {self.path} cannot be written: {plainly(error, named=True)}"
             ) from None
 
     def close_spider(self) -> None:
@@ -138,7 +139,7 @@ class CsvPipeline(LineFile):
         whole = content[: content.rfind(b"\n") + 1]  # a kill may cut inside a character
         rows = csv.DictReader(StringIO(whole.decode(), newline=""))
         if whole and list(rows.fieldnames or ()) != self._columns:
-            raise ValueError("it holds another table: give another -a output=")
+            raise ValueError(f"it holds another table: give another {typed('output')}")
         for row in rows:
             self._note(row)
         if whole != content:

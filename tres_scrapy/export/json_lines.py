@@ -15,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.downloader.request import follows_links
 from tres_scrapy.export.output_file import LineFile
 from tres_scrapy.extensions.job import Job
@@ -73,7 +74,7 @@ class JsonLinesPipeline(LineFile):
                 self._find_held(self._job)
         except OSError as error:
             raise ConfigError(
-                f"TRES_OUTPUT (-a output=) cannot be written: {plainly(error)}"
+                f"{named('TRES_OUTPUT')} cannot be written: {plainly(error)}"
             ) from None
 
     def _find_held(self, job: Job) -> None:
@@ -128,8 +129,8 @@ def _refuse_other_topic(path: Path, topic: str) -> None:
             held = f"pages of the topic {before!r}"
     if held:
         raise ConfigError(
-            f"TRES_OUTPUT (-a output=) {str(path)!r} holds {held}: name another file, or add "
-            "-a append=1"
+            f"{named('TRES_OUTPUT')} {str(path)!r} holds {held}: name another file, or add "
+            f"{typed('append', True)}"
         )
 
 

@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named
 from tres_scrapy.items import RelevantPage
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
@@ -65,10 +66,12 @@ class NewnessPipeline:
             try:
                 known.read(path)
             except (OSError, EOFError, ValueError) as error:
-                raise ConfigError(f"TRES_KNOWN cannot be read: {plainly(error)}") from None
+                name = named("TRES_KNOWN")
+                raise ConfigError(f"{name} cannot be read: {plainly(error)}") from None
         urls, domains = len(known.urls), len(known.domains)
         logger.info(
-            "TRES_KNOWN: %d %s and %d %s",
+            "%s: %d %s and %d %s",
+            named("TRES_KNOWN"),
             urls,
             plural(urls, "URL"),
             domains,

@@ -30,6 +30,7 @@ from twisted.internet.task import LoopingCall
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.output import OutputOptions
+from tres_scrapy.config.typed import named
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.url.message import plainly
@@ -239,7 +240,7 @@ def serve(options: OutputOptions, registry: CollectorRegistry) -> tuple[int | No
         server = MetricsServer(host, port, registry)
     except OSError as error:
         raise ConfigError(
-            f"TRES_METRICS_PORT: cannot listen on {host}:{port}: {plainly(error)}"
+            f"{named('TRES_METRICS_PORT')}: cannot listen on {host}:{port}: {plainly(error)}"
         ) from None
     thread = Thread(target=server.serve_forever, name="tres-metrics", daemon=True)
     thread.start()
@@ -259,6 +260,7 @@ def write_metrics(path: Path, registry: CollectorRegistry, *, must: bool = False
         path.parent.mkdir(parents=True, exist_ok=True)
         write_to_textfile(str(path), registry)
     except OSError as error:
+        said = f"{named('TRES_METRICS_FILE')} cannot be written: {plainly(error)}"
         if must:
-            raise ConfigError(f"TRES_METRICS_FILE cannot be written: {plainly(error)}") from None
-        logger.warning("TRES_METRICS_FILE cannot be written: %s", plainly(error))
+            raise ConfigError(said) from None
+        logger.warning("%s", said)

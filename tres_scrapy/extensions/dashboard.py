@@ -16,6 +16,7 @@ from scrapy.exceptions import NotConfigured
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named, typed
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.crawl.visit import Visit
@@ -54,7 +55,10 @@ class Dashboard:
         if config.watch.dashboard is None:
             raise NotConfigured
         if not config.watch.record:
-            raise ConfigError("TRES_DASHBOARD shows the record of the run: it needs TRES_RECORD=1")
+            raise ConfigError(
+                f"{named('TRES_DASHBOARD')} shows the record of the run: it needs "
+                f"{typed('record', True)}"
+            )
         dashboard = cls(crawler, config, listening(config.watch.dashboard))
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
@@ -126,7 +130,7 @@ def listening(port: int) -> socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise ConfigError(f"TRES_DASHBOARD (-a dashboard=) {port}: {error.strerror}") from None
+        raise ConfigError(f"{named('TRES_DASHBOARD')} {port}: {error.strerror}") from None
     listener.setblocking(False)
     return listener
 

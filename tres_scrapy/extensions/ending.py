@@ -10,6 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.crawl import POSTPONED, Crawl
 from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
@@ -94,10 +95,11 @@ class Ending:
         scripted, pages = self._crawl.counts[SCRIPTED], self._crawl.pages
         if scripted and scripted >= MANY_SCRIPTED * pages:
             logger.warning(
-                "%d of %s %s built by scripts: try -a render=auto",
+                "%d of %s %s built by scripts: try %s",
                 scripted,
                 self._pages(),
                 "looks" if scripted == 1 else "look",
+                typed("render", "auto"),
             )
         if given_up := self.given_up():
             logger.warning("Given up, to be tried once more when resumed: %s", given_up)

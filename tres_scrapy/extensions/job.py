@@ -20,12 +20,13 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.downloader.request import LEASE, dump_request, follows_links, load_sample
 from tres_scrapy.extensions.kept_item import dump_item, load_item
-from tres_scrapy.run.job_file import JobError, reading
+from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, interrupted, items, marks, recover, requests
 from tres_scrapy.topic.shipped import TOPIC_FILE
@@ -111,7 +112,8 @@ class Job:
                 plural(crawl.relevant, "page"),
             )
         if crawl.finished:
-            logger.info("All %d pages were fetched before: raise -a pages= to go on", crawl.pages)
+            said = "All %d pages were fetched before: raise %s to go on"
+            logger.info(said, crawl.pages, typed("pages"))
 
     def recover_marks(self, verdicts: Verdicts) -> None:
         """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
@@ -227,7 +229,7 @@ class Job:
         """Return an item as JSON, or None if JSON cannot store it."""
         try:
             return dump_item(item)
-        except (TypeError, ValueError, LookupError, AttributeError, JobError) as error:
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             if type(item) not in self._unkept:
                 self._unkept.add(type(item))
                 logger.warning(
@@ -247,7 +249,9 @@ class Job:
                 self.journal.note(_CAP, json.dumps([self._asked, self._asked]))
         if asked == self._asked != changed:
             if cap is not None and cap.first != cap.last and crawl.limit is None:
-                raise ConfigError(f"JOBDIR: MAX {cap} depends on the pages done: add -a pages=N")
+                raise ConfigError(
+                    f"JOBDIR: MAX {cap} depends on the pages done: add {typed('pages', 'N')}"
+                )
             crawl.store.ledger.cap = cap
             logger.info("MAX is %s, as changed during the crawl", cap)
 

@@ -11,7 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy import Item
 
 from tres_scrapy.items import RelevantPage, item_class
-from tres_scrapy.run.job_file import JobError
+from tres_scrapy.url.message import TresError
 
 _LONGEST: Final = 100  # characters quoted of a name from a file
 
@@ -29,14 +29,14 @@ def dump_item(item: Any) -> str:
 def load_item(text: str) -> Any:
     """Return the item that `dump_item` wrote, without importing the module that the text names.
 
-    Raise JobError if that module is not loaded, ValueError or LookupError if the text is not such
+    Raise TresError if that module is not loaded, ValueError or LookupError if the text is not such
     an item or cannot be exported.
     """
     name, fields = json.loads(text)
     json.dumps(fields, ensure_ascii=False).encode()  # raises UnicodeEncodeError: not exportable
     module, _, path = str(name).partition(":")
     if module not in sys.modules:
-        raise JobError(
+        raise TresError(
             f"JOBDIR holds items of a class {path[:_LONGEST]!r} that is not loaded yet: "
             f"import {module[:_LONGEST]!r} at the top of the spider's file, then resume"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 from dataclasses import asdict
 from pathlib import Path
@@ -24,13 +25,10 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import Kept
 from tres_scrapy.crawl.crawl import Booking
 from tres_scrapy.crawl.visit import Visit
-from tres_scrapy.extensions.offline_web import FIGURES
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.report.footprint import resident_memory
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_write
+from tres_scrapy.report.record_file import IN_JOB, HealthPoint, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
-from tres_scrapy.report.record_row import HealthPoint
 from tres_scrapy.report.record_writer import Writer
 from tres_scrapy.url.message import plainly
 
@@ -38,6 +36,7 @@ EVERY: Final = 1.0  # seconds between two transactions
 HEALTH: Final = 10.0  # least seconds between two notes of memory and answers,
 NOTES: Final = 200  # and how many of them there are at most in the life of a process, about
 ANSWERS: Final = ("downloader/response_status_count/", "downloader/exception_type_count/")
+WEB: Final = "tres/web/"  # figures by the true labels of an offline web
 # Scrapy's settings that the record holds
 SCRAPY: Final = (
     "USER_AGENT",
@@ -150,16 +149,21 @@ class Recorder:
         writer, self._writer = self._writer, None
         if writer is None:
             return
+        session = self._crawler.get_extension(CrawlSession)
+        assert session is not None  # it has opened the record
         try:
             self._note_health(writer, None)  # the other processes have ended
-            web = {name: self._stats.get_value(f"tres/web/{name}") for name in FIGURES}
-            facts = self._facts | ({"web": json.dumps(web)} if web["pages"] else {})
+            web = {
+                name.removeprefix(WEB): value
+                for name, value in self._stats.get_stats().items()
+                if name.startswith(WEB)
+            }
+            facts = self._facts | ({"web": json.dumps(web)} if web.get("pages") else {})
             writer.close(time(), self._reason, **facts)
-            session = self._crawler.get_extension(CrawlSession)
-            own = session is not None and not session.follows_all
-            if not writer.steps or (own and not writer.pages):
+            pages, is_own = session.crawl.pages, not session.follows_all
+            if not writer.steps or (is_own and not pages):
                 self.path.unlink()  # an empty file would only mislead
-            elif self._config.watch.report and writer.pages:
+            elif self._config.watch.report and pages:
                 self._report()
         except (OSError, RecordError, sqlite3.Error) as error:
             logger.error("The record %s cannot be written: %s", self.path, plainly(error))
@@ -230,3 +234,20 @@ def settings_of(config: Config, settings: BaseSettings) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def resident_memory() -> int | None:
+    """Return the bytes that this process and its children hold, None where /proc is missing.
+
+    Memory that processes share counts once for each.
+    """
+    waiting, found = [os.getpid()], 0
+    while waiting:
+        process = Path("/proc", str(waiting.pop()))
+        try:
+            found += int((process / "statm").read_text().split()[1])
+            for file in (process / "task").glob("*/children"):
+                waiting += map(int, file.read_text().split())
+        except OSError:  # it has just ended
+            continue
+    return found * os.sysconf("SC_PAGE_SIZE") or None

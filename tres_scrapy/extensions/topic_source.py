@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
 from tres_scrapy.extensions.job import identity_of, journal_kind
@@ -28,7 +29,7 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
     Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
-    JobError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
+    TresError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
     """
     kind = kind_of(config.policy)
     if config.words.file is None:
@@ -126,8 +127,8 @@ def _refuse_name_of_pack(config: Config, made: Path) -> None:
         return
     if config.topic in packs(config.models):
         raise ConfigError(
-            f"topic {config.topic!r} is a trained topic, and -a keywords= starts a new one: leave "
-            "out one of them, or give the new topic another name"
+            f"topic {config.topic!r} is a trained topic, and {typed('keywords')} starts a new one: "
+            "leave out one of them, or give the new topic another name"
         )
 
 

@@ -12,9 +12,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from tres_scrapy.refresh.interval import IntervalPolicy
-from tres_scrapy.refresh.page_policy import Bounds, PagePolicy, PolicySetup, oldest
 from tres_scrapy.refresh.page_table import Mask, PageTable
+from tres_scrapy.refresh.policy import Bounds, IntervalPolicy, PagePolicy, PolicySetup, oldest
 from tres_scrapy.refresh.rate import Floats
 
 SWITCH: Final = 1_000  # visits chosen by Thompson sampling before FG-DQN, as the paper advises

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from tres_scrapy.refresh.allocation import chance
-from tres_scrapy.refresh.page_policy import PagePolicy
 from tres_scrapy.refresh.page_table import PageTable
+from tres_scrapy.refresh.policy import PagePolicy
 from tres_scrapy.refresh.rate import Floats
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.learner import NEWS, Learner
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.send_schedule import EVERY, SendSchedule
+from tres_scrapy.cluster.message import Orders, Status
+from tres_scrapy.cluster.outbox import EVERY, SendSchedule
+from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
-from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.sharding import ShardOptions
@@ -59,8 +59,8 @@ class Agenda:
 
 
 STALLED = 600.0  # simulated seconds without a page after which the simulation gives up
-SOON = 16  # lessons that a shard sends at once
-MOST_LESSONS = 1_000  # of one message
+SOON = 16  # transitions that a shard sends at once
+MOST_TRANSITIONS = 1_000  # of one message
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,10 @@ class Timing:
     """Durations in simulated seconds, and the number of fetches that a shard does at once.
 
     A fetch takes from `shortest` to `longest`. A message takes `delay`. Every `looks` seconds a
-    shard looks at what is due. To each other shard it sends parcels every `parcels` seconds, and
-    earlier if much is new. It sends lessons and gets weights every `weights` seconds, and earlier
-    if there is news. It reports every `reports` seconds, and at each look while it has no pages.
+    shard looks at what is due. To each other shard it sends batches every `batches` seconds, and
+    earlier if much is new. It sends transitions and gets weights every `weights` seconds, and
+    earlier if there is news. It reports every `reports` seconds, and at each look while it has no
+    pages.
     """
 
     slots: int = 16
@@ -78,7 +79,7 @@ class Timing:
     longest: float = 0.5
     delay: float = 0.05
     looks: float = 0.25
-    parcels: float = EVERY
+    batches: float = EVERY
     weights: float = 1.0
     reports: float = 1.0
 
@@ -87,10 +88,10 @@ class Timing:
 class Traffic:
     """What travelled between processes."""
 
-    parcels: int = 0
-    parcel_bytes: int = 0
-    lessons: int = 0
-    lesson_bytes: int = 0
+    batches: int = 0
+    batch_bytes: int = 0
+    transitions: int = 0
+    transition_bytes: int = 0
     weight_bytes: int = 0
 
 
@@ -120,7 +121,7 @@ class ShardSimulation:
         self.agenda = Agenda()
         self.count = Count()
         self.traffic = Traffic()
-        self.under_way = 0  # parcels
+        self.under_way = 0  # batches
         self.timing = timing or Timing()
         self.random = np.random.default_rng(config.random_seed)
         self.total = config.pages
@@ -146,7 +147,7 @@ class ShardSimulation:
                 course += [self.count.relevant] * (10 * pages // self.total + 1 - len(course))
             if self.agenda.now - last > STALLED:
                 raise RuntimeError(f"no page for {STALLED:g} simulated seconds: {self._state()}")
-        count, hurried = self.count, self.office.teacher.hurried
+        count, hurried = self.count, self.office.learner.hurried
         return ShardResult(
             count.pages,
             count.relevant,
@@ -168,26 +169,26 @@ class ShardSimulation:
 class Office:
     """The learner and the coordinator of a simulated crawl."""
 
-    def __init__(self, simulation: ShardSimulation, teacher: Learner) -> None:
+    def __init__(self, simulation: ShardSimulation, learner: Learner) -> None:
         count = len(simulation.shards)
-        self.teacher = teacher
+        self.learner = learner
         self.budget = Budget(simulation.total, [0] * count)
         self._simulation = simulation
         self._statuses: dict[int, Status] = {}
         self._versions = [0] * count  # of the weights that each shard has
-        self._steps = [0] * count  # lessons that they were learned from
-        self._taught = [0.0] * count  # when it got them
+        self._steps = [0] * count  # transitions that they were learned from
+        self._has_weights = [0.0] * count  # when it got them
 
-    def teach(self, shard: SimulatedShard, first: int, lessons: list[bytes]) -> None:
-        """Learn the lessons of a shard; send weights if it is time."""
+    def learn(self, shard: SimulatedShard, first: int, transitions: list[bytes]) -> None:
+        """Learn the transitions of a shard; send weights if it is time."""
         simulation, number = self._simulation, shard.number
-        self.teacher.learn(number, first, lessons)
+        self.learner.learn(number, first, transitions)
         now = simulation.agenda.now
-        is_due = now - self._taught[number] >= simulation.timing.weights
-        if is_due or self.teacher.has_news(self._steps[number]):
-            self._steps[number] = self.teacher.steps
-            data = self.teacher.taught(self._versions[number]).packed()
-            self._versions[number], self._taught[number] = self.teacher.version, now
+        is_due = now - self._has_weights[number] >= simulation.timing.weights
+        if is_due or self.learner.has_news(self._steps[number]):
+            self._steps[number] = self.learner.steps
+            data = self.learner.update_since(self._versions[number]).packed()
+            self._versions[number], self._has_weights[number] = self.learner.version, now
             simulation.traffic.weight_bytes += len(data)
             simulation.agenda.after(simulation.timing.delay, lambda: shard.take(data))
 
@@ -215,7 +216,7 @@ class SimulatedShard:
         self._busy: dict[int, int] = {}  # hosts of the fetches under way, by row
         self._outbox: dict[int, list[bytes]] = {}
         self._sent: Counter[int] = Counter()
-        self._rhythm = SendSchedule(simulation.timing.parcels)
+        self._schedule = SendSchedule(simulation.timing.batches)
         self._idle = False
         self._reporting = False
         self._reported = self._asked = 0.0
@@ -229,7 +230,6 @@ class SimulatedShard:
         """Add the seeds and begin."""
         seeds = self._seeds
         if self.is_alone:
-            self.crawl.granted = self.crawl.limit
             self.crawl.add_seeds(seeds)
             self._fill()
             return
@@ -241,10 +241,10 @@ class SimulatedShard:
         first = float(self._simulation.random.uniform(0, looks))
         self._simulation.agenda.every(looks, self._look, first)
 
-    def receive(self, parcels: list[bytes]) -> None:
-        """Take parcels of links."""
-        self._simulation.under_way -= len(parcels)
-        self.crawl.receive([*map(LinkBatch.unpacked, parcels)])
+    def receive(self, batches: list[bytes]) -> None:
+        """Take batches of links."""
+        self._simulation.under_way -= len(batches)
+        self.crawl.receive([*map(LinkBatch.unpacked, batches)])
         self._idle = False
         self._fill()
 
@@ -280,8 +280,8 @@ class SimulatedShard:
         del self._busy[row]
         for shard, data in self.crawl.router.take():
             simulation.under_way += 1
-            traffic.parcels += 1
-            traffic.parcel_bytes += len(data)
+            traffic.batches += 1
+            traffic.batch_bytes += len(data)
             self._outbox.setdefault(shard, []).append(data)
         self._idle = False
         self._fill()
@@ -294,31 +294,31 @@ class SimulatedShard:
         now, timing = simulation.agenda.now, simulation.timing
         if self._free <= 0 or now - self._reported >= timing.reports:
             self._report()
-        taught = simulation.office.teacher.positions[self.number]
-        new, is_late = self._policy.noted - taught, now - self._asked >= timing.weights
-        if is_late or new >= SOON or new > NEWS * taught:
+        learned = simulation.office.learner.positions[self.number]
+        new, is_late = self._policy.noted - learned, now - self._asked >= timing.weights
+        if is_late or new >= SOON or new > NEWS * learned:
             self._asked = now
-            self._send_lessons()
-        self._send_parcels()
+            self._send_transitions()
+        self._send_batches()
 
-    def _send_parcels(self) -> None:
-        """Send the parcels for each shard in one message, if it is time."""
+    def _send_batches(self) -> None:
+        """Send the batches for each shard in one message, if it is time."""
         simulation, agenda = self._simulation, self._simulation.agenda
-        for shard, parcels in [*self._outbox.items()]:
-            if self._rhythm.take_turn(shard, len(parcels), self._sent[shard], agenda.now):
+        for shard, batches in [*self._outbox.items()]:
+            if self._schedule.take_turn(shard, len(batches), self._sent[shard], agenda.now):
                 del self._outbox[shard]
-                self._sent[shard] += len(parcels)
-                receive = partial(simulation.shards[shard].receive, parcels)
+                self._sent[shard] += len(batches)
+                receive = partial(simulation.shards[shard].receive, batches)
                 agenda.after(simulation.timing.delay, receive)
 
-    def _send_lessons(self) -> None:
+    def _send_transitions(self) -> None:
         simulation, traffic = self._simulation, self._simulation.traffic
-        first = simulation.office.teacher.positions[self.number]
-        lessons = self._policy.lessons(first, MOST_LESSONS)
-        traffic.lessons += len(lessons)
-        traffic.lesson_bytes += sum(map(len, lessons))
-        teach = simulation.office.teach
-        simulation.agenda.after(simulation.timing.delay, lambda: teach(self, first, lessons))
+        first = simulation.office.learner.positions[self.number]
+        transitions = self._policy.transitions(first, MOST_TRANSITIONS)
+        traffic.transitions += len(transitions)
+        traffic.transition_bytes += sum(map(len, transitions))
+        learn = simulation.office.learn
+        simulation.agenda.after(simulation.timing.delay, lambda: learn(self, first, transitions))
 
     def _report(self) -> None:
         """Report to the coordinator, if it has answered the report before."""
@@ -331,7 +331,7 @@ class SimulatedShard:
             self.number,
             crawl.pages,
             crawl.leased,
-            crawl.granted or 0,
+            crawl.granted,
             value=self._policy.worth(busy),
             ready=True,
             idle=self.is_idle,
@@ -344,7 +344,7 @@ class SimulatedShard:
     @property
     def _free(self) -> int:
         crawl = self.crawl
-        return (crawl.granted or 0) - crawl.pages - crawl.leased
+        return crawl.granted - crawl.pages - crawl.leased
 
     @property
     def _policy(self) -> ActorPolicy:

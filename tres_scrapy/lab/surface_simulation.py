@@ -9,11 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from tres_scrapy.surface.acquired import Acquired, Ints, Record, Token
-from tres_scrapy.surface.keyword_feature import Floats, features
-from tres_scrapy.surface.selector import Selector
+from tres_scrapy.surface.acquired import Acquired, Floats, Ints, Record, Token
+from tres_scrapy.surface.keyword_feature import features
+from tres_scrapy.surface.selector import Selector, Trials
 from tres_scrapy.surface.surfacing import Surfacing
-from tres_scrapy.surface.trial import Trials
 
 RECORDS, WORDS, TOPICS = 10_000, 12_000, 40
 OFFSET, EXPONENT = 60, 1.05  # of the Zipf-Mandelbrot law; the offset stands for a stop list

@@ -12,7 +12,7 @@ from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_row import Fetch
+from tres_scrapy.report.record_file import Fetch
 
 RECENT: Final = 40  # the newest pages in an answer
 FOUND: Final = 20  # relevant pages in an answer

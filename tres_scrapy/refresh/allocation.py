@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST: Final = 1e-12  # bounds for the chance of a change
-MOST: Final = 1 - 1e-9
+MIN_CHANCE: Final = 1e-12  # bounds for the chance of a change
+MAX_CHANCE: Final = 1 - 1e-9
 STEPS: Final = 100  # of the bisection
 
 
 def chance(rates: Floats) -> Floats:
     """Return the chance of a change in one slot, from Poisson rates in changes a slot."""
-    return np.clip(-np.expm1(-rates), LEAST, MOST)
+    return np.clip(-np.expm1(-rates), MIN_CHANCE, MAX_CHANCE)
 
 
 def freshness(shares: Floats, chances: Floats) -> Floats:
@@ -37,7 +37,7 @@ def allocate(
     `budget` is the number of fetches in a slot, at most one. An entry stands for `counts` similar
     pages (default: one). Chances and weights are above 0. Takes n log n time.
     """
-    chances = np.clip(chances, LEAST, MOST)
+    chances = np.clip(chances, MIN_CHANCE, MAX_CHANCE)
     each = np.ones_like(chances) if counts is None else counts
     worth = weights / chances  # the price at which a page is first fetched
     order = np.argsort(-worth, kind="stable")
@@ -57,7 +57,7 @@ def allocate_within(
 
     If `least` alone exceeds the budget, it is scaled down; if `most` fits in it, it is returned.
     """
-    chances = np.clip(chances, LEAST, MOST)
+    chances = np.clip(chances, MIN_CHANCE, MAX_CHANCE)
     most = np.minimum(most, budget)
     if least.sum() >= budget:
         scaled: Floats = least * (budget / least.sum())

@@ -11,12 +11,12 @@ from typing import Any
 
 from tres_scrapy.refresh.main_text import Copy, copy_of
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 LEAST_WEIGHT = 0.01  # every page of the collection counts a little
 
 
-class CollectionError(ValueError):
+class CollectionError(TresError):
     """Raised when the file of a collection is wrong; the message is one line."""
 
 

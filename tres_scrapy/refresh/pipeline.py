@@ -10,6 +10,7 @@ from typing import Any, Self, TextIO
 from scrapy.crawler import Crawler
 
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import named
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.refresh.visit_item import VisitItem
 from tres_scrapy.url.message import plainly
@@ -40,7 +41,8 @@ class RefreshPipeline:
             if self._found_path is not None:
                 self._found = self._found_path.open("a", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(f"TRES_REFRESH_OUTPUT cannot be written: {plainly(error)}") from None
+            name = named("TRES_REFRESH_OUTPUT")
+            raise ConfigError(f"{name} cannot be written: {plainly(error)}") from None
 
     def close_spider(self) -> None:
         for file in (self._file, self._found):

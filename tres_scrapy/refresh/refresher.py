@@ -1,4 +1,4 @@
-"""The keeper of a collection: it chooses which page to request and records the answers."""
+"""The refresher of a collection: it chooses which page to request and records the answers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,86 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tres_scrapy.refresh.collection import KnownPage
-from tres_scrapy.refresh.collection_file import Store
-from tres_scrapy.refresh.collection_row import PageRow, VisitRow
-from tres_scrapy.refresh.grouping import arms_of, group_name, kind_name, number
-from tres_scrapy.refresh.interval import IntervalPolicy
-from tres_scrapy.refresh.page_policy import Bounds, PolicySetup, oldest
-from tres_scrapy.refresh.page_table import Ints, Mask, PageTable
+from tres_scrapy.refresh.page_table import (
+    Ints,
+    Mask,
+    PageTable,
+    arms_of,
+    group_name,
+    kind_name,
+    number,
+)
+from tres_scrapy.refresh.policy import Bounds, IntervalPolicy, PolicySetup, oldest
 from tres_scrapy.refresh.rate import Floats
-from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
-from tres_scrapy.refresh.refresh_run import RefreshRun
-from tres_scrapy.refresh.refresher_option import DAY, RefresherOptions
-from tres_scrapy.refresh.registry import POLICIES
-from tres_scrapy.refresh.validator import Validators
-from tres_scrapy.refresh.verdict import judge, settle
+from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.settings import DAY, POLICIES, RefresherOptions
+from tres_scrapy.refresh.store import PageRow, Store, VisitRow
+from tres_scrapy.refresh.verdict import Validators, judge, settle
 from tres_scrapy.refresh.visit_item import SeenLinks, VisitItem, item_for
 
 CHECKPOINT: Final = 200  # answers between two commits of the policy's state
+
+
+class RefreshRun:
+    """The open run of a store and what is left of its budget and its time.
+
+    An open run with the same options is resumed unless its time is over; otherwise a new run
+    begins. `pace` is the number of requests a second.
+    """
+
+    def __init__(self, store: Store, options: RefresherOptions, now: float) -> None:
+        wanted = (options.budget, options.horizon, options.policy)
+        previous = store.last_started()
+        row = store.open_run()
+        if row is not None:
+            same = (row.budget, row.horizon, row.policy) == wanted
+            over = row.horizon is not None and now >= row.started + row.horizon
+            row = row if same and not over else None
+        self.resumed = row is not None
+        row = row or store.begin_run(now, *wanted)
+        self.id, self.started = row.id, row.started
+        self.budget, self.horizon = row.budget, row.horizon
+        # Without a horizon, the time since the previous run is taken for the time until the next.
+        period = row.horizon or (row.started - previous if previous is not None else DAY)
+        self.pace = row.budget / max(period, 1.0)
+        self.sent = store.visits_of(row.id)
+        self._store = store
+
+    def start(self, now: float) -> None:
+        """Let the time of the run begin now, unless it has sent requests already."""
+        if self.sent == 0:
+            self.started = now
+            self._store.start_run(self.id, now)
+
+    def spent(self, now: float) -> bool:
+        """Return whether the budget or the time is used up."""
+        over = self.horizon is not None and now >= self.started + self.horizon
+        return over or self.sent >= self.budget
+
+    def wait_for_end(self, now: float) -> float:
+        """Return the seconds until the horizon, 0 without one."""
+        return 0.0 if self.horizon is None else max(0.0, self.started + self.horizon - now)
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request may be sent, 0 if it may be sent at once."""
+        if self.horizon is None:
+            return 0.0
+        return max(0.0, self.started + self.sent * self.horizon / self.budget - now)
+
+    def send(self, page: int, arm: int, now: float, *, conditional: bool) -> int:
+        """Count a request that leaves; return the number of its visit."""
+        visit = self._store.send(self.id, page, arm, now, conditional=conditional)
+        self.sent += 1
+        return visit
+
+    def take_back(self, visit: int) -> None:
+        """Forget a request that did not leave."""
+        self._store.take_back(visit)
+        self.sent -= 1
+
+    def end(self, now: float) -> None:
+        """Close the run."""
+        self._store.end_run(self.id, now)
 
 
 class Refresher:
@@ -90,17 +154,17 @@ class Refresher:
         ready = self._ready[~np.isin(self.host_of, list(busy))] if busy else self._ready
         return max(0.0, float(ready.min()) - now) if len(ready) else float("inf")
 
-    def take_back(self, errand: RefreshRequest, now: float) -> None:
+    def take_back(self, request: RefreshRequest, now: float) -> None:
         """Forget a request that was not allowed to leave; its page is not tried again soon."""
-        self.run.take_back(errand.visit)
-        self._out.remove(errand.place)
-        self._ready[errand.place] = now + min(self.options.max_age, DAY)
-        self.policy.end(errand.place, None, now)
+        self.run.take_back(request.visit)
+        self._out.remove(request.place)
+        self._ready[request.place] = now + min(self.options.max_age, DAY)
+        self.policy.end(request.place, None, now)
 
-    def book(self, errand: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
+    def book(self, request: RefreshRequest, answer: PageAnswer, now: float) -> VisitItem:
         """Record the answer to a request and return its item."""
-        place, row = errand.place, self.rows[errand.place]
-        verdict = judge(row, errand, answer, now, self.options)
+        place, row = request.place, self.rows[request.place]
+        verdict = judge(row, request, answer, now, self.options)
         observed = settle(row, verdict, now, self.options)
         if not verdict.failed:
             self.pages.see(place, observed, now)
@@ -110,7 +174,7 @@ class Refresher:
         row.visits += 1
         if isinstance(self.policy, IntervalPolicy):
             row.interval = float(self.policy.intervals[place])
-        item = item_for(errand, answer, verdict, row, now)
+        item = item_for(request, answer, verdict, row, now)
         links = dict[int, str]()
         if self._links is not None and answer.reading is not None and not verdict.failed:
             links = self._links.take(answer.reading)
@@ -118,7 +182,7 @@ class Refresher:
             item.found = list(links.values())  # the crawl followed those of the first visit
         gap = verdict.age if observed is not None else None
         text = json.dumps(asdict(item))
-        visit = VisitRow(errand.visit, now, gap, item.change, answer.status, text, list(links))
+        visit = VisitRow(request.visit, now, gap, item.change, answer.status, text, list(links))
         self.store.book(visit, row, self._validators.record(host))
         self._out.remove(place)
         self._ready[place] = self._ready_at(row)

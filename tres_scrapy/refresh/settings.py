@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, Group, Setting, part, setting
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
-from tres_scrapy.config.parser import flag, whole
-from tres_scrapy.refresh.refresher_option import RefresherOptions
+from tres_scrapy.config.parser import duration, flag, number, one_of, whole
+from tres_scrapy.config.typed import named, typed
+from tres_scrapy.refresh.policy import PagePolicy, PolicySetup, StaticPolicy
 
+DAY: Final = 86_400.0  # seconds
 # Settings of the crawl that mean the same here
 SHARED = (
     "max_crawl_delay",
@@ -27,6 +32,35 @@ SHARED = (
     "web_log",
 )
 
+POLICIES: Final[dict[str, Callable[[PolicySetup], PagePolicy]]] = {
+    "static": lambda setup: StaticPolicy(setup.pages, setup.pace, setup.bounds, setup.seed),
+    **{name: make for more in offered("refresh_policies") for name, make in more.items()},
+}
+
+
+@dataclass(frozen=True)
+class RefresherOptions:
+    """What the collection is kept by; times in seconds."""
+
+    budget: int = 0
+    horizon: float | None = setting(
+        duration, None, "time over which they are spread, such as 6h; unset: made at once"
+    )
+    policy: str = setting(one_of(*POLICIES), "static", "who chooses the next page")
+    min_age: float = setting(duration, 60.0, "a page is not asked for again before this time")
+    max_age: float = setting(
+        duration, 30 * DAY, "a page is asked for first when its copy is this old"
+    )
+    jitter: float = setting(number(0, 1), 0.1, "share of an interval that it is longer or shorter")
+    grace: int = setting(whole(1), 3, "answers 404 or 410 in a row until a page is gone")
+    retry: float = setting(duration, 3_600.0, "time after a failure, twice as long after each more")
+    minor: int = setting(
+        whole(0, 256), 12, "lanes of 256 in which a text may differ and be the same"
+    )
+    minor_is_change: bool = setting(flag, False, "whether such differences count as changes")
+    seed: int = 0
+    follow: bool = False  # whether links that were not there before are told
+
 
 @dataclass(frozen=True)
 class RefreshConfig(Options):
@@ -42,7 +76,7 @@ class RefreshConfig(Options):
     budget: int | None = setting(
         whole(1), None, "requests that the run makes at most; unset: one for each page"
     )
-    keeper: RefresherOptions = part(RefresherOptions, Group.REFRESH)
+    refresher: RefresherOptions = part(RefresherOptions, Group.REFRESH)
     watch: bool = setting(flag, False, "whether another horizon follows the one before")
     stepped: bool = setting(
         flag, False, "whether time goes by requests: for benchmarks on a changing web that does so"
@@ -62,22 +96,22 @@ class RefreshConfig(Options):
 
     def __post_init__(self) -> None:
         """Refuse values that do not go together."""
-        if self.keeper.min_age > self.keeper.max_age:
+        if self.refresher.min_age > self.refresher.max_age:
             raise ConfigError(
-                f"TRES_REFRESH_MIN_AGE {self.keeper.min_age:g} s must not be above max_age, "
-                f"{self.keeper.max_age:g} s"
+                f"{named('TRES_REFRESH_MIN_AGE')} {self.refresher.min_age:g} s must not be above "
+                f"max_age, {self.refresher.max_age:g} s"
             )
         for name in ("watch", "stepped"):
-            if getattr(self, name) and self.keeper.horizon is None:
+            if getattr(self, name) and self.refresher.horizon is None:
                 raise ConfigError(
-                    f"TRES_REFRESH_{name.upper()} needs a horizon: add -a horizon=TIME"
+                    f"{typed(name, True)} needs a horizon: add {typed('horizon', 'TIME')}"
                 )
 
     def require_collection(self) -> Path:
         """Return the file of the collection; raise ConfigError without the setting."""
         if self.collection is None:
             raise ConfigError(
-                "no collection: add -a collection=FILE, JSON lines with a url on each"
+                f"no collection: add {typed('collection', 'FILE')}, JSON lines with a url on each"
             )
         return self.collection
 
@@ -89,7 +123,7 @@ class RefreshConfig(Options):
     def options(self, pages: int, config: Config) -> RefresherOptions:
         """Return what a collection of so many pages is kept by."""
         return replace(
-            self.keeper,
+            self.refresher,
             budget=self.budget or pages,
             seed=config.random_seed,
             follow=self.found is not None,

@@ -13,53 +13,33 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
-from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from tres_scrapy.addon import CLOSED, OFFLINE
+from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import apply_arguments
-from tres_scrapy.downloader.crawl_delay import CrawlDelay
-from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions.ending import NO_PAGE
-from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.middlewares.charset import CharsetMiddleware
-from tres_scrapy.middlewares.credential import CredentialMiddleware
-from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
-from tres_scrapy.refresh.collection_file import Store
+from tres_scrapy.refresh.job import RefreshJob
 from tres_scrapy.refresh.main_text import PDFS
 from tres_scrapy.refresh.pipeline import RefreshPipeline
-from tres_scrapy.refresh.refresh_job import RefreshJob
-from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
+from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest, answer_of
 from tres_scrapy.refresh.settings import RefreshConfig
+from tres_scrapy.refresh.store import Store
 from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.visit_item import VisitItem
 
 STORE_FAILED: Final = "store_failed"
-# The spider has no frontier and handles failures itself.
-SETTINGS: Final[dict[str, Any]] = {
-    "ADDONS": {},
+SETTINGS: Final[dict[Any, Any]] = {  # the spider handles failures itself
+    "ADDONS": {TresAddon: 100},
     "ITEM_PIPELINES": {RefreshPipeline: 900},
     "HTTPERROR_ALLOW_ALL": True,
     "HTTPCACHE_ENABLED": False,  # it would answer with its own copy instead of a 304
     "METAREFRESH_ENABLED": False,
     "RETRY_ENABLED": False,
-    **CLOSED,
-}
-COMPONENTS: Final[dict[str, dict[type, int]]] = {
-    "DOWNLOADER_MIDDLEWARES": {
-        OfflineProxyMiddleware: 10,
-        CharsetMiddleware: 585,
-        CredentialMiddleware: 755,
-        PrivateAddressMiddleware: 760,
-    },
-    "EXTENSIONS": {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130},
 }
 
 logger = logging.getLogger(__name__)
@@ -69,36 +49,23 @@ class RefreshSpider(Spider):
     """Requests the pages that its job chooses and yields an item for each visit."""
 
     name = "refresh"
+    has_frontier = False
+    custom_settings = SETTINGS
     config: RefreshConfig
     job: RefreshJob
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        super().update_settings(settings)
-        for name, value in SETTINGS.items():
-            settings.set(name, value, "spider")
-        for name, components in COMPONENTS.items():
-            settings.set(name, settings.getdict(name) | components, "spider")
-        wait_for_robots(settings)
-        base = "DOWNLOADER_MIDDLEWARES_BASE"
-        settings.set(base, settings.getdict(base), "spider")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         rest = apply_arguments(crawler.settings, kwargs, RefreshConfig.arguments())
         config = RefreshConfig.of(crawler.settings)
         config.require_collection()
-        if Config.of(crawler.settings).web.kind is not None:
-            for name, value in OFFLINE.items():
-                crawler.settings.set(name, value, "project")
         spider = super().from_crawler(crawler, *args, **rest)
         spider.config = config
         spider._open(crawler)
         return spider
 
     def _open(self, crawler: Crawler) -> None:
-        config, settings = self.config, crawler.settings
-        shared = Config.of(settings)
+        config, shared = self.config, Config.of(crawler.settings)
         known = list(read_collection(config.require_collection()))
         self._reading, self._interval = shared.reading, shared.watch.progress_interval
         self.job = RefreshJob(
@@ -107,8 +74,6 @@ class RefreshSpider(Spider):
             known,
             watch=config.watch,
             stepped=config.stepped,
-            limit=settings.getint("CONCURRENT_REQUESTS"),
-            host_limit=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
         )
         self._answered = asyncio.Event()
         self._said = monotonic()
@@ -119,12 +84,12 @@ class RefreshSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for item in self.job.undelivered(self.config.beside(self.config.output, "jsonl")):
             yield item
-        self.job.keeper.run.start(self.job.now())
+        self.job.refresher.run.start(self.job.now())
         logger.info("%s", self.job.plan())
         while not self.job.over():
-            errand = self._next()
-            if errand is not None:
-                yield self._request(errand)
+            request = self._next()
+            if request is not None:
+                yield self._request(request)
                 continue
             self._log_progress()
             self._answered.clear()
@@ -138,20 +103,19 @@ class RefreshSpider(Spider):
         content: str | bytes = response.body
         if isinstance(response, HtmlResponse) and not is_pdf(response.body):
             content = decoded(response.body, response.encoding, self._reading.html)
-        headers = response.headers
-        validators = (_text(headers.get("ETag")), _text(headers.get("Last-Modified")))
+        validators = (_text(response, "ETag"), _text(response, "Last-Modified"))
         answer = answer_of(response.status, response.url, content, validators, self._reading)
-        return self._book(kwargs["errand"], answer)
+        return self._book(kwargs["request"], answer)
 
     def fail(self, failure: Failure) -> Any:
         """Record a failure; a request that robots.txt forbids costs no budget."""
-        errand: RefreshRequest = failure.request.cb_kwargs["errand"]  # type: ignore[attr-defined]
+        request: RefreshRequest = failure.request.cb_kwargs["request"]  # type: ignore[attr-defined]
         if isinstance(failure.value, IgnoreRequest):
-            logger.info("%s skipped: %s", errand.url, failure.getErrorMessage())
-            self.job.take_back(errand)
+            logger.info("%s skipped: %s", request.url, failure.getErrorMessage())
+            self.job.take_back(request)
             self._answered.set()
             return None
-        return self._book(errand, PageAnswer(None, type(failure.value).__name__))
+        return self._book(request, PageAnswer(None, type(failure.value).__name__))
 
     def closed(self, reason: str) -> None:
         """Log the figures and write the report; a run that was interrupted stays open."""
@@ -159,39 +123,40 @@ class RefreshSpider(Spider):
         PDFS.close()
         if reason != STORE_FAILED:
             finished = reason in {"finished", NO_PAGE} and not self.config.watch
-            self.job.keeper.end(now, finished=finished)
+            self.job.refresher.end(now, finished=finished)
             path = self.config.beside(self.config.report, "html")
-            from tres_scrapy.refresh.refresh_report import write_report  # noqa: PLC0415 - slow to import
+            from tres_scrapy.refresh.report import write_report  # noqa: PLC0415 - slow to import
 
             output = self.config.beside(self.config.output, "jsonl")
-            began = self.job.keeper.run.started
+            began = self.job.refresher.run.started
             changes = page_changes(output, self.config.require_collection(), began)
-            write_report(path, self.job.keeper, now, changes)
+            write_report(path, self.job.refresher, now, changes)
             logger.info("%s; the report is %s", self.job.figures(), path)
         self.job.store.close()
 
     def _next(self) -> RefreshRequest | None:
+        limits = ("CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN")
         try:
-            return self.job.next(self._resting())
+            return self.job.next(self._resting(), *map(self.settings.getint, limits))
         except sqlite3.Error as error:
             self._stop(error)
             return None
 
-    def _request(self, errand: RefreshRequest) -> Request:
-        headers = {"If-None-Match": errand.etag, "If-Modified-Since": errand.modified}
+    def _request(self, request: RefreshRequest) -> Request:
+        headers = {"If-None-Match": request.etag, "If-Modified-Since": request.modified}
         return Request(
-            errand.url,
+            request.url,
             headers={name: value for name, value in headers.items() if value is not None},
             callback=self.parse,
             errback=self.fail,
-            cb_kwargs={"errand": errand},
+            cb_kwargs={"request": request},
             dont_filter=True,
         )
 
-    def _book(self, errand: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
+    def _book(self, request: RefreshRequest, answer: PageAnswer) -> VisitItem | None:
         self._answered.set()
         try:
-            item = self.job.book(errand, answer)
+            item = self.job.book(request, answer)
         except sqlite3.Error as error:
             self._stop(error)
             return None
@@ -228,5 +193,6 @@ class RefreshSpider(Spider):
             logger.info("%s", self.job.figures())
 
 
-def _text(value: bytes | None) -> str | None:
+def _text(response: Response, header: str) -> str | None:
+    value = response.headers.get(header)
     return None if value is None else value.decode("latin-1")

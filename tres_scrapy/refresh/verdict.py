@@ -1,16 +1,20 @@
-"""What the answer to a visit says about its page."""
+"""What the answer to a visit says about its page and about the validators of its host."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tres_scrapy.refresh.collection_row import PageRow
+import numpy as np
+
 from tres_scrapy.refresh.main_text import MINOR, OTHER, SAME, Copy, compare, distance
-from tres_scrapy.refresh.refresh_request import NOT_MODIFIED, PageAnswer, RefreshRequest
-from tres_scrapy.refresh.refresher_option import RefresherOptions
+from tres_scrapy.refresh.request import NOT_MODIFIED, PageAnswer, RefreshRequest
+from tres_scrapy.refresh.settings import RefresherOptions
+from tres_scrapy.refresh.store import Host, PageRow
 
 NEW, GONE, ERROR = "new", "gone", "error"
 MISSING: Final = (404, 410)
+AUDITS: Final = 0.25  # share of unconditional visits on hosts whose validators are untested
+LATER_AUDITS: Final = 0.05  # the same on hosts whose validators have reported a change
 
 
 class ChangeVerdict(NamedTuple):
@@ -28,10 +32,10 @@ class ChangeVerdict(NamedTuple):
 
 
 def judge(
-    row: PageRow, errand: RefreshRequest, answer: PageAnswer, now: float, options: RefresherOptions
+    row: PageRow, request: RefreshRequest, answer: PageAnswer, now: float, options: RefresherOptions
 ) -> ChangeVerdict:
     """Return what a visit found; a missing page adds to the misses of its row."""
-    change, lanes = _compared(row, errand, answer, options)
+    change, lanes = _compared(row, request, answer, options)
     return ChangeVerdict(change, lanes, now - row.last_seen, row.copy)
 
 
@@ -59,9 +63,9 @@ def settle(
 
 
 def _compared(
-    row: PageRow, errand: RefreshRequest, answer: PageAnswer, options: RefresherOptions
+    row: PageRow, request: RefreshRequest, answer: PageAnswer, options: RefresherOptions
 ) -> tuple[str, int | None]:
-    if answer.status == NOT_MODIFIED and errand.conditional:
+    if answer.status == NOT_MODIFIED and request.conditional:
         return SAME, 0
     reading = answer.reading
     if answer.status in MISSING or (reading is not None and reading.missing):
@@ -83,3 +87,38 @@ def _postpone(row: PageRow, change: str, now: float, options: RefresherOptions) 
     row.gone = row.gone or change == GONE
     turns = row.errors + row.misses - 1
     row.retry_at = now + min(options.retry * 2.0 ** min(turns, 60), options.max_age)
+
+
+class Validators:
+    """Chooses the validators to send; tests them with unconditional visits now and then."""
+
+    def __init__(self, hosts: dict[str, Host], random: np.random.Generator) -> None:
+        self._hosts, self._random = hosts, random
+
+    def record(self, name: str) -> dict[str, Host]:
+        """Return what is known of a host by its name, nothing if it is unknown."""
+        return {name: self._hosts[name]} if name in self._hosts else {}
+
+    def choose(self, name: str, row: PageRow) -> tuple[str | None, str | None]:
+        """Return the validators to send for a page; none if they are unreliable or tested now."""
+        host = self._hosts.get(name, Host())
+        if row.copy is None or row.copy.loose or row.errors or row.misses or row.gone or host.lies:
+            return None, None
+        if self._random.random() < (LATER_AUDITS if host.honest else AUDITS):
+            return None, None
+        return row.etag, row.modified
+
+    def keep(self, name: str, row: PageRow, answer: PageAnswer, verdict: ChangeVerdict) -> None:
+        """Keep the new copy and its validators, and learn whether the host reports changes."""
+        if answer.status == NOT_MODIFIED or answer.copy is None or verdict.failed:
+            return
+        validators, before = (answer.etag, answer.modified), (row.etag, row.modified)
+        tested = before != (None, None) and not (row.copy and row.copy.loose)
+        if verdict.change == OTHER and tested:
+            host = self._hosts.setdefault(name, Host())
+            if validators == before:
+                host.lies += 1
+            else:
+                host.honest += 1
+        row.copy = answer.copy
+        row.etag, row.modified = validators

@@ -9,9 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tres_scrapy.refresh.collection_row import PageRow
 from tres_scrapy.refresh.main_text import SAME, Copy, Reading
-from tres_scrapy.refresh.refresh_request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.request import PageAnswer, RefreshRequest
+from tres_scrapy.refresh.store import PageRow
 from tres_scrapy.refresh.verdict import ChangeVerdict
 
 
@@ -39,10 +39,10 @@ class VisitItem:
 
 
 def item_for(
-    errand: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
+    request: RefreshRequest, answer: PageAnswer, verdict: ChangeVerdict, row: PageRow, now: float
 ) -> VisitItem:
     """Return the item of a visit after its page's row was updated."""
-    item = VisitItem(row.url, verdict.change, errand.visit, answer.status, answer.url)
+    item = VisitItem(row.url, verdict.change, request.visit, answer.status, answer.url)
     item.fetched_at, item.changed_at = _iso(now), _iso(row.last_change)
     item.age, item.distance = verdict.age, verdict.distance
     item.old_hash, item.new_hash = _hex(verdict.before), _hex(row.copy)

@@ -11,9 +11,9 @@ from typing import Final
 from tres_scrapy.crawl.crawl import DATA
 from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.report.crawl_chart import charts
-from tres_scrapy.report.link_chart import PREFIX
+from tres_scrapy.report.learned_chart import PREFIX
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_row import Fetch, Point
+from tres_scrapy.report.record_file import Fetch, Point
 from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_row import Fetch
+from tres_scrapy.report.record_file import Fetch
 
 WIDTH: Final = 100
 MOVED: Final = (

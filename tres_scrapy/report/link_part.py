@@ -1,4 +1,4 @@
-"""What spoke for a link and against it: the parts of the logit of P(relevant | link)."""
+"""What the link model says: the parts of P(relevant | link) of a link, its strongest weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.links.code import (
     BITS,
@@ -31,7 +33,10 @@ from tres_scrapy.page.place import WORD
 FOR: Final = 4  # parts kept of those that speak for a link
 AGAINST: Final = 3
 SPOKEN: Final = (3, 2)  # parts for and against in a sentence
-LEAST: Final = 0.05  # a part that adds less to the logit is left out
+FAINTEST: Final = 0.05  # a part that adds less to the logit is left out
+WEIGHTS: Final = 8  # of a group for a link, and as many against it
+FETCHED: Final = 3  # fewer fetched links say too little about a word
+_STRONGEST: Final = 100  # weights of a group, of which those with other texts are kept
 FEATURE: Final = "feature"  # the group of known facts
 UNKNOWN: Final = "not known"
 GROUPS: Final = {group.name.lower(): group for group in CueGroup}
@@ -69,7 +74,7 @@ def label_of(group: str, text: str) -> str:
     return f'{"URL" if kind is CueGroup.URL else group} "{text}"'
 
 
-def words_of(parts: Sequence[LinkPart]) -> str:
+def phrase_of(parts: Sequence[LinkPart]) -> str:
     """Return the strongest parts for and against a link as one phrase, "" without any."""
     good = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds > 0]
     bad = [f"{part.label} {part.adds:+.1f}" for part in parts if part.adds < 0]
@@ -81,8 +86,8 @@ def words_of(parts: Sequence[LinkPart]) -> str:
 def parts_of(said: Said, names: Names) -> list[LinkPart]:
     """Return the strongest parts for a link, then those against it, each strongest first."""
     found = sorted([*_url_parts(said), *_other_parts(said)], key=itemgetter(0))
-    good = [each for each in found[: -FOR - 1 : -1] if each[0] >= LEAST]
-    bad = [each for each in found[:AGAINST] if each[0] <= -LEAST]
+    good = [each for each in found[: -FOR - 1 : -1] if each[0] >= FAINTEST]
+    bad = [each for each in found[:AGAINST] if each[0] <= -FAINTEST]
     return [LinkPart(*_named(said, names, part), round(adds, 3)) for adds, part in good + bad]
 
 
@@ -152,3 +157,79 @@ def _named(said: Said, names: Names, part: str | int) -> tuple[str, str]:
 def _run_count(url: str) -> int:
     length = len(read_url(url))
     return sum(max(0, length - run + 1) for run in RUNS)
+
+
+class LinkWeight(NamedTuple):
+    """A word, run or fact, its weight, and how many links with it were fetched and relevant.
+
+    A feature, which every link has, has no counts.
+    """
+
+    text: str
+    weight: float
+    fetched: int = 0
+    relevant: int = 0
+
+
+def strongest(learner: LinkLearner, names: Names) -> dict[str, list[LinkWeight]]:
+    """Return the strongest weights by group, from most for to most against a link.
+
+    Before the first fetch the result is empty.
+    """
+    if not learner.fetched.any():
+        return {}
+    known = enumerate(learner.model.weights[CODES:].tolist())
+    features = [LinkWeight(known_name(column), round(weight, 3)) for column, weight in known]
+    read = [group for group in CueGroup if group.name.lower() not in learner.options.without]
+    found = {group.name.lower(): _of_group(learner, names, group) for group in read}
+    found[FEATURE] = [each for each in features if abs(each.weight) >= FAINTEST]
+    found[FEATURE].sort(key=lambda each: -each.weight)
+    return {group: weights for group, weights in found.items() if weights}
+
+
+def _of_group(learner: LinkLearner, names: Names, group: CueGroup) -> list[LinkWeight]:
+    first = group << BITS
+    codes = np.flatnonzero(learner.fetched[first : first + SIZE] >= FETCHED) + first
+    codes = codes[np.argsort(-learner.model.weights[codes], kind="stable")]
+    good = _different(group, _weights_of(learner, names, codes[:_STRONGEST], 1))
+    bad = _different(group, _weights_of(learner, names, codes[-_STRONGEST:], -1))
+    return [*good, *bad[::-1]]
+
+
+def _weights_of(
+    learner: LinkLearner, names: Names, codes: NDArray[np.int64], sign: int
+) -> Iterator[LinkWeight]:
+    """Yield the weights of a sign, strongest first, longer texts first among equals."""
+    found = []
+    for code in codes.tolist():
+        fact = code >> BITS == CueGroup.FACT
+        text = fact_name(code & (SIZE - 1)) if fact else names.text(code)
+        weight = round(float(learner.model.weights[code]), 3)
+        if text and sign * weight >= FAINTEST:
+            counts = int(learner.fetched[code]), int(learner.rewarded[code])
+            found.append(LinkWeight(text, weight, *counts))
+    yield from sorted(found, key=lambda each: (-sign * each.weight, -len(each.text)))
+
+
+def _different(group: CueGroup, found: Iterator[LinkWeight]) -> list[LinkWeight]:
+    """Return the first weights, without runs and paths that share much with a stronger one."""
+    kept: list[LinkWeight] = []
+    for each in found:
+        if len(kept) == WEIGHTS:
+            break
+        if not any(_alike(group, each.text, other.text) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _alike(group: CueGroup, text: str, other: str) -> bool:
+    if group is CueGroup.URL:
+        return any(text[i : i + 3] in other for i in range(len(text) - 2))
+    return group is CueGroup.PATH and (
+        text in other or not _styled(text).isdisjoint(_styled(other))
+    )
+
+
+def _styled(path: str) -> set[str]:
+    """Return the steps of a path that have an id or a class."""
+    return {step for step in path.split() if "." in step}

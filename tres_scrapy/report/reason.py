@@ -1,7 +1,9 @@
-"""Why a sample was chosen (Algorithms 2 and 3), and which samples it was preferred to."""
+"""Why a sample was chosen (Algorithms 2 and 3): its Q, its link, the rule of its leaf (P 2.6)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -9,8 +11,9 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Choice, Decision
 from tres_scrapy.crawl.crawl import Crawl
-from tres_scrapy.report.link_part import parts_of, words_of
-from tres_scrapy.report.rule import RuleBook
+from tres_scrapy.frontier.feature import TABLE, Unit
+from tres_scrapy.frontier.tree import Rule
+from tres_scrapy.report.link_part import parts_of, phrase_of
 from tres_scrapy.url.message import plural
 
 SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
@@ -23,15 +26,8 @@ SEED, QUERY, GREEDY, UNCERTAIN, EXPLORED, OTHER, LOST = (
     "lost",
 )
 RIVALS: Final = 10
+ANY_LINK: Final = "any link (the tree has not split)"
 _SEARCHED: Final = 512  # number of highest Q searched for the best samples of other leaves
-
-
-class RivalSample(NamedTuple):
-    """The best sample of a leaf that was not chosen."""
-
-    leaf: int
-    q_value: float
-    row: int
 
 
 def kind_of(decision: Decision, *, is_seed: bool) -> str:
@@ -47,8 +43,8 @@ def kind_of(decision: Decision, *, is_seed: bool) -> str:
     return GREEDY if decision.q_value >= decision.choice.q_values.max() else UNCERTAIN
 
 
-def rivals_of(decision: Decision) -> list[RivalSample]:
-    """Return the best sample of each leaf, highest Q first, without the chosen sample."""
+def rivals_of(decision: Decision) -> list[tuple[int, float, int]]:
+    """Return leaf, Q and row of each leaf's best sample, highest Q first, but the chosen one."""
     choice = decision.choice
     if choice is None or choice.q_values is None:
         return []
@@ -57,7 +53,7 @@ def rivals_of(decision: Decision) -> list[RivalSample]:
     _, firsts = np.unique(choice.leaves[places], return_index=True)
     best = places[np.sort(firsts)[:RIVALS]]
     columns = choice.leaves[best], choice.q_values[best], choice.rows[best]
-    return [RivalSample(*each) for each in zip(*map(np.ndarray.tolist, columns), strict=True)]
+    return list(zip(*map(np.ndarray.tolist, columns), strict=True))
 
 
 def size_of(choice: Choice) -> tuple[int, int]:
@@ -93,7 +89,7 @@ class Reasons:
         self._book.extend(rules[len(self._book.rules) :])
         rule = self._book.words(decision.leaf, choice.splits)
         names = self._crawl.store.names
-        link = words_of(parts_of(choice.said, names)) if choice.said is not None else ""
+        link = phrase_of(parts_of(choice.said, names)) if choice.said is not None else ""
         return sentence(kind, decision.q_value, rule, *size_of(choice), link=link)
 
 
@@ -123,3 +119,122 @@ def sentence(
     }
     parts = [reasons[kind], f"Link: {link}" if link else "", f"Leaf: {rule}" if rule else ""]
     return " ".join(f"{part}." for part in parts if part)
+
+
+class Condition(NamedTuple):
+    """The condition low <= x[feature] < high; features are numbered from 0."""
+
+    feature: int
+    low: float = -math.inf
+    high: float = math.inf
+
+    def narrowed(self, low: float, high: float) -> Condition:
+        """Return the intersection with another interval."""
+        return Condition(self.feature, max(self.low, low), min(self.high, high))
+
+    def __str__(self) -> str:
+        """Return the words that follow "links"."""
+        spec, is_upper = TABLE[self.feature], self.low > -math.inf
+        if spec.unit is Unit.BINARY:
+            return spec.rule[is_upper]
+        interval = _distance(self) if spec.unit is Unit.CLOSENESS else _interval(self)
+        return spec.rule[0].format(interval)
+
+    def brief(self) -> str:
+        """Return a few words, without context, for a condition with one bound."""
+        spec, is_upper = TABLE[self.feature], self.low > -math.inf
+        if spec.unit is Unit.BINARY:
+            return spec.brief[is_upper]
+        if spec.unit is Unit.CLOSENESS:
+            least, most = _steps(self)
+            return spec.brief[0].format(f"≥ {least}" if most is None else f"≤ {most}")
+        sign, end = ("≥", self.low) if is_upper else ("<", self.high)
+        return spec.brief[0].format(f"{sign} {_percent(end)}")
+
+
+class RuleBook:
+    """The rules of all past and present leaves of a tree, by leaf and number of splits.
+
+    A leaf that splits keeps its number as the left child; the right child of split i is leaf i + 1.
+    """
+
+    def __init__(self, rules: Iterable[Rule] = ()) -> None:
+        self.rules: list[Rule] = []
+        self._splits: dict[int, list[int]] = {}  # by leaf, the numbers of its splits
+        self.extend(rules)
+
+    def extend(self, rules: Iterable[Rule]) -> None:
+        """Append new splits."""
+        for rule in rules:
+            self._splits.setdefault(rule.leaf, []).append(len(self.rules))
+            self.rules.append(rule)
+
+    def conditions(self, leaf: int, splits: int) -> list[Condition]:
+        """Return the rule of a leaf after `splits` splits: one condition per feature, in order."""
+        found: dict[int, Condition] = {}
+        for number, is_left in self._way(leaf, splits):
+            feature, threshold, _ = self.rules[number].split
+            condition = found.get(feature, Condition(feature))
+            low, high = (-math.inf, threshold) if is_left else (threshold, math.inf)
+            found[feature] = condition.narrowed(low, high)
+        return sorted(found.values())
+
+    def words(self, leaf: int, splits: int) -> str:
+        """Return the rule of a leaf as a phrase."""
+        return rule_phrase(self.conditions(leaf, splits))
+
+    def _way(self, leaf: int, splits: int) -> list[tuple[int, bool]]:
+        """Return the splits from the root to a leaf, and whether the leaf is left of each."""
+        way: list[tuple[int, bool]] = []
+        while True:
+            lefts = [number for number in self._splits.get(leaf, ()) if number < splits]
+            way += [(number, True) for number in reversed(lefts)]
+            if leaf == 0:
+                return way[::-1]
+            splits = leaf - 1  # the split that created the leaf
+            way.append((splits, False))
+            leaf = self.rules[splits].leaf
+
+
+def rule_phrase(conditions: Sequence[Condition]) -> str:
+    """Return conditions as a phrase."""
+    return "links " + ", ".join(map(str, conditions)) if conditions else ANY_LINK
+
+
+def _distance(condition: Condition) -> str:
+    """Return the allowed distances in words: 1 link if the page with the link is relevant.
+
+    Without an upper limit, a path without a relevant page is allowed too.
+    """
+    least, most = _steps(condition)
+    if most is None:
+        return f"not {'1 to ' if least > 2 else ''}{_links(least - 1)}"
+    return _links(least) if most <= least else f"{least} to {_links(most)}"
+
+
+def _steps(condition: Condition) -> tuple[int, int | None]:
+    """Return the range of links since a relevant page that a condition on 1 / links allows."""
+    least = math.floor(1 / condition.high + 1e-6) + 1 if condition.high < math.inf else 1
+    return least, math.floor(1 / condition.low + 1e-6) if condition.low > 0 else None
+
+
+def _links(count: int) -> str:
+    return f"{count} {plural(count, 'link')}"
+
+
+def _interval(condition: Condition) -> str:
+    _, low, high = condition
+    if high == math.inf:
+        return f"at least {_percent(low)}"
+    if low == -math.inf:
+        return f"less than {_percent(high)}"
+    least, most = _percent(low), _percent(high)
+    return least if least == most else f"{least} to {most}"
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with enough digits to differ from 0 and from 100 %."""
+    percent = 100 * share
+    distance = min(percent, 100 - percent)
+    digits = 0 if distance >= 10 else 1 if distance >= 1 else 3
+    return f"{percent:.{digits}f} %"

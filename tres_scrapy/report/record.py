@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,12 +20,16 @@ from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.report.link_part import LinkPart, words_of
-from tres_scrapy.report.link_weight import LinkWeight
-from tres_scrapy.report.reason import sentence
-from tres_scrapy.report.record_file import open_to_read, reading
-from tres_scrapy.report.record_row import DomainCount, Fetch, HealthPoint, Point, Rival
-from tres_scrapy.report.rule import RuleBook
+from tres_scrapy.report.link_part import LinkPart, LinkWeight, phrase_of
+from tres_scrapy.report.reason import RuleBook, sentence
+from tres_scrapy.report.record_file import (
+    Fetch,
+    HealthPoint,
+    Point,
+    Rival,
+    open_to_read,
+    reading,
+)
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
 from tres_scrapy.topic.several import THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
@@ -43,6 +46,7 @@ class Record:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = open_to_read(path)
+        self._book = RuleBook()
         self._connection.create_function("folded", 1, str.lower, deterministic=True)
 
     def __enter__(self) -> Self:
@@ -74,16 +78,15 @@ class Record:
 
     def refused(self) -> dict[str, int]:
         """Return the number of links that the scope refused, by rule, most first."""
+        found = self._parsed("refused")
         with reading(self.path):
-            found = json.loads(self.meta().get("refused", "{}"))
             counts = Counter({str(rule): int(count) for rule, count in found.items()})
         return dict(counts.most_common())
 
     def refusal(self, url: str) -> Refusal | None:
         """Return the rule of the scope that refuses a URL wherever it stands, None if none does."""
+        given, known = self._parsed("scope"), {spec.name for spec in fields(ScopeOptions)}
         with reading(self.path):
-            given = json.loads(self.meta().get("scope", "{}"))
-            known = {spec.name for spec in fields(ScopeOptions)}
             rules = {name: given[name] for name in given.keys() & known}
             return Scope(ScopeOptions(**rules)).refusal(url)
 
@@ -103,10 +106,6 @@ class Record:
         step = 2**62 if before is None else before
         query = "SELECT * FROM page WHERE step < ? ORDER BY step DESC LIMIT ?"
         return self._pages(query, step, count)
-
-    def since(self, step: int, count: int) -> list[Fetch]:
-        """Return the first `count` fetches after a step, oldest first."""
-        return self._pages("SELECT * FROM page WHERE step > ? ORDER BY step LIMIT ?", step, count)
 
     def relevant(self, count: int, *, words: str = "", before: int | None = None) -> list[Fetch]:
         """Return the last `count` relevant pages that contain all the words, newest first.
@@ -206,14 +205,13 @@ class Record:
 
         They count since the last start.
         """
+        found = self._parsed("web")
         with reading(self.path):
-            found = json.loads(self.meta().get("web", "{}"))
             return {str(name): float(number) for name, number in found.items()}
 
     def changed_settings(self) -> set[str]:
         """Return the names of the settings whose values are not the defaults."""
-        with reading(self.path):
-            return {str(name) for name in json.loads(self.meta().get("changed", "[]"))}
+        return set(map(str, self._parsed("changed")))
 
     def count(self) -> dict[str, int]:
         """Return the number of fetches by outcome, most frequent first."""
@@ -224,21 +222,19 @@ class Record:
         )
         return {str(outcome): int(number) for outcome, number in self._read(query, PAGE)}
 
-    def domains(self, count: int) -> list[DomainCount]:
-        """Return the `count` domains with the most relevant pages."""
+    def domains(self, count: int) -> list[tuple[str, int, int]]:
+        """Return name, pages and relevant pages of the `count` domains with the most of these."""
         query = (
             "SELECT domain, count(*) AS pages, total(relevant) AS good FROM page WHERE kind = ? "
             "GROUP BY domain ORDER BY good DESC, pages, domain LIMIT ?"
         )
-        return [
-            DomainCount(str(name), int(pages), int(good))
-            for name, pages, good in self._read(query, PAGE, count)
-        ]
+        found = self._read(query, PAGE, count)
+        return [(str(name), int(pages), int(good)) for name, pages, good in found]
 
     @property
     def rules(self) -> RuleBook:
         """The rules of the leaves, updated with the splits since the last use."""
-        book = self._rules
+        book = self._book
         query = "SELECT leaf, feature, threshold, reduction FROM split WHERE number >= ? "
         found = self._read(f"{query} ORDER BY number", len(book.rules))
         with reading(self.path):
@@ -271,7 +267,7 @@ class Record:
 
     def why(self, page: Fetch) -> str:
         """Return why a page was chosen, in sentences."""
-        rule, link = self.rule(page.leaf, page.splits), words_of(page.link)
+        rule, link = self.rule(page.leaf, page.splits), phrase_of(page.link)
         size = page.samples or 0, page.leaves or 0
         return sentence(page.chosen, page.q_value, rule, *size, link=link)
 
@@ -319,9 +315,10 @@ class Record:
             check_numbers("a feature", x)
             return x[:, LINK], np.array([bool(good) for _, good in found], dtype=np.bool_)
 
-    @cached_property
-    def _rules(self) -> RuleBook:
-        return RuleBook()
+    def _parsed(self, name: str) -> Any:
+        """Return the JSON of a fact of the crawl, {} if the crawl has not noted it."""
+        with reading(self.path):
+            return json.loads(self.meta().get(name, "{}"))
 
     def _snapshot(self, name: str) -> Any:
         found = self._read("SELECT value FROM snapshot WHERE name = ?", name)

@@ -1,14 +1,17 @@
-"""The file of a record: one SQLite database that can be read while the crawl writes it."""
+"""The file of a record, one SQLite database that can be read while it is written, and its rows."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.links.code import CODES, Name
+from tres_scrapy.report.link_part import LinkPart
 from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
 from tres_scrapy.url.message import TresError, plainly
 
@@ -103,3 +106,70 @@ def open_to_read(path: Path) -> Database:
         return SCHEMA.open(path, Access.READ)
     except SqliteFileError as error:
         raise RecordError(str(error)) from None
+
+
+class Rival(NamedTuple):
+    """The best link of a leaf that was not chosen."""
+
+    leaf: int
+    q_value: float
+    url: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A completed fetch, successful or not: the columns of the table `page`."""
+
+    step: int
+    row: int
+    parent: int | None
+    time: float
+    url: str
+    final_url: str | None
+    domain: str
+    title: str
+    anchor: str
+    kind: str
+    relevant: bool
+    copy: bool
+    reward: float
+    probability: float | None
+    x: dict[str, float]
+    chosen: str
+    leaf: int | None
+    splits: int | None
+    q_value: float | None
+    samples: int | None
+    leaves: int | None
+    link: list[LinkPart]  # empty without a link model, too
+    text: str  # the first characters
+
+    @property
+    def outcome(self) -> str:
+        """The result: relevant, irrelevant, copy, or the kind of the failure."""
+        if self.kind != PAGE:
+            return self.kind
+        return "relevant" if self.relevant else "copy" if self.copy else "irrelevant"
+
+
+class Point(NamedTuple):
+    """A point of the curve; `rate` is pages per second since the previous point."""
+
+    step: int
+    time: float
+    pages: int
+    relevant: int
+    domains: int
+    frontier: int
+    leaves: int | None
+    rate: float
+    loss: float | None
+
+
+class HealthPoint(NamedTuple):
+    """The memory of a crawl in bytes, and its answers since its start by status or error."""
+
+    time: float
+    memory: int | None
+    answers: dict[str, int]

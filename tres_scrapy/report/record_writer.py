@@ -17,11 +17,9 @@ from tres_scrapy.agent.policy import Choice, Valuing
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
-from tres_scrapy.report.link_part import parts_of
-from tres_scrapy.report.link_weight import FETCHED, strongest
+from tres_scrapy.report.link_part import FETCHED, parts_of, strongest
 from tres_scrapy.report.reason import LOST, kind_of, rivals_of, size_of
-from tres_scrapy.report.record_file import names_in, open_to_write
-from tres_scrapy.report.record_row import HealthPoint
+from tres_scrapy.report.record_file import HealthPoint, names_in, open_to_write
 from tres_scrapy.report.snapshot import (
     DEPENDENCE,
     LINKS,
@@ -69,7 +67,8 @@ class Writer:
         self._remarks: dict[int, str] = {}  # by row
         self._scores: list[tuple[int, str, float]] = []  # row, topic, P(relevant)
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
-        self._step = self._highest("page", "step")
+        (last,) = connection.execute("SELECT max(step) FROM page").fetchone()
+        self.steps = int(last or 0)  # bookings that are written
         self._splits = self._forget_splits()
         self._names = len(crawl.store.names)  # that are written
         self._point = time, crawl.pages  # of the curve, the last one
@@ -102,16 +101,6 @@ class Writer:
         connection.executemany("INSERT INTO setting VALUES (?, ?)", settings.items())
         connection.execute("COMMIT")
         return cls(connection, crawl, time)
-
-    @property
-    def steps(self) -> int:
-        """The number of bookings written."""
-        return self._step
-
-    @property
-    def pages(self) -> int:
-        """The number of pages of the crawl."""
-        return self._crawl.pages
 
     def note(
         self,
@@ -188,10 +177,6 @@ class Writer:
         """Close the file without writing."""
         self._connection.close()
 
-    def _highest(self, table: str, column: str) -> int:
-        query = f"SELECT max({column}) FROM {table}"  # noqa: S608 - the names are our own
-        return int(self._connection.execute(query).fetchone()[0] or 0)
-
     def _forget_splits(self) -> int:
         """Delete splits that a resumed crawl does not have; return how many remain."""
         tree = tree_of(self._crawl.policy)
@@ -201,7 +186,7 @@ class Writer:
 
     def _write_pages(self, cursor: sqlite3.Cursor) -> None:
         pages, rivals = [], []
-        for step, entry in enumerate(self._waiting, self._step + 1):
+        for step, entry in enumerate(self._waiting, self.steps + 1):
             self._learn_names(entry)
             pages.append(self._page(step, entry))
             if found := self._rivals(entry):
@@ -213,8 +198,8 @@ class Writer:
         cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", self._scores)
         cursor.executemany("INSERT OR IGNORE INTO guest VALUES (?, ?)", self._guests())
         self._write_names(cursor)
-        self._step += len(pages)
-        cursor.execute("DELETE FROM rivals WHERE step <= ?", (self._step - RIVALS_KEPT,))
+        self.steps += len(pages)
+        cursor.execute("DELETE FROM rivals WHERE step <= ?", (self.steps - RIVALS_KEPT,))
 
     def _page(self, step: int, entry: RecordEntry) -> tuple[Any, ...]:
         (row, x, reward), relevant, kind, _, lease = entry.booking
@@ -286,7 +271,7 @@ class Writer:
         cursor.executemany(
             "INSERT OR REPLACE INTO split VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (number, self._step, leaf, *split)
+                (number, self.steps, leaf, *split)
                 for number, (leaf, split) in enumerate(new, self._splits)
             ],
         )
@@ -299,7 +284,7 @@ class Writer:
         cursor.execute(
             _CURVE,
             (
-                self._step,
+                self.steps,
                 time,
                 crawl.pages,
                 crawl.relevant,
@@ -324,7 +309,7 @@ class Writer:
             found[LINKS] = strongest(learner, self._crawl.store.names)
         cursor.executemany(
             "INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)",
-            [(name, self._step, json.dumps(value)) for name, value in found.items()],
+            [(name, self.steps, json.dumps(value)) for name, value in found.items()],
         )
         self._next_snapshot = time + max(PERIOD, COST * (perf_counter() - start))
 

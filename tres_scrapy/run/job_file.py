@@ -55,37 +55,33 @@ _DAMAGED = "the crawl in JOBDIR is damaged"
 _ADVICE = "restore a copy of it, or give another directory; the pages in the output file are whole"
 
 
-class JobError(TresError):
-    """Raised with a one-line reason when the crawl in a JOBDIR cannot be resumed."""
-
-
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raise JobError for any error that reading a damaged job can cause."""
+    """Raise TresError for any error that reading a damaged job can cause."""
     try:
         yield
     except TresError:
         raise
     except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise JobError(f"{_DAMAGED} ({reason(error)}): {_ADVICE}") from None
+        raise TresError(f"{_DAMAGED} ({reason(error)}): {_ADVICE}") from None
     except (ArithmeticError, MemoryError, RecursionError) as error:
-        raise JobError(f"{_DAMAGED} ({type(error).__name__}): {_ADVICE}") from None
+        raise TresError(f"{_DAMAGED} ({type(error).__name__}): {_ADVICE}") from None
 
 
 def open_database(directory: Path, schema: Schema = SCHEMA) -> Database:
     """Open the job's file for this process alone; create it if missing.
 
-    Raise JobError if it cannot be written, is in use, or is not a file of TRES.
+    Raise TresError if it cannot be written, is in use, or is not a file of TRES.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if (directory / FOREIGN).exists() and not (directory / NAME).exists():
-            raise JobError(
+            raise TresError(
                 f"JOBDIR {str(directory)!r} holds a crawl of Scrapy's own scheduler: "
                 "give another directory"
             )
         if (directory / CLUSTER).exists():
-            raise JobError(
+            raise TresError(
                 f"JOBDIR {str(directory)!r} holds a crawl in shards: tres cluster crawl resumes it"
             )
         file = directory / NAME
@@ -93,11 +89,11 @@ def open_database(directory: Path, schema: Schema = SCHEMA) -> Database:
             logger.warning("JOBDIR: %s is empty: the crawl starts at its seeds", file)
         return schema.open(file, Access.EXCLUSIVE)
     except FileExistsError:
-        raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
+        raise TresError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:
-        raise JobError(f"JOBDIR cannot be used: {plainly(error)}") from None
+        raise TresError(f"JOBDIR cannot be used: {plainly(error)}") from None
     except SqliteFileError as error:
-        raise JobError(f"JOBDIR: {error}{_HINTS.get(error.fault, '')}") from None
+        raise TresError(f"JOBDIR: {error}{_HINTS.get(error.fault, '')}") from None
 
 
 _HINTS = {

@@ -13,7 +13,8 @@ from typing import ClassVar, NamedTuple, Self
 from tres_scrapy.agent.policy import Decision, Resumable
 from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database, Schema
-from tres_scrapy.run.job_file import SCHEMA, JobError, open_database, reading
+from tres_scrapy.run.job_file import SCHEMA, open_database, reading
+from tres_scrapy.url.message import TresError
 
 
 class Written(NamedTuple):
@@ -69,7 +70,7 @@ class Journal:
 
     @classmethod
     def open(cls, directory: Path, identity: Mapping[str, str], now: str = "") -> Self:
-        """Open the journal of the crawl `identity`; raise JobError if it cannot be resumed.
+        """Open the journal of the crawl `identity`; raise TresError if it cannot be resumed.
 
         A new journal gets `now` as its `started`.
         """
@@ -84,14 +85,14 @@ class Journal:
                 with journal.transaction() as cursor:
                     values = {**identity, _STARTED: now}
                     cursor.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", values.items())
-        except JobError:
+        except TresError:
             database.close()
             raise
         return journal
 
     @classmethod
     def check(cls, directory: Path, identity: Mapping[str, str]) -> None:
-        """Raise JobError if a directory holds another crawl than `identity`, or one that runs."""
+        """Raise TresError if a directory holds another crawl than `identity`, or one that runs."""
         if directory.exists():
             with reading(), closing(open_database(directory, cls.schema)) as database:
                 _check(database, directory, identity)
@@ -267,12 +268,12 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
 
 
 def _check(database: Database, directory: Path, identity: Mapping[str, str]) -> None:
-    """Raise JobError if a job belongs to another crawl, ValueError if it is damaged."""
+    """Raise TresError if a job belongs to another crawl, ValueError if it is damaged."""
     written = dict(database.execute("SELECT name, value FROM meta"))
     for name, value in identity.items() if written else ():
         found = str(written.get(name, ""))  # older jobs have keywords or a pack only
         if found != value:
-            raise JobError(
+            raise TresError(
                 f"JOBDIR {str(directory)!r} holds a crawl with {name} {_shown(found)}, "
                 f"not {_shown(value)}: give another directory"
             )

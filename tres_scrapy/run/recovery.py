@@ -51,7 +51,7 @@ class Steps(NamedTuple):
 
 
 def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -> None:
-    """Restore the state of a journal in a new crawl; raise JobError if the journal is damaged.
+    """Restore the state of a journal in a new crawl; raise TresError if the journal is damaged.
 
     Leased samples become PENDING again, at the URLs that they were redirected to. They keep their
     slots of MAX and are fetched before all others. `own` holds the rows with a request of the

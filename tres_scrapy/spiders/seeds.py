@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 from scrapy import Request, Spider, signals
@@ -17,18 +20,25 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Response
 from scrapy.robotstxt import RobotParser
+from scrapy.settings import Settings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed_setting
+from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.extensions.offline_web import OfflineWeb
+from tres_scrapy.extensions.topic_source import task_of
 from tres_scrapy.middlewares.reward import source_of
 from tres_scrapy.page.robots import EVERYONE, product_token
+from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.topic.judge import Judge, Judged
+from tres_scrapy.topic.judge_process import Worker
 from tres_scrapy.topic.seed_rating import ALLOWED, FORBIDDEN, Sampled, SeedRating
+from tres_scrapy.topic.several import load_packs
 from tres_scrapy.url.message import plural, printable
 
 STEP: Final = 10  # sampled links between two lines of progress
@@ -41,6 +51,8 @@ SAID: Final = {  # of errors whose names say little
 
 class SeedSpider(Spider):
     """Fetches each seed and `most` of its links; `ratings` holds what was found, in order."""
+
+    has_frontier = False
 
     def __init__(
         self, seeds: Sequence[str], judge: Judge, threshold: float, most: int, max_delay: float
@@ -150,7 +162,7 @@ class SeedSpider(Spider):
             if (rating.delay or 0.0) > self._max_delay:
                 return (
                     f"robots.txt asks for {rating.delay:g} s between fetches; "
-                    f"-s TRES_MAX_CRAWL_DELAY={rating.delay:g} allows it"
+                    f"{typed_setting('max_crawl_delay', f'{rating.delay:g}')} allows it"
                 )
             return "robots.txt forbids it"
         if isinstance(error, HttpError):
@@ -188,3 +200,25 @@ def _progress(line: str) -> None:
 def _origin(message: Request | Response) -> str:
     url = urlparse_cached(message)
     return f"{url.scheme}://{url.netloc}"
+
+
+def rate_seeds(config: Config, settings: Settings, most: int) -> SeedSpider:
+    """Fetch the seeds of a crawl and at most `most` links of each; return the spider, closed."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="tres-seeds-")))
+        task = task_of(config, folder / "topic.jsonl", None)
+        worker = stack.enter_context(closing(Worker(task)))
+        pack = load_packs(task.packs, lazily=config.words.file is None)
+        threshold = threshold_of(config, pack)
+        worker.wait()
+        judge = Judge(pack, worker)
+        stack.callback(judge.close)
+        return run_politely(
+            SeedSpider,
+            settings,
+            seeds=config.seed,
+            judge=judge,
+            threshold=threshold,
+            most=most,
+            max_delay=config.download.max_crawl_delay,
+        )

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.surface.acquired import Acquired, Ints
+from tres_scrapy.surface.acquired import Acquired, Floats, Ints
 
-Floats = NDArray[np.float64]
 WIDTH: Final = 0.25  # sigma of the Gaussian kernel
 FLOOR: Final = 1e-9  # the least weight of a pair of keywords
 DECADES: Final = 4.0  # a share of 1e-4 becomes 0, a share of 1 becomes 1
@@ -53,12 +52,6 @@ def features(acquired: Acquired, numbers: Ints) -> Features:
     return Features(
         numeric, np.column_stack([shares.argmax(axis=1), acquired.kinds[numbers].argmax(axis=1)])
     )
-
-
-def spelling_features(acquired: Acquired, numbers: Ints) -> Features:
-    """Return the features without the kind, for a comparison without parts of speech."""
-    every = features(acquired, numbers)
-    return Features(every.numeric, every.discrete[:, :1])
 
 
 def statistical_features(acquired: Acquired, numbers: Ints) -> Features:

@@ -1,20 +1,83 @@
-"""Selectors of the next keyword: the paper's Q, the yield ratio, and rivals (B.2, B.3)."""
+"""The selector of the next keyword, and Tr, the executed actions that it learns from (B.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tres_scrapy.config.extra import require
-from tres_scrapy.surface.acquired import Acquired, Ints
-from tres_scrapy.surface.equation import q_values, response_sizes, rewards
-from tres_scrapy.surface.keyword_feature import Describe, Floats, features, kernel
-from tres_scrapy.surface.trial import Trials, recaptured_total
+from tres_scrapy.surface.acquired import Acquired, Floats, Ints, Sightings
+from tres_scrapy.surface.keyword_feature import Describe, Features, features, kernel
 
-LEAST_LEFT: Final = 0.02  # least share of the database that is assumed unknown
-Total = Callable[[Trials, int], float]  # estimates |D| from the trials and |S_t|
+
+class Trial(NamedTuple):
+    """An executed action: a query for the keyword `number`.
+
+    At the moment of issue: `features` [1], `share` (DF/|S|), `known` (|S|) and `sightings` [1]. Of
+    the answer: `found` (|R(s, a)|) and `new` (|R_new(s, a)|) records.
+    """
+
+    number: int
+    features: Features
+    share: float
+    known: int
+    found: int
+    new: int
+    sightings: Sightings
+
+
+class Trials:
+    """The executed actions in order, as columns."""
+
+    def __init__(self) -> None:
+        self.rows: list[Trial] = []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, trial: Trial) -> None:
+        """Append an executed action."""
+        self.rows.append(trial)
+
+    @property
+    def numbers(self) -> Ints:
+        """The keywords, [t]."""
+        return np.array([trial.number for trial in self.rows], np.int64)
+
+    @property
+    def found(self) -> Floats:
+        """|R(s, a_j)|, [t]."""
+        return np.array([trial.found for trial in self.rows], np.float64)
+
+    @property
+    def new(self) -> Floats:
+        """|R_new(s_j, a_j)|, [t]."""
+        return np.array([trial.new for trial in self.rows], np.float64)
+
+    @property
+    def known(self) -> Floats:
+        """|S_j| at the moment of issue, [t]."""
+        return np.array([trial.known for trial in self.rows], np.float64)
+
+    @property
+    def shares(self) -> Floats:
+        """DF/|S_j| at the moment of issue, [t], at least half a record."""
+        shares = np.array([trial.share for trial in self.rows], np.float64)
+        return np.maximum(shares, 0.5 / np.maximum(self.known, 1))
+
+    @property
+    def features(self) -> Features:
+        """The features at the moment of issue, [t]."""
+        parts = [trial.features for trial in self.rows]
+        return Features(
+            np.concatenate([part.numeric for part in parts]),
+            np.concatenate([part.discrete for part in parts]),
+        )
+
+    @property
+    def sightings(self) -> Sightings:
+        """The sightings at the moment of issue, [t]."""
+        return Sightings.join([trial.sightings for trial in self.rows])
 
 
 class Selector(Protocol):
@@ -26,45 +89,6 @@ class Selector(Protocol):
 
     def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
         """Return a value for each candidate, [n]; `trials` may be empty."""
-
-
-class YieldRatio:
-    """Applies Eq. 5 to the new records per expected hit, which works for any kind of search.
-
-    r = p * sum_j kappa * new_j / p_j, with p the share of acquired records that hold a keyword.
-    Unlike Theorem 1, it assumes neither full-text search nor complete answers. With `total`, yields
-    are corrected for known records, a keyword hits at most `cap` records, and Q looks one step
-    ahead (h = 1) unless `ahead` is False. Without `total`, |D| is not needed.
-    """
-
-    def __init__(
-        self,
-        total: Total | None = None,
-        *,
-        cap: int | None = None,
-        ahead: bool = True,
-        describe: Describe = features,
-    ) -> None:
-        self.describe = describe
-        self._total = total
-        self._cap = cap
-        self._ahead = ahead
-
-    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return the expected new records of each candidate, or its Q if |D| is known."""
-        df, n = acquired.df[candidates], max(acquired.records, 1)
-        if not len(trials):
-            return df.astype(np.float64)
-        kappa = kernel(self.describe(acquired, candidates), trials.features)
-        shares = np.maximum(df / n, 0.5 / n)
-        if self._total is None:
-            return shares * response_sizes(kappa, trials.new / trials.shares)
-        total = self._total(trials, n)
-        most = np.inf if self._cap is None else self._cap / total
-        left = np.maximum(1 - np.append(trials.known, n) / total, LEAST_LEFT)
-        hits = np.minimum(trials.shares, most) * left[:-1]
-        r = np.minimum(shares, most) * left[-1] * response_sizes(kappa, trials.new / hits) / total
-        return q_values(r, df, n, total) if self._ahead else r
 
 
 class Recapture:
@@ -83,112 +107,6 @@ class Recapture:
             return acquired.df[candidates].astype(np.float64)
         kappa = kernel(self.describe(acquired, candidates), trials.features)
         rates = acquired.recaptures.rates
-        promised = response_sizes(kappa, trials.sightings.expected(rates))
+        promised = kappa @ trials.sightings.expected(rates)
         expected = acquired.recaptures.sightings(candidates).expected(rates)
-        return expected * response_sizes(kappa, trials.new) / promised
-
-
-class Paper:
-    """Applies Eq. 5 to 7 literally: executed actions too have their features at s_t.
-
-    After a full-text query DF = |R|, so every executed action predicts no new records (see docs).
-    """
-
-    def __init__(self, total: Total, *, ahead: bool = True, describe: Describe = features) -> None:
-        self.describe = describe
-        self._total = total
-        self._ahead = ahead
-
-    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return Q(s_t, a) of each candidate."""
-        df = acquired.df[candidates]
-        if not len(trials):
-            return df.astype(np.float64)
-        executed = self.describe(acquired, trials.numbers)
-        sizes = response_sizes(kernel(self.describe(acquired, candidates), executed), trials.found)
-        total = self._total(trials, acquired.records)
-        r = rewards(sizes, df, total)
-        return q_values(r, df, acquired.records, total) if self._ahead else r
-
-
-class GenericFrequency:
-    """Q(s_t, a) = DF(s_t, a)."""
-
-    describe = staticmethod(features)
-
-    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return the DF of each candidate."""
-        return acquired.df[candidates].astype(np.float64)
-
-
-class Zipf:
-    """|R(s_t, a)| by the Zipf-Mandelbrot law of the DF rank, fitted to the executed actions."""
-
-    describe = staticmethod(features)
-
-    def __init__(self) -> None:
-        require("train", "selector 'zipf'")
-        self.law = np.array([1.0, 1.0, 1.0])  # log alpha, beta, gamma
-
-    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return |R| - DF of each candidate; without a new fit the previous one is used."""
-        ranks = df_ranks(acquired.df)
-        self._fit(ranks[trials.numbers], trials.found)
-        sizes = np.exp(zipf_mandelbrot(ranks[candidates], *self.law))
-        return rewards(sizes, acquired.df[candidates], 1.0)
-
-    def _fit(self, ranks: Floats, found: Floats) -> None:
-        kept = found > 0
-        if kept.sum() < len(self.law):
-            return
-        from scipy.optimize import OptimizeWarning, curve_fit  # noqa: PLC0415 - slow to import
-
-        try:
-            self.law, _ = curve_fit(
-                zipf_mandelbrot, ranks[kept], np.log(found[kept]),
-                p0=np.clip(self.law, [-20, 0, 0.01], [20, 1000, 4]),
-                bounds=([-20, 0, 0.01], [20, 1000, 4]),
-            )  # fmt: skip
-        except (RuntimeError, OptimizeWarning):  # it did not converge
-            return
-
-
-class Random:
-    """Q = U(0, 1)."""
-
-    describe = staticmethod(features)
-
-    def __init__(self, seed: int = 0) -> None:
-        self._random = np.random.default_rng(seed)
-
-    def values(self, acquired: Acquired, trials: Trials, candidates: Ints) -> Floats:
-        """Return a random number for each candidate."""
-        return self._random.random(len(candidates))
-
-
-def df_ranks(df: Ints) -> Floats:
-    """Return the rank of each keyword by DF, from 1 for the most frequent, [n]."""
-    ranks = np.empty(len(df), np.float64)
-    ranks[np.argsort(-df, kind="stable")] = np.arange(1, len(df) + 1)
-    return ranks
-
-
-def zipf_mandelbrot(ranks: Floats, log_alpha: float, beta: float, gamma: float) -> Floats:
-    """Return log(alpha * (rank + beta)^-gamma), [n]."""
-    logs: Floats = log_alpha - gamma * np.log(ranks + beta)
-    return logs
-
-
-def make_selector(name: str, seed: int = 0) -> Selector:
-    """Return a selector by its name in SELECTORS; `seed` is for random choices."""
-    return SELECTORS[name](seed)
-
-
-SELECTORS: Final[dict[str, Callable[[int], Selector]]] = {
-    "recapture": lambda seed: Recapture(),
-    "yield-ratio": lambda seed: YieldRatio(),
-    "paper": lambda seed: Paper(recaptured_total),
-    "gf": lambda seed: GenericFrequency(),
-    "zipf": lambda seed: Zipf(),
-    "random": Random,
-}
+        return expected * (kappa @ trials.new) / promised

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.option import Options
 from tres_scrapy.config.parser import flag, number, one_of, whole
-from tres_scrapy.surface.selector import SELECTORS
+from tres_scrapy.surface.selector import Recapture, Selector
+
+# By name; the argument of each is the seed of random choices.
+SELECTORS: Final[dict[str, Callable[[int], Selector]]] = {
+    "recapture": lambda seed: Recapture(),
+    **{name: make for more in offered("selectors") for name, make in more.items()},
+}
 
 
 @dataclass(frozen=True)

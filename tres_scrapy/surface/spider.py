@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
-from scrapy.spidermiddlewares.httperror import HttpError
 from twisted.python.failure import Failure
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.typed import typed
+from tres_scrapy.crawl.failure import ROBOTS
 from tres_scrapy.crawl.visit import Visit
+from tres_scrapy.downloader.refusal import failure_of
 from tres_scrapy.downloader.request import ASIDE, VISIT
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.items import FoundRecord
 from tres_scrapy.spiders.tres import TresSpider
 from tres_scrapy.surface.result_page import Hit
 from tres_scrapy.surface.search_box import (
@@ -30,17 +31,29 @@ from tres_scrapy.surface.search_box import (
     find_interface,
     read_description,
 )
-from tres_scrapy.surface.searched_site import ROBOTS, SearchedSite, single_words
-from tres_scrapy.surface.selector import make_selector
-from tres_scrapy.surface.settings import SurfaceOptions
-from tres_scrapy.surface.surfacing import Surfacing
+from tres_scrapy.surface.settings import SELECTORS, SurfaceOptions
+from tres_scrapy.surface.surfacing import SearchedSite, Surfacing, single_words
 
-NO_SEARCH = "no_search"
+NO_SEARCH: Final = "no_search"  # the finish reason if no seed has a usable search box
 FIRST: Final = 5  # keywords of the topic that are asked before any word of a record
 MIN_DF: Final = 2  # records that must hold a word before it is asked
 
 logger = logging.getLogger(__name__)
-Outputs = Iterator[Request | FoundRecord]
+Outputs = Iterator["Request | FoundRecord"]
+
+
+@dataclass(slots=True)
+class FoundRecord:
+    """A record returned by a search box but not fetched: its URL and the text of its link.
+
+    `query` is the first query that returned it, `site` the host of the search box.
+    """
+
+    url: str
+    anchor: str
+    query: str
+    site: str
+    found_at: str
 
 
 class SurfaceSpider(TresSpider):
@@ -58,10 +71,11 @@ class SurfaceSpider(TresSpider):
         if crawler.settings.get("JOBDIR"):
             raise ConfigError(
                 "JOBDIR: a surface crawl cannot be resumed. Leave JOBDIR out, or list the "
-                "records with -a surface_follow=0 -O records.jsonl and crawl them by `tres`"
+                f"records with {typed('surface_follow', False)} -O records.jsonl and crawl them by "
+                "`tres`"
             )
         spider.config = SurfaceOptions.of(crawler.settings)
-        make_selector(spider.config.selector)  # now: it may need a package that is not installed
+        SELECTORS[spider.config.selector](0)  # now: it may need a package that is not installed
         spider.follow_every_link = spider.config.follow
         spider.random_seed = Config.of(crawler.settings).random_seed
         spider.hosts, spider.unopened, spider.asking, spider.queries = set(), 0, 0, 0
@@ -120,13 +134,14 @@ class SurfaceSpider(TresSpider):
     def open(self, interface: Interface, url: str, row: int) -> Outputs:
         """Begin to ask a search box."""
         if interface.method == POST and not self.config.post:
-            self.refuse(url, "is searched by POST only: -a surface_post=1 allows it")
+            allowed = typed("surface_post", True)
+            self.refuse(url, f"is searched by POST only: {allowed} allows it")
             return
         self.unopened -= 1
         self.asking += 1
         config = self.config
         surfacing = Surfacing(
-            make_selector(config.selector, self.random_seed),
+            SELECTORS[config.selector](self.random_seed),
             single_words(self._session.judging.judge.keywords),
             first=FIRST,
             budget=config.queries,
@@ -175,14 +190,14 @@ class SurfaceSpider(TresSpider):
     def failed(self, failure: Failure) -> Outputs:
         """Leave a site if robots.txt forbids its search box or it keeps failing."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        site, reason = request.cb_kwargs.get("site"), _reason(failure)
+        site, reason = request.cb_kwargs.get("site"), failure_of(failure.value).kind
         if site is None:
             self.refuse(request.url, f"cannot be checked for a search box: {reason}")
         elif reason == "http_404":  # some sites answer so if nothing was found
             yield from self.next_query(site) if site.probing else self._end_query(site)
         else:
             self._count(f"failures/{reason}")
-            if reason == ROBOTS:
+            if reason == ROBOTS.kind:
                 logger.warning("%s: robots.txt forbids its search box", site.host)
             if site.fail(reason):
                 self._leave(site, reason)
@@ -261,12 +276,3 @@ class SurfaceSpider(TresSpider):
     @property
     def _done(self) -> bool:
         return self._session.crawl.finished
-
-
-def _reason(failure: Failure) -> str:
-    error = failure.value
-    if isinstance(error, HttpError):
-        return f"http_{error.response.status}"
-    if isinstance(error, IgnoreRequest) and "robots.txt" in str(error):
-        return ROBOTS
-    return type(error).__name__

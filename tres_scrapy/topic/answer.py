@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Final
 
-from tres_scrapy.url.message import plainly, printable
+from tres_scrapy.url.message import TresError, plainly, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LINE: Final = re.compile(r"(yes|no|y|n)\s+(\S+)", re.IGNORECASE)
 
 
-class AnswerError(ValueError):
+class AnswerError(TresError):
     """Raised when a file of answers cannot be read; the message is one line."""
 
 

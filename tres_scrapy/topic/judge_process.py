@@ -30,14 +30,14 @@ from tres_scrapy.topic.judge import Judged, Source, judge_pages
 from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
 from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.several import load_packs
-from tres_scrapy.url.message import plainly
+from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes
 PATIENCE = 60.0  # seconds for one batch; the slowest known page takes 4 s
 OWN_PATIENCE = 600.0  # with a function of the user's own, which may ask a service
 
 
-class WorkerError(RuntimeError):
+class WorkerError(TresError):
     """Raised when the process cannot be started."""
 
 

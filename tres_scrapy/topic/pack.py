@@ -26,7 +26,7 @@ from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.url.message import reason
+from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import check_numbers, sha256
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ MOST_BYTES: Final = 2**30  # limit of each file that it names
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
 
 
-class PackError(ValueError):
+class PackError(TresError):
     """Raised when a directory is not a topic pack; the message is one line."""
 
 
@@ -132,8 +132,7 @@ class Pack:
             return pack
         except Exception as error:  # unknown files may raise any error
             msg = (
-                f"topic pack {directory.name!r}: {reason(error)}; train it again with "
-                "`scrapy tres-train`"
+                f"topic pack {directory.name!r}: {reason(error)}; train it again with `tres train`"
             )
             raise PackError(msg) from error
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 TOPIC_FILE: Final = "topic.toml"  # makes a directory a pack
-HERE: Final = Path("models")  # where tres-train writes
+HERE: Final = Path("models")  # where `tres train` writes
 VECTORS: Final = Path("vectors", "english.npz")  # relative to a folder of packs
 
 _unpacked: list[TemporaryDirectory[str]] = []  # removed when the process ends

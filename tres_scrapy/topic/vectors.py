@@ -85,7 +85,7 @@ class WordVectors:
         except Exception as error:  # a damaged archive may raise any error
             msg = (
                 f"{path.name!r} is not a word vector file: {reason(error)}; make one with "
-                "`scrapy tres-vectors`"
+                "`tres vectors`"
             )
             raise ValueError(msg) from error
 

@@ -83,8 +83,8 @@ def test_corpus_web_serves_an_excerpt(rows: list[Row], tmp_path: Path) -> None:
 def test_wrong_collection_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    with pytest.raises(SystemExit, match=f"scrapy tres-web: {complaint}"):
-        command("tres-web", *arguments, "--collection", tmp_path / "web.jsonl")
+    with pytest.raises(SystemExit, match=f"tres web: {complaint}"):
+        command("web", *arguments, "--collection", tmp_path / "web.jsonl")
     assert not list(tmp_path.iterdir())
 
 
@@ -94,7 +94,7 @@ def test_command_writes_an_excerpt(
     path = tmp_path / "web.jsonl"
     asked = ("synthetic", "--topic", "space", "--seed", "1", "--pages", "500")
     with pytest.raises(SystemExit) as end:
-        command("tres-web", *asked, "--collection", path)
+        command("web", *asked, "--collection", path)
     assert not end.value.code
     assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == rows
     hosts = len({urlsplit(row["url"]).hostname for row in rows})

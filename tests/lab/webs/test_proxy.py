@@ -7,16 +7,13 @@ import json
 import signal
 import ssl
 import subprocess
-from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from archived import record
-from conftest import PROJECT, interpreter
+from conftest import PROJECT, command, interpreter
 from preloaded import Process
-from scrapy.exceptions import UsageError
 
 from tres_scrapy.extensions.offline_web import in_words
 from tres_scrapy.lab.webs.fault import FaultSchedule
@@ -277,12 +274,14 @@ def test_bad_argument_is_one_line(arguments: list[str], words: str) -> None:
     ("args", "topic", "words"),
     [([], "food", "one web"), (["wide"], "food", "'wide'"), (["synthetic"], "opera", "'opera'")],
 )
-def test_command_refuses_like_scrapy(args: list[str], topic: str, words: str) -> None:
-    command = import_module("tres_scrapy.commands.tres-web").Command()
-    options = Namespace(topic=topic, seed=0, data=None, labels=None, port=0, log=None)
-    options.pages, options.day, options.collection = 10, 1.0, None
-    with pytest.raises((UsageError, SystemExit), match=words):
-        command.run(args, options)
+def test_wrong_web_is_one_line(
+    args: list[str], topic: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        command("web", *args, "--topic", topic)
+    said = capsys.readouterr().err or str(end.value)
+    assert words in said
+    assert said.strip().count("\n") == 0
 
 
 class SecureWeb(TinyWeb):

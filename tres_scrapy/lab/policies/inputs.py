@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.typed import typed
 from tres_scrapy.lab.webs.graph import Graph, read_graph
 from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
@@ -66,7 +67,7 @@ def with_labels(
     """Add the true labels; raise ValueError if the crawl has no offline web."""
     web = web or _open_web(config)
     if web is None:
-        raise ValueError("it needs the labels of an offline web: add -a web=synthetic")
+        raise ValueError(f"it needs the labels of an offline web: add {typed('web', 'synthetic')}")
     return RivalInputs(**vars(setup), labels=web.labels)
 
 
@@ -76,7 +77,10 @@ def with_graph(
     """Add the links; raise ValueError if the crawl has no offline web, or one without an end."""
     web = web or _open_web(config)
     if not isinstance(web, FiniteWeb):
-        raise ValueError("it needs the links of an offline web: add -a web=recorded or web=corpus")
+        raise ValueError(
+            f"it needs the links of an offline web: add {typed('web', 'recorded')} or "
+            f"{typed('web', 'corpus')}"
+        )
     return RivalInputs(**vars(setup), graph=read_graph(web, config.reading))
 
 

@@ -23,6 +23,7 @@ from urllib.parse import quote_plus, urlsplit
 import numpy as np
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText
+from tres_scrapy.config.typed import named
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
@@ -127,7 +128,7 @@ class SeedFinderPolicy(AchePolicy):
         if setup.search is None or "{query}" not in setup.search:
             raise ValueError(
                 f"search_url: {setup.search!r} must be a URL with {{query}} in place of the query: "
-                "set TRES_SEARCH_URL to one"
+                f"set {named('TRES_SEARCH_URL')} to one"
             )
         super().__init__(store, setup)
         self.queries = 0

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Final, TypedDict
 
 import numpy as np
+from tqdm import tqdm
 
+from tres_scrapy.lab.webs.changing import ChangingWeb
 from tres_scrapy.lab.webs.prose import PARAGRAPH
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.lab.webs.synthetic_page import PAGE, Traits
+from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.page.text import read_page
+from tres_scrapy.url.whole_file import whole_file
 
 HOST_PAGES: Final = 10  # most pages of a host
 FAVOUR: Final = 3  # times as many hosts of the web's topic as of another
@@ -94,3 +101,29 @@ class Excerpt:
         lines = self.prose.sentences(page, self.prose.length(page))
         blocks = [lines[i : i + PARAGRAPH] for i in range(0, len(lines), PARAGRAPH)]
         return "\n\n".join(map(" ".join, blocks))
+
+
+def write_collection(web: Web, topic: str, path: Path, count: int) -> str:
+    """Write pages of a web as JSON lines; return what was written.
+
+    Raise ValueError if the web is neither synthetic nor changing.
+    """
+    rows: Iterable[Mapping[str, object]]
+    if isinstance(web, SyntheticWeb):
+        excerpt = Excerpt(web, count)
+        rows, total = excerpt.rows(), len(excerpt)
+        about = f" from {excerpt.hosts:,} hosts, {excerpt.relevant:,} of them on {topic}"
+    elif isinstance(web, ChangingWeb):
+        rows, total, about = _initial(web), len(web.shelf.urls), ""
+    else:
+        raise ValueError("--collection needs the web `synthetic` or `changing`")
+    with whole_file(path) as file:
+        for row in tqdm(rows, "writing", total, unit=" pages", disable=None):
+            file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
+    return f"{total:,} pages{about}, written to {path}"
+
+
+def _initial(web: ChangingWeb) -> Iterator[dict[str, object]]:
+    for number, url in enumerate(web.shelf.urls):
+        page = read_page(web.html(number, 0, number), url, language=False)
+        yield {"url": url, "title": page.title, "text": page.text}

@@ -1,0 +1,1 @@
+"""The program `tres`: one file for each command."""

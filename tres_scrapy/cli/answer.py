@@ -1,0 +1,84 @@
+"""`tres answer`: answer whether pages of a crawl belong to its topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+import click
+
+from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.topic.answer import add_answers, read_answers
+from tres_scrapy.topic.word_folder import find_folder
+from tres_scrapy.topic.word_learner import learn_answers, learned
+from tres_scrapy.url.message import plural, printable
+
+WIDTH: Final = 100
+NEXT: Final = "`tres rejudge` judges the pages of the crawl again; resume it to crawl with them."
+PROMPT: Final = "Relevant? y(es), n(o), s(kip), q(uit): "
+
+
+@click.command(
+    cls=Command,
+    syntax="RUN [--yes URL]... [--no URL]...",
+    epilog="Example: tres answer jobs/tea",
+)
+@click.argument("run", nargs=-1)
+@option("--yes", metavar="URL", multiple=True, help="answer yes for this URL, without questions")
+@option("--no", metavar="URL", multiple=True, help="answer no for this URL, without questions")
+def command(run: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]) -> None:
+    """Show the pages of a crawl whose answers help its topic most, and ask about each.
+
+    The question is whether the page is relevant to the topic, which the crawl learns from keywords.
+    RUN is the JOBDIR of the crawl or its JSON lines file. A running crawl reads each answer with
+    its next pages; the topic of one that has ended is learned again at once. A later answer about a
+    page replaces the earlier one.
+    """
+    if len(run) != 1:
+        refuse("one RUN, the JOBDIR or JSON lines file of a crawl", run)
+    folder = find_folder(Path(run[0]))
+    known, _ = read_answers(folder.answers)
+    if yes or no:
+        good, bad = folder.known(list(yes)), folder.known(list(no))
+        if both := set(good) & set(bad):
+            raise click.UsageError(f"yes and no for {printable(min(both))}: give one answer")
+        told = dict.fromkeys(good, True) | dict.fromkeys(bad, False)
+        add_answers(folder.answers, told)
+        given = len(told)
+    else:
+        learn_answers(folder)  # asks about the last pages of an ended crawl too
+        asked = [each for each in folder.read_questions() if each["url"] not in known]
+        given = _ask(folder.answers, asked)
+    print(f"{given} {plural(given, 'answer')} added to {folder.answers}")
+    if given:
+        for line in learned(folder, [NEXT]):
+            print(line)
+
+
+def _ask(file: Path, asked: list[dict[str, Any]]) -> int:
+    """Ask about pages until the user quits; return how many answers were added to the file."""
+    given = 0
+    for number, each in enumerate(asked, 1):
+        title, text = printable(each["title"]), printable(each["text"])
+        print(f"\n{number} of {len(asked)}: {title or 'no title'}\n{printable(each['url'])}")
+        print(f"P(relevant) {each['probability']:.2f}\n{fill(text, WIDTH)}")
+        answer = _reply()
+        if answer == "q":
+            break
+        if answer != "s":
+            add_answers(file, {each["url"]: answer == "y"})
+            given += 1
+    return given
+
+
+def _reply() -> str:
+    """Return y, n, s or q; q at the end of the input."""
+    while True:
+        try:
+            answer = input(PROMPT).strip().lower()[:1]
+        except (EOFError, KeyboardInterrupt):
+            print()  # the cursor stands behind the prompt
+            return "q"
+        if answer in {"y", "n", "s", "q"}:
+            return answer

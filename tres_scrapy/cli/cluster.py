@@ -1,0 +1,132 @@
+"""`tres cluster crawl`: one crawl in several processes, on one machine or on many."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tres_scrapy.cli.command import Option, pairs_of
+from tres_scrapy.cli.crawl import STATS, SpiderCommand
+from tres_scrapy.config.config import Config
+from tres_scrapy.config.declaration import ConfigError, Group
+from tres_scrapy.config.extra import require
+
+DESCRIPTION: Final = """\
+Run one crawl in several processes, on this machine or on a Ray cluster. Each shard crawls its own
+domains; all learn together. The same line resumes the crawl, whatever was killed. All other
+options are those of `tres crawl`."""
+EXAMPLES: Final = """\
+Examples:
+  tres cluster crawl food --web synthetic --pages 5000 --shards 4 --job jobs/try
+  tres cluster crawl food https://example.org/ --pages 1000000 --shards 16 --job jobs/food
+  tres cluster crawl food @seeds.txt --shards 64 --address auto --job /shared/food
+  tres cluster crawl food @seeds.txt --shards 64 --address auto --job /disk/food \\
+      --snapshots s3://bucket/food
+"""
+FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
+GROUP: Final = "Cluster"
+
+
+class ClusterCommand(SpiderCommand):
+    """The crawl in shards, which takes no option of Scrapy's but -s and -a."""
+
+    def scrapys(self) -> list[click.Parameter]:
+        mine = ("set", "a", "help_all")
+        return [each for each in super().scrapys() if each.name in mine]
+
+
+def crawl(
+    arguments: dict[str, str],
+    *,
+    job: Path,
+    shards: int,
+    address: str | None,
+    snapshots: str,
+    snapshot_interval: float,
+    **given: Any,
+) -> int:
+    """Crawl in shards; return the exit status."""
+    settings = {STATS: "0"} | pairs_of(given["set"])
+    if "JOBDIR" in settings:
+        raise ConfigError("-s JOBDIR: a crawl in shards has --job")
+    require("cluster", "tres cluster")
+    from tres_scrapy.cluster.start import Order, crawl  # noqa: PLC0415 - it loads Ray
+
+    level = settings.get("LOG_LEVEL", "INFO")
+    logging.basicConfig(format=FORMAT, datefmt="%Y-%m-%d %H:%M:%S", level=level)
+    order = Order(job, shards, address, snapshots, snapshot_interval, arguments, settings)
+    try:
+        return crawl(order)
+    except KeyboardInterrupt:
+        sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
+
+
+def _seconds(_: click.Context, option: click.Parameter, value: float) -> float:
+    if not 1 <= value < math.inf:
+        raise click.UsageError(f"{option.opts[0]} {value:g} must be 1 second or more")
+    return value
+
+
+def _options() -> Sequence[Option]:
+    return [
+        Option(
+            ["--job"],
+            type=Path,
+            required=True,
+            metavar="DIR",
+            help="folder of the crawl",
+            group=GROUP,
+        ),
+        Option(
+            ["--shards"],
+            type=int,
+            default=4,
+            metavar="N",
+            help="parts of the crawl (default: 4)",
+            group=GROUP,
+        ),
+        Option(
+            ["--address"],
+            metavar="ADDRESS",
+            help="of a Ray cluster: auto, or HOST:PORT; without it, Ray is started on this machine",
+            group=GROUP,
+        ),
+        Option(
+            ["--snapshots"],
+            metavar="URL",
+            default="",
+            help="where shards are copied to, such as s3://bucket/food: --job is then a folder on "
+            "each node's own disk, and may have environment variables ('$SCRATCH/food')",
+            group=GROUP,
+        ),
+        Option(
+            ["--snapshot-interval"],
+            type=float,
+            callback=_seconds,
+            metavar="SECONDS",
+            default=60.0,
+            help="time between two snapshots of a shard (default: 60)",
+            group=GROUP,
+        ),
+    ]
+
+
+command = click.Group("cluster", help=DESCRIPTION)
+command.add_command(
+    ClusterCommand(
+        "crawl",
+        ("topic", "seed"),
+        [each for each in Config.declared().values() if each.group is not Group.CLUSTER],
+        crawl,
+        _options(),
+        syntax="TOPIC URL... --job DIR [--shards N] [options of tres crawl]",
+        help=DESCRIPTION,
+        epilog=EXAMPLES,
+    )
+)

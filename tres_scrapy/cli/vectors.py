@@ -1,0 +1,85 @@
+"""`tres vectors`: train word vectors on texts, or convert existing ones."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from tqdm import tqdm
+
+from tres_scrapy.cli.command import Command, Decorator, option, refuse
+from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS
+from tres_scrapy.training.document import Sentences
+from tres_scrapy.training.skip_gram import MAX_WORDS, train_vectors
+from tres_scrapy.training.vector_file import read_vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMITS: Final = {"words": MOST_WORDS, "dimension": MOST_DIMENSIONS, "epochs": 100, "workers": 64}
+
+
+def _number(name: str, default: int, about: str, group: str = "Training") -> Decorator:
+    """Return the option of a whole number."""
+    about = f"{about} (default: {default})"
+    return option(f"--{name}", metavar="N", type=int, default=default, help=about, group=group)
+
+
+@click.command(
+    cls=Command,
+    syntax="(FILE... | --from FILE|NAME) --output FILE",
+    epilog="Example: tres vectors pages.jsonl --output models/vectors/my.npz",
+)
+@click.argument("files", nargs=-1)
+@option("--from", "source", metavar="FILE|NAME", help="vectors to convert")
+@option("--output", metavar="FILE", type=Path, required=True, help="file to write")
+@_number("words", MAX_WORDS, "keep the N most frequent words, 5 MB at 100 dimensions", "Options")
+@_number("dimension", 100, "numbers per vector")
+@_number("epochs", 5, "passes over the texts")
+@_number("seed", 1, "random seed")
+@_number("workers", 1, "threads; with more than one, results differ from run to run")
+def command(files: tuple[str, ...], source: str | None, output: Path, **numbers: int) -> None:
+    """Write word vectors for topic packs: lower-case words, one byte per number.
+
+    Train them by skip-gram on text files, or convert existing vectors with --from. --from takes a
+    word2vec file (text or binary) or a GloVe file, both also as .gz, a KeyedVectors file of gensim,
+    or a name of gensim's downloader such as glove-wiki-gigaword-100, which is saved in
+    ~/gensim-data. A KeyedVectors file is a pickle: only lists and arrays are read from it, and no
+    code is run.
+    """
+    if bool(files) == bool(source):
+        refuse("texts, or --from FILE|NAME", files)
+    for name, most in LIMITS.items():
+        if not 1 <= numbers[name] <= most:
+            raise ValueError(f"--{name} {numbers[name]} must be 1 or more, {most} at most")
+    if output.is_dir():
+        raise ValueError(f"--output {str(output)!r} is a folder: name a file")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if source:
+        vectors = read_vectors(source, words=numbers["words"])
+    else:
+        sentences = _Passes(Sentences([Path(file) for file in files]), numbers["epochs"])
+        vectors = train_vectors(sentences, **numbers)
+    vectors.save(output)
+    n, d = vectors.matrix.shape
+    print(f"{n} words of {d} dimensions written to {output}, {output.stat().st_size / 1e6:.1f} MB")
+    print(f"next: tres train TOPIC --vectors {output} ...")
+
+
+class _Passes:
+    """Sentences that can be read repeatedly: for the vocabulary, then for each epoch."""
+
+    def __init__(self, sentences: Sentences, epochs: int) -> None:
+        self._sentences = sentences
+        names = (f"epoch {n} of {epochs}" for n in range(1, epochs + 1))
+        self._names = chain(["vocabulary"], names)
+        self._total: int | None = None
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with tqdm(desc=next(self._names), total=self._total, unit=" words", unit_scale=True) as bar:
+            for sentence in self._sentences:
+                bar.update(len(sentence))
+                yield sentence
+            self._total = int(bar.n)

@@ -1,0 +1,105 @@
+"""`tres web`: serve an offline web to any crawler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import click
+
+from tres_scrapy.cli.command import Command, option, refuse
+from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
+from tres_scrapy.lab.webs.excerpt import write_collection
+from tres_scrapy.lab.webs.fault import FaultSchedule
+from tres_scrapy.lab.webs.server import DATA, FAULTS, KINDS, LABELS, open_web, serve
+from tres_scrapy.lab.webs.vocabulary import topics
+from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.url.message import plainly
+
+EXAMPLES: Final = """\
+Examples:
+  tres web synthetic --port 8080 --topic food
+  tres web synthetic --topic space --collection web.jsonl
+"""
+
+
+@click.command(cls=Command, syntax=f"{'|'.join(KINDS)} [options]", epilog=EXAMPLES)
+@click.argument("kind", nargs=-1)
+@option("--port", type=int, metavar="N", default=0, help="default: any free port")
+@option(
+    "--topic",
+    metavar="TOPIC",
+    default="food",
+    help="topic of the relevant pages (default: food); the synthetic and the deep web know "
+    f"{', '.join(topics())}",
+)
+@option("--seed", type=int, metavar="N", default=0, help="seed of the synthetic web (default: 0)")
+@option("--faults", metavar="SCHEDULE", default="", help=FAULTS)
+@option("--data", metavar="FILE", type=Path, help=DATA)
+@option("--labels", metavar="FILE", type=Path, help=LABELS)
+@option(
+    "--pages",
+    type=int,
+    metavar="N",
+    default=2_000,
+    help="pages of the changing web, or that --collection takes of the synthetic web "
+    "(default: 2000)",
+)
+@option(
+    "--day",
+    type=float,
+    metavar="SECONDS",
+    default=DAY,
+    help="seconds per day of the changing web",
+)
+@option(
+    "--collection",
+    type=Path,
+    metavar="FILE",
+    help="write the pages of the changing web, or some of the synthetic web, to FILE as JSON "
+    "lines, and exit. Those of the synthetic web have categories (the topic) and links: tres train "
+    "and the web `corpus` read them",
+)
+@option("--log", metavar="FILE", type=Path, help="file to write one JSON line per fetch to")
+def command(
+    *,
+    kind: tuple[str, ...],
+    port: int,
+    topic: str,
+    seed: int,
+    faults: str,
+    data: Path | None,
+    labels: Path | None,
+    pages: int,
+    day: float,
+    collection: Path | None,
+    log: Path | None,
+) -> None:
+    """Serve an offline web as an HTTP proxy until Ctrl-C, then print the counts of its fetches."""
+    if len(kind) != 1:
+        refuse(f"one web ({', '.join(KINDS)})", kind)
+    try:
+        web = open_web(kind[0], topic, seed, data, labels, pages=pages, day=day)
+        if collection is not None:
+            print(write_collection(web, topic, collection, pages))
+            return
+        schedule = FaultSchedule.parse(faults, seed) if faults else None
+        count = serve(web, port, log, lambda port: _explain(web, topic, port), schedule)
+    except (OSError, OverflowError) as error:
+        doing = f"serve on port {port}" if collection is None else "write the pages"
+        raise ValueError(f"cannot {doing}: {plainly(error)}") from None
+    print(json.dumps(count.summary(), indent=2))
+
+
+def _explain(web: Web, topic: str, port: int) -> None:
+    proxy = f"http_proxy=http://127.0.0.1:{port}"
+    for note in web.notes:
+        print(note)
+    print(f"{web.name} is served on port {port}; Ctrl-C stops it and prints the counts. Try")
+    print(f"    {proxy} curl {web.seeds[0]}")
+    if isinstance(web, ChangingWeb):
+        print(f"    {proxy} tres refresh FILE", flush=True)
+        return
+    print(f"    {proxy} curl '{web.search.format(query=topic)}'")
+    print(f"    {proxy} tres crawl {topic} {web.seeds[0]} --pages 50", flush=True)

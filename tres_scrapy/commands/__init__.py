@@ -1,1 +1,0 @@
-"""The commands that the project adds to `scrapy`."""

@@ -1,1 +1,0 @@
-"""The command `tres`, which works in any folder."""

@@ -1,0 +1,100 @@
+"""One benchmark: the missing runs of a grid are done, and a report shows all results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from tres_scrapy.crawl.assembly import require_pack
+from tres_scrapy.lab.condition import Conditions
+from tres_scrapy.lab.result import Run, code_version, read_results
+from tres_scrapy.lab.webs.server import open_web
+from tres_scrapy.lab.worker import Advance, Display, RunFailure, work
+from tres_scrapy.url.message import plainly, plural
+
+RUNS: Final = "runs"  # the folder of results
+NAME: Final = "tres bench"
+
+
+def check_runs(conditions: Conditions, runs: Sequence[Run]) -> None:
+    """Print the notes of the web; raise ValueError or OSError if a run cannot start."""
+    for run in runs:
+        require_pack(conditions.config(run))
+    notes = dict[str, None]()
+    for topic, run in {run.topic: run for run in runs}.items():
+        labels = conditions.config(run).web.labels
+        if labels is not None and not labels.is_file():
+            raise ValueError(f"--labels {conditions.labels!r}: there is no file {str(labels)!r}")
+        web = open_web(conditions.web, topic, run.seed, conditions.data, labels)
+        notes |= dict.fromkeys(web.notes)
+        starts = {url for run in runs if run.topic == topic for url in conditions.config(run).seed}
+        for url in sorted(starts):
+            if (status := web.answer(url).status) >= 400:
+                raise ValueError(f"--starts {url!r} is not on this web: it answers {status}")
+    for note in notes:
+        print(f"{NAME}: {note}", file=sys.stderr)
+
+
+def run_grid(runs: Sequence[Run], jobs: int, conditions: Conditions, output: Path) -> int:
+    """Do the missing runs, write the report, and return the exit status.
+
+    After an interrupt, the report shows the finished runs.
+    """
+    directory = output / RUNS
+    directory.mkdir(parents=True, exist_ok=True)
+    results, faults = read_results(directory)
+    conditions.note(output, runs, is_new=not results)
+    for fault in faults:
+        print(f"{NAME}: {fault}; the run will be repeated", file=sys.stderr)
+    done = {result.run: result.code for result in results}
+    left = [run for run in runs if run not in done]
+    if len(left) < len(runs):
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are done already", flush=True)
+    if other := sum(done.get(run) not in {code_version(), None} for run in runs):
+        said = f"{other} of them by other code; delete their files in {directory} to repeat them"
+        print(f"{NAME}: {said}", file=sys.stderr)
+    try:
+        failures = _work(left, jobs, conditions, directory) if left else 0
+    finally:
+        _report(output, conditions)
+    return int(failures > 0)
+
+
+def _report(output: Path, conditions: Conditions) -> None:
+    """Write the report of all results in the folder, from other commands too."""
+    # importing matplotlib takes a second
+    from tres_scrapy.lab.comparison import write_report  # noqa: PLC0415
+
+    results, _ = read_results(output / RUNS)
+    if not results:
+        return
+    try:
+        page = write_report(output, results, str(conditions))
+    except OSError as error:
+        raise ValueError(f"the report in {output} cannot be written: {plainly(error)}") from None
+    print(f"{len(results)} {plural(len(results), 'run')}, see {page}", flush=True)
+
+
+def _work(runs: Sequence[Run], jobs: int, conditions: Conditions, directory: Path) -> int:
+    """Do the runs, show the progress, and return how many failed."""
+    failures = 0
+    with Display(runs) as display, closing(work(runs, jobs, conditions, directory)) as events:
+        for event in events:
+            if isinstance(event, Advance):
+                display.advance(*event)
+            elif isinstance(event, RunFailure):
+                trace = _trace(directory, event.run)
+                trace.write_text(event.trace, encoding="utf-8")
+                display.fail(event, trace)
+                failures += 1
+            else:
+                _trace(directory, event.run).unlink(missing_ok=True)  # of an earlier try
+                display.finish(event)
+    return failures
+
+
+def _trace(directory: Path, run: Run) -> Path:
+    return directory / f"{run.name}.error"

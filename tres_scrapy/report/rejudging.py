@@ -1,0 +1,83 @@
+"""Judges the items of a crawl again by the topic that the crawl has learned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
+from tres_scrapy.report.record_path import find_record
+from tres_scrapy.topic.answer import AnswerError
+from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.pack import Pack
+from tres_scrapy.topic.word_folder import WordFolder, find_folder
+from tres_scrapy.url.message import reason
+from tres_scrapy.url.whole_file import whole_file
+
+
+def find_output(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
+    """Return the output of a crawl and the folder of its topic, from one of them or its JOBDIR.
+
+    Raise AnswerError if one of the two cannot be found.
+    """
+    if not run.exists():
+        raise AnswerError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
+    if not run.is_dir():
+        return run, find_folder(jobdir) if jobdir is not None else _folder_of(run)
+    folder = find_folder(run)
+    try:
+        with Record(find_record(run)) as record:
+            output = Path(record.meta().get("output", ""))
+    except RecordError as error:
+        raise AnswerError(f"{error}: give its output, and --run {run}") from None
+    if not output.is_file():
+        raise AnswerError(
+            f"{str(output)!r}, which the crawl in {run} wrote, is not there: give its "
+            f"output, and --run {run}"
+        )
+    return output, folder
+
+
+def _folder_of(output: Path) -> WordFolder:
+    """Return the folder of the topic beside an output, or in the JOBDIR of its crawl."""
+    try:
+        return find_folder(output)
+    except AnswerError:
+        with suppress(AnswerError, RecordError):
+            return find_folder(find_record(output).parent)
+        raise AnswerError(
+            f"{str(output)!r} has no topic that learns beside it, and no record in this folder "
+            "says which crawl wrote it: add --run JOBDIR"
+        ) from None
+
+
+def rejudge(pack: Pack, answers: Mapping[str, bool], source: Path, target: Path) -> tuple[int, int]:
+    """Write the lines that are still relevant; return their number and that of all lines.
+
+    `answers` are the user's, by URL: they count more than the pack. Raise AnswerError if a line is
+    not an item of a crawl.
+    """
+    try:
+        return _rejudge(pack, answers, source, target)
+    except (ValueError, KeyError, TypeError) as error:
+        raise AnswerError(f"{source} is not a crawl's output: {reason(error)}") from None
+
+
+def _rejudge(
+    pack: Pack, answers: Mapping[str, bool], source: Path, target: Path
+) -> tuple[int, int]:
+    kept = count = 0
+    with source.open(encoding="utf-8") as lines, whole_file(target) as file:
+        for count, line in enumerate(lines, 1):  # noqa: B007 - the number of lines
+            item = json.loads(line)
+            text = Text.of(f"{item['title']} {item['text']}", item["url"])
+            probability = float(pack.probabilities([text])[0])
+            told = answers.get(item.get("final_url"), answers.get(item["url"]))
+            if probability >= pack.threshold if told is None else told:
+                kept += 1
+                final = {**item, "final_probability": round(probability, 6)}
+                file.write(json.dumps(final, ensure_ascii=False).encode() + b"\n")
+    return kept, count
