@@ -38,8 +38,8 @@ from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
-from tres_scrapy.lab.webs.count import PAGES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.web import PAGES
 from tres_scrapy.page.text import read_page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal

@@ -58,7 +58,6 @@ class PageText(NamedTuple):
     text: str = ""  # title and text
     contexts: Mapping[str, str] = MappingProxyType({})  # URL of a link: the text around it
     probability: float = 0.0  # P(relevant) of the page
-    paths: Mapping[str, str] = MappingProxyType({})  # URL of a link: the tags from the root to it
 
 
 NO_TEXT = PageText()

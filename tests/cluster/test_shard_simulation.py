@@ -10,8 +10,7 @@ from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc_record import exchange_records
-from tres_scrapy.lab.agenda import Agenda
-from tres_scrapy.lab.shard_simulation import ShardSimulation, Timing
+from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.url.domain import domain_of
 
