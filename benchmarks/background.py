@@ -15,10 +15,9 @@ from pathlib import Path
 
 from topic import ROOT
 
-from tres_scrapy.topic.background import FREQUENCIES, Background
+from tres_scrapy.page.document_file import Unreadable, read_pages
 from tres_scrapy.topic.classifier import Text
-from tres_scrapy.training.document import read_pages
-from tres_scrapy.training.source import Unreadable
+from tres_scrapy.topic.vectors import FREQUENCIES, Background
 
 SOURCES = ("pages", "wiki", "bbc", "news20")
 MIN_TEXTS = 5

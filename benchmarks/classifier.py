@@ -24,24 +24,22 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from topic import IRRELEVANT, ROOT, documents, keywords
+from topic import IRRELEVANT, ROOT, documents
 
 from tres_scrapy.topic.bilstm import BiLstm, Network
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.recipe import Recipe
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example, lead
 from tres_scrapy.training.score import Score, score
-from tres_scrapy.training.validation import choose_threshold, cross_validate, judge
+from tres_scrapy.training.validation import choose_threshold, cross_validate, judge, stripes
 
 RESULTS = Path(__file__).parent / "results"
 VECTORS = ROOT / "models" / "vectors" / "english.npz"
 # Table 1: F-macro of BiLSTM and of ACHE's SVM
 PAPER = {"sports": (95.4, 90.4), "food": (94.2, 86.7), "hardware": (90.8, 83.9)}
 NAMES = {
-    "kwbilstm": "KwBiLSTM",
     "widebilstm": "wide BiLSTM",
     "bilstm": "BiLSTM",
     "svm": "ACHE's SVM",
@@ -87,8 +85,8 @@ def corpus(topic: str, data: Path, seed: int) -> Corpus:
     read = documents(data, topic)
     true = np.array([document.relevant for document in read])
     source = np.array([document.source for document in read])
-    vectors, given = WordVectors.load(VECTORS), keywords(topic)
-    recipe = partial(Recipe, vectors=vectors, keywords=given, seed=seed)
+    vectors = WordVectors.load(VECTORS)
+    recipe = partial(Recipe, vectors=vectors, seed=seed)
     return Corpus(topic, read, [example(document) for document in read], true, source, recipe)
 
 

@@ -23,7 +23,7 @@ from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.expansion import distinctive_words, expand
+from tres_scrapy.training.recipe import distinctive_words, expand
 
 RESULTS = Path(__file__).parent / "results"
 # Table 2: mean count in C and in C', #KS, #K'
@@ -66,7 +66,7 @@ def _row(
     topic: str, name: str, found: set[str], given: KeywordSet, labelled: list[Document]
 ) -> Row:
     keywords = KeywordSet([*given.words, *found], given.phrases)
-    counts = _means((d.relevant, keywords.count(tokenise(d.text))) for d in labelled)
+    counts = _means((d.relevant, keywords.counts(tokenise(d.text)).total()) for d in labelled)
     titles = _means((d.relevant, keywords.in_text(d.title)) for d in labelled if d.title)
     return Row(topic, name, len(found) or len(given.words), counts, titles)
 

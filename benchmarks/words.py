@@ -32,18 +32,15 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score
 from topic import ROOT
 
+from tres_scrapy.page.document_file import Unreadable, read_records, record_page
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.bag import TFIDF
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.classifier import TFIDF, Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.word_learner import MOST_PAGES, WordLearner, open_topic, word_topic
-from tres_scrapy.topic.word_topic import PageWords, TopicFit, WordTopic, questions
-from tres_scrapy.training.baseline import fit_bag
-from tres_scrapy.training.document import record_page
-from tres_scrapy.training.reader import read_records
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, TopicFit, questions
+from tres_scrapy.topic.topic_learner import MAX_PAGES, TopicLearner, open_topic
+from tres_scrapy.training.fitting import fit_bag
 from tres_scrapy.training.sample import Example
-from tres_scrapy.training.source import Unreadable
 
 RESULTS = Path(__file__).parent / "results"
 FILES = ("pages", "wiki", "bbc", "news20", "university")
@@ -64,7 +61,7 @@ FIRST_PACK = """
 import sys
 from pathlib import Path
 from words import TOPICS
-from tres_scrapy.topic.word_learner import open_topic
+from tres_scrapy.topic.topic_learner import open_topic
 open_topic(sys.argv[2], TOPICS[sys.argv[2]].words(), Path(sys.argv[1], "first"))
 """
 
@@ -167,7 +164,7 @@ def split(records: list[Record], about: Topic, seed: int) -> Split:
     hosts = sorted({record.host for record in inside})
     half = dict(zip(hosts, (rng.random(len(hosts)) < 0.5).tolist(), strict=True))
     pool = [record for record in inside if half[record.host]]
-    pool = [pool[row] for row in rng.permutation(len(pool))[:MOST_PAGES].tolist()]
+    pool = [pool[row] for row in rng.permutation(len(pool))[:MAX_PAGES].tolist()]
     tests = [record for record in inside if not half[record.host]]
     tests = [tests[row] for row in rng.permutation(len(tests))[:TESTED].tolist()]
     true = np.array([bool(record.labels & about.labels) for record in pool])
@@ -178,7 +175,7 @@ def split(records: list[Record], about: Topic, seed: int) -> Split:
     return Split(sheets, true, texts, expected)
 
 
-def curve(topic_: WordTopic, held: Split, wrong: float, seed: int) -> dict[str, list[float]]:
+def curve(topic_: KeywordTopic, held: Split, wrong: float, seed: int) -> dict[str, list[float]]:
     """Return AP, and F1 at the threshold, at each number of answers."""
     rng = np.random.default_rng(seed)
     answers: dict[str, bool] = {}
@@ -221,7 +218,7 @@ def labelled(held: Split) -> float:
 def measure(records: list[Record], name: str, seed: int) -> dict[str, float]:
     """Return the figures of a topic and a split, by name: AP and F1, seconds of processor time."""
     keywords = TOPICS[name].words()
-    topic_ = word_topic(keywords)
+    topic_ = KeywordTopic.in_english(keywords)
     held = split(records, TOPICS[name], seed)
     start = process_time()
     first = topic_.fit([sheet for sheet in held.sheets if sheet.is_seed], {})
@@ -231,7 +228,9 @@ def measure(records: list[Record], name: str, seed: int) -> dict[str, float]:
     found = {
         "seconds first": middle - start,
         "seconds fit": end - middle,
-        "keywords": ranked(lambda text: keywords.count(text.words) / len(text.words), held),
+        "keywords": ranked(
+            lambda text: keywords.counts(text.words).total() / len(text.words), held
+        ),
         "first": float(average_precision_score(held.expected, probabilities(first, held.tests))),
         "labelled": labelled(held),
     }
@@ -253,7 +252,7 @@ def times(records: list[Record], name: str) -> dict[str, float]:
         after = getrusage(RUSAGE_CHILDREN)
         first = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         open_topic(name, keywords, Path(place))
-        learner = WordLearner(Path(place), name, keywords)
+        learner = TopicLearner(Path(place), name, keywords)
         for row, record in enumerate(inside):
             page = Page(f"{PAGE_URL}{row}", "", " ".join(record.words.elements()), ())
             learner.keep(page, fingerprint(page), is_seed=row == 0)
@@ -292,7 +291,7 @@ def transfer(records: list[Record], name: str, seed: int) -> dict[str, float]:
         Example(Text(list(r.words.elements())), Text([]), "", answers[f"#{row}"])
         for row, r in enumerate(few)
     ]
-    topic_ = word_topic(about.words())
+    topic_ = KeywordTopic.in_english(about.words())
     found = {"transfer tfidf": fit_bag(TFIDF, examples).logits(tests)}
     for kind, more in (("alone", []), ("unlabelled", pages)):
         fit = topic_.fit([*sheets, *more], answers)
@@ -311,7 +310,7 @@ def report(done: Results, crawls: dict[Crawl, float]) -> list[str]:
             "",
             "## Pages of hosts not seen",
             "",
-            f"Average precision; {MOST_PAGES:,} pages fetched. Columns: share of keywords in a "
+            f"Average precision; {MAX_PAGES:,} pages fetched. Columns: share of keywords in a "
             "page; first pack (keywords, vectors and the seed page); after a fit on the pages, "
             "with so many answers; `tfidf` of `tres train` with all true labels; "
             "processor seconds of a fit.",

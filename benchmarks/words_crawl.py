@@ -42,9 +42,9 @@ from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
+from tres_scrapy.topic.keyword_topic import THRESHOLD
 from tres_scrapy.topic.pack import Judgement
-from tres_scrapy.topic.word_learner import WordLearner, open_topic
-from tres_scrapy.topic.word_topic import THRESHOLD
+from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 RESULTS = Path(__file__).parent / "results"
 LABELLED = "labelled pack"
@@ -75,7 +75,7 @@ class GrowingPack:
 
     threshold = THRESHOLD
 
-    def __init__(self, learner: WordLearner, web: Web, answers: int) -> None:
+    def __init__(self, learner: TopicLearner, web: Web, answers: int) -> None:
         self.crawl: Crawl | None = None  # that it judges pages for
         self.probability: float | None = None  # of the page that is being booked
         self._learner = learner
@@ -154,7 +154,7 @@ def harvest(run: Run, options: argparse.Namespace) -> float:
         config = Config.from_settings(settings | {"TRES_KEYWORDS": str(file)})
         world = World(config, user_agent="tres")
         open_topic(topic, keywords, Path(place))
-        learner = WordLearner(Path(place), topic, keywords, seed=run.seed)
+        learner = TopicLearner(Path(place), topic, keywords, seed=run.seed)
         pack: Any = GrowingPack(learner, world.web, run.answers)
         world.pack = pack
         world.library = Library(world.web, pack, config.reading)

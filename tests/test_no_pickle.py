@@ -12,7 +12,7 @@ FILES = sorted(
 MODULES = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 ALLOWED = {
     "tres_scrapy/topic/judge_process.py",  # pipes to a process of ours
-    "tres_scrapy/training/vector_file.py",  # an Unpickler that finds no classes but our own
+    "tres_scrapy/training/word_vectors.py",  # an Unpickler that finds no classes but our own
 }
 SAFE = {"torch": ("weights_only", True), "np": ("allow_pickle", False)}
 SAFE["numpy"] = SAFE["np"]

@@ -18,12 +18,13 @@ from fuzzing.mutation import NUMBERS, REALS, changed, changed_bytes, json_text, 
 from fuzzing.target import check_line
 from fuzzing.text import ARTICLE, BASE
 from tres_scrapy.page.text import read_page
-from tres_scrapy.topic.bag import BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.classifier import BagOfWords
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import TOPIC_FILE
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import TresError
 
 WEIGHTS: Final = "classifier-0.safetensors"
 VECTORS: Final = "../vectors/small.npz"
@@ -33,7 +34,7 @@ PAGE: Final = read_page(ARTICLE, BASE)
 
 
 class DamagedPack:
-    """A pack with correct hashes but a damaged file; only PackError may be raised."""
+    """A pack with correct hashes but a damaged file; only TresError may be raised."""
 
     name = "Pack.load"
     share = 0.05
@@ -70,7 +71,7 @@ class DamagedPack:
         files.write(name, content.encode("latin-1"))
         try:
             self._judge(Pack.load(files.directory))
-        except PackError as error:
+        except TresError as error:
             check_line(error)
             if isinstance(error.__cause__, MemoryError):
                 raise error.__cause__ from None

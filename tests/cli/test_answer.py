@@ -11,12 +11,11 @@ from soup import FOOD, OTHER, lines_of
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
 from tres_scrapy.report.record_writer import Writer
-from tres_scrapy.topic.answer import read_answers
+from tres_scrapy.topic.explanation import topic_reason
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.word_folder import WordFolder
-from tres_scrapy.topic.word_learner import WordLearner, open_topic
-from tres_scrapy.topic.word_reason import topic_reason
+from tres_scrapy.topic.topic_folder import TopicFolder, read_answers
+from tres_scrapy.topic.topic_learner import TopicLearner, open_topic
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 
@@ -25,7 +24,7 @@ KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 def run(tmp_path):
     """The output of a crawl, with the folder of its topic beside it."""
     open_topic("soup", KEYWORDS, tmp_path / "soup.topic")
-    learner = WordLearner(tmp_path / "soup.topic", "soup", KEYWORDS)
+    learner = TopicLearner(tmp_path / "soup.topic", "soup", KEYWORDS)
     with (tmp_path / "soup.jsonl").open("w", encoding="utf-8") as file:
         for i, word in enumerate("abcdefghijkl"):
             html = (FOOD if i % 2 else OTHER).format(f"leek{word}")
@@ -70,7 +69,7 @@ def test_answers_by_options(run, capsys):
 def test_running_crawl_learns_answers_itself(run, capsys):
     pack = run.with_suffix(".topic") / "pack" / "topic.toml"
     before = pack.read_bytes()
-    with WordFolder(run.with_suffix(".topic")).reserved():
+    with TopicFolder(run.with_suffix(".topic")).reserved():
         code, said = call(capsys, "answer", run, "--yes", "http://h1.test")
         assert (code, pack.read_bytes()) == (0, before)
         assert "The crawl runs: it learns" in said
@@ -117,12 +116,12 @@ def test_answered_pages_follow_their_answers(run, capsys):
     assert "http://h0.test/" in urls
     assert "http://h1.test/" not in urls
     assert "You answered no" in str(
-        topic_reason(WordFolder(run.with_suffix(".topic")), "http://h1.test/")
+        topic_reason(TopicFolder(run.with_suffix(".topic")), "http://h1.test/")
     )
 
 
 def test_answers_of_a_running_crawl_are_followed(run, capsys):
-    with WordFolder(run.with_suffix(".topic")).reserved():
+    with TopicFolder(run.with_suffix(".topic")).reserved():
         call(capsys, "answer", run, "--no", "http://h1.test/")
         assert "The crawl runs" in call(capsys, "rejudge", run)[1]
     urls = {item["url"] for item in lines_of(run.with_name("soup.rejudged.jsonl"))}
@@ -156,7 +155,7 @@ def test_topic_that_hides_a_shipped_one_is_named(run, capsys, monkeypatch, tmp_p
 
 
 def test_topic_says_which_words_and_answers_count(run, capsys):
-    folder = WordFolder(run.with_suffix(".topic"))
+    folder = TopicFolder(run.with_suffix(".topic"))
     pages = [f"--{'yes' if i % 2 else 'no'}=http://h{i}.test/" for i in range(8)]
     call(capsys, "answer", run, *pages)
     reason = topic_reason(folder, "http://h9.test/")

@@ -129,7 +129,7 @@ def test_failed_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         )
     said = capsys.readouterr()
     (failure,) = said.err.splitlines()
-    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: PackError: ")
+    assert failure.startswith("synthetic-food-1-tres_svm-none-60 failed: TresError: ")
     assert "1 run, see" in said.out
     assert "| Random | " in (tmp_path / "results.md").read_text()
     trace = (tmp_path / "runs" / "synthetic-food-1-tres_svm-none-60.error").read_text()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from conftest import PROJECT, TRES, command, interpreter
 
-from tres_scrapy.topic.bag import TFIDF, BagOfWords
+from tres_scrapy.topic.classifier import TFIDF, BagOfWords
+from tres_scrapy.topic.keyword_topic import PageWords
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.word_folder import WordFolder
-from tres_scrapy.topic.word_topic import PageWords
+from tres_scrapy.topic.topic_folder import TopicFolder
 
 FOOD = "Cheese and wine are on the table, and there is also some bread with butter for everybody."
 GERMAN = "Der Käse und der Wein stehen auf dem Tisch, und es gibt auch etwas Brot mit Butter."
@@ -79,7 +79,7 @@ def test_a_document_is_explained(classify: Callable[..., Answer], tmp_path: Path
 
 
 def test_kept_pages_of_a_topic_are_judged(classify: Callable[..., Answer], tmp_path: Path) -> None:
-    pages = WordFolder(tmp_path)
+    pages = TopicFolder(tmp_path)
     words = Counter(f"{'The table'} {FOOD}".lower().replace(",", "").replace(".", "").split())
     pages.add_page(1, "0f", PageWords("http://a.test/", "The table", "Cheese and", words))
     (tmp_path / "a.html").write_text(PAGE)

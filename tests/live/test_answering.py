@@ -6,7 +6,8 @@ from recorded_run import crawl_of, record
 from tres_scrapy.live.answering import KEPT, Answering
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.report.record import Record
-from tres_scrapy.topic.answer import AnswerError, read_answers
+from tres_scrapy.topic.topic_folder import read_answers
+from tres_scrapy.url.message import TresError
 
 REFUSED = "Not a page that this crawl has fetched"
 
@@ -63,7 +64,7 @@ def test_questions_are_answered_once(read, file):
     def known(urls):
         if all(url in {each["url"] for each in asked} for url in urls):
             return list(urls)
-        raise AnswerError("no such page")
+        raise TresError("no such page")
 
     answering = Answering(file, "Learned from", lambda: asked, known)
     answering.answer(read, "http://a.test/", relevant=True)
@@ -88,7 +89,7 @@ def test_answers_of_two_files_count(read, file):
 
 def test_topic_without_questions_asks_nothing(file):
     def none_yet():
-        raise AnswerError("no questions yet")
+        raise TresError("no questions yet")
 
     assert Answering(file, "Learned from", none_yet).questions() == []
 

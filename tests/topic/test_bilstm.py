@@ -16,27 +16,23 @@ from tres_scrapy.topic.bilstm import (
     Network,
     buckets,
     encode,
-    evidence,
 )
 from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
-from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 
 WORDS = ["the", "cheese", "wine", "disk", "cable", "goal"]
-KEYWORDS = KeywordSet(["cheese", "wine"], ["slow food"])
 
 
 def make_classifier(kind: str = "bilstm", *, dropout: float = 0.0) -> BiLstm:
     matrix = np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32)
-    sizes = {"keywords": 4} if kind == "kwbilstm" else {}
-    sizes |= {"vocabulary": 6} if kind == "widebilstm" else {}
+    sizes = {"vocabulary": 6} if kind == "widebilstm" else {}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = Network(5, hidden=4, dense=4, dropout=dropout, **sizes)
         if network.wide is not None:
             nn.init.normal_(network.wide.weight)
             network.idf.copy_(torch.rand(6) + 0.5)
-    return BiLstm(network, WordVectors(WORDS, matrix), KEYWORDS)
+    return BiLstm(network, WordVectors(WORDS, matrix))
 
 
 def texts_of(*lengths: int) -> list[Text]:
@@ -75,20 +71,6 @@ def test_network_equals_plain_bilstm() -> None:
     assert torch.allclose(scores, expected[:, 1] - expected[:, 0], atol=1e-6)
 
 
-def test_keyword_inputs_are_counts() -> None:
-    """P1 3.4: EK_i says that i keywords or more are found; LK is density, phrase, URL."""
-    text = Text(["cheese", "disk", "slow", "food"], "https://wine.example.org/")
-    assert evidence(text, KEYWORDS, 4).tolist() == [1, 1, 0, 0, 0.5, 1, 1]
-    assert evidence(Text(["cheese"] * 9), KEYWORDS, 4).tolist() == [1, 1, 1, 1, 1, 0, 0]
-    assert not evidence(Text([]), KEYWORDS, 4).any()
-
-
-def test_keywords_change_what_a_kwbilstm_says() -> None:
-    classifier = make_classifier("kwbilstm")
-    plain, linked = classifier.logits([Text(["disk"]), Text(["disk"], "https://cheese.org/")])
-    assert plain != linked
-
-
 def test_wide_part_adds_word_weights() -> None:
     wide, deep = make_classifier("widebilstm"), make_classifier()
     deep.network.load_state_dict(
@@ -116,7 +98,7 @@ def test_batch_does_not_change_score(kind: str) -> None:
 def test_bilstm_survives_sizes_and_tensors(kind: str) -> None:
     classifier = make_classifier(kind)
     facts = {"kind": classifier.kind} | classifier.sizes()
-    again = BiLstm.of(facts, classifier.tensors(), classifier.vectors, KEYWORDS)
+    again = BiLstm.of(facts, classifier.tensors(), classifier.vectors)
     assert again.kind == kind
     assert again.logits(texts_of(5, 40)).tolist() == classifier.logits(texts_of(5, 40)).tolist()
 

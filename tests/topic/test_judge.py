@@ -43,7 +43,7 @@ def pack():
 
 
 def judge_by(pack):
-    return Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)))
+    return Judge(pack, partial(judge_pages, pack, limits=ReadingLimits(links=10)))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_waiting_pages_are_judged_together(pack, judge):
 
 def test_page_waits_for_those_in_flight(pack, monkeypatch):
     monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 60)
-    judge = Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)), together=2)
+    judge = Judge(pack, partial(judge_pages, pack, limits=ReadingLimits(links=10)), together=2)
     pack.go_on.set()
     for words in (("good", "poor"), ("poor", "fine")):
         assert all(future.result(30) for future in [judge.submit(saying(word)) for word in words])
@@ -80,7 +80,7 @@ def test_page_waits_for_those_in_flight(pack, monkeypatch):
 
 def test_end_does_not_wait_for_others(pack, monkeypatch):
     monkeypatch.setattr("tres_scrapy.topic.judge.PAUSE", 60)
-    judge = Judge(pack, partial(judge_pages, pack, ReadingLimits(links=10)), together=8)
+    judge = Judge(pack, partial(judge_pages, pack, limits=ReadingLimits(links=10)), together=8)
     pack.go_on.set()
     future = judge.submit(GOOD)
     judge.close()

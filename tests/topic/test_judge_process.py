@@ -73,7 +73,7 @@ def test_process_gives_same_verdicts():
     with closing(Worker(Task(FOOD, LIMITS))) as worker:
         worker.wait()
         theirs = worker(PAGES)
-    for read, own in zip(theirs, judge_pages(pack, LIMITS, PAGES), strict=True):
+    for read, own in zip(theirs, judge_pages(pack, PAGES, limits=LIMITS), strict=True):
         assert (read.page, read.mark) == (own.page, own.mark)
         assert read.is_missing == own.is_missing
         assert read.judgement.probability == own.judgement.probability
@@ -113,7 +113,7 @@ def test_two_processes_give_the_verdicts_of_one():
         )
         for number, said in enumerate(words)
     ]
-    alone = judge_pages(Pack.load(FOOD), LIMITS, pages, words=Wordbook())
+    alone = judge_pages(Pack.load(FOOD), pages, limits=LIMITS, words=Wordbook())
     task = Task(FOOD, LIMITS, cues=True)
     with (
         closing(Worker(task)) as one,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.calibration import sigmoid
+from tres_scrapy.topic.classifier import sigmoid
 from tres_scrapy.topic.mixture import BOUNDS, FIRST, fit_mixture, lift
 
 

@@ -27,7 +27,7 @@ def texts(judged, group):
 
 
 def test_new_words_of_each_page_are_told():
-    first, second = judge_pages(Pack.load(FOOD), LIMITS, PAGES, words=Wordbook())
+    first, second = judge_pages(Pack.load(FOOD), PAGES, limits=LIMITS, words=Wordbook())
     assert texts(first, CueGroup.ANCHOR) == {"pea", "soup"}
     assert texts(second, CueGroup.ANCHOR) == {"leek"}
     assert texts(second, CueGroup.PATH) == set()
@@ -37,14 +37,14 @@ def test_new_words_of_each_page_are_told():
 
 
 def test_places_are_not_sent():
-    (judged,) = judge_pages(Pack.load(FOOD), LIMITS, PAGES[:1], words=Wordbook())
+    (judged,) = judge_pages(Pack.load(FOOD), PAGES[:1], limits=LIMITS, words=Wordbook())
     assert judged.page.places == ()
     assert judged.page.links
     assert judged.cues.counts.sum() > 5
 
 
 def test_pages_without_cues_have_no_names():
-    (judged,) = judge_pages(Pack.load(FOOD), LIMITS, PAGES[:1])
+    (judged,) = judge_pages(Pack.load(FOOD), PAGES[:1], limits=LIMITS)
     assert judged.names == ()
     assert judged.cues.counts.tolist() == [0]
 

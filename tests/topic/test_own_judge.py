@@ -15,8 +15,9 @@ from tres_scrapy.crawl.assembly import threshold_of
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.judge_process import PageError, Task, Worker, WorkerError
-from tres_scrapy.topic.own_judge import OwnJudge, OwnJudgeError
+from tres_scrapy.topic.own_judge import OwnJudge
 from tres_scrapy.topic.pack import Pack
+from tres_scrapy.url.message import TresError
 
 FOOD = PROJECT / "models" / "food"
 RECIPE = "examples.recipe_rule:recipe"
@@ -73,7 +74,7 @@ def test_class_is_made_once():
     ],
 )
 def test_missing_judge_is_one_line(name, said):
-    with pytest.raises(OwnJudgeError) as raised:
+    with pytest.raises(TresError) as raised:
         OwnJudge(name)
     assert str(raised.value) == f"judge {name!r} {said}"
 
@@ -90,7 +91,7 @@ def test_missing_judge_is_one_line(name, said):
     ],
 )
 def test_bad_answer_is_one_line(name, said):
-    with pytest.raises(OwnJudgeError) as raised:
+    with pytest.raises(TresError) as raised:
         OwnJudge(f"mine:{name}")([SOUP, ENGINE])
     assert str(raised.value) == f"judge 'mine:{name}' {said}"
 
@@ -100,7 +101,7 @@ def test_links_stay_the_packs():
     page = Page("http://b.test/", "Engine", "The engine.", links)
     pack = Pack.load(FOOD)
     (before,) = pack.judge([page])
-    pack.own_judge = OwnJudge("mine:Even")
+    pack.judge_by(OwnJudge("mine:Even"))
     (after,) = pack.judge([page])
     assert after.probability == 0.5 != before.probability
     np.testing.assert_array_equal(after.actions, before.actions)
@@ -126,7 +127,7 @@ def test_code_of_a_pack_needs_consent():
 
 def test_judge_sees_pages_with_words_only():
     pack, seen = Pack.load(FOOD), []
-    pack.own_judge = lambda pages: seen.extend(pages) or np.ones(len(pages))
+    pack._own_judge = lambda pages: seen.extend(pages) or np.ones(len(pages))
     empty = Page("http://c.test/sitemap.xml", "", "", (Link("http://c.test/", "pie"),))
     assert [each.probability for each in pack.judge([empty, SOUP, empty])] == [0, 1, 0]
     assert seen == [SOUP]

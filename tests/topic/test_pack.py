@@ -20,12 +20,13 @@ from safetensors.torch import load, save_file
 from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.page.text import Link, Page
 from tres_scrapy.topic import pack as pack_module
-from tres_scrapy.topic.bag import BagOfWords
+from tres_scrapy.topic import pack_file
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
-from tres_scrapy.topic.pack import Pack, PackError
+from tres_scrapy.topic.classifier import BLANK_LOGIT, BagOfWords, Text
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.url.message import TresError
 from tres_scrapy.url.whole_file import sha256
 
 SHIPPED = PROJECT / "models"
@@ -89,7 +90,7 @@ def test_pack_may_name_a_judge(directory: Path) -> None:
     path.write_text(f'judge = "mine.rule:judge"\n{facts}', encoding="utf-8")
     assert Pack.load(directory).judged_by == "mine.rule:judge"
     path.write_text(f'judge = "\\u001b[31m:judge"\n{facts}', encoding="utf-8")
-    with pytest.raises(PackError, match=r"must be package\.module:callable"):
+    with pytest.raises(TresError, match=r"must be package\.module:callable"):
         Pack.load(directory)
 
 
@@ -361,7 +362,7 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         (break_vectors, "'small.npz' is not a word vector file"),
         (weights(dense_bias=lambda b: b * torch.nan), "dense.bias nan"),
         (weights(dense_bias=lambda b: b + 3e38), "dense.bias 3"),
-        (weights(dense_bias=torch.Tensor.double), "dense.bias is torch.float64"),
+        (weights(dense_bias=torch.Tensor.double), "dense.bias is float64"),
         (weights(dense_bias=lambda b: b[:2].clone()), "size mismatch"),
         (weights(**{"\x1b[2J\n" + "x" * 999: torch.Tensor.clone}), "Unexpected key"),
         (toml("[keywords]", "[keywords"), "line"),
@@ -381,7 +382,6 @@ def toml(old: str, new: str) -> Callable[[Path], None]:
         (toml("hidden = 4", "hidden = -4"), "hidden -4 must be a whole number"),
         (toml("hidden = 4", "hidden = true"), "hidden True must be a whole number"),
         (toml("hidden = 4", "hidden = 12000"), "hidden 12000 must be a whole number"),
-        (toml("keywords = 0", "keywords = -1"), "keywords -1 must be a whole number"),
         (
             toml('given = [\n    "cheese",\n]', "given = [1]"),
             "given [1] must be a list of strings",
@@ -401,7 +401,7 @@ def test_damaged_pack_is_one_line(
     directory: Path, damage: Callable[[Path], None], reason: str
 ) -> None:
     damage(directory)
-    with pytest.raises(PackError, match=r"^topic pack 'food': ") as caught:
+    with pytest.raises(TresError, match=r"^topic pack 'food': ") as caught:
         Pack.load(directory)
     assert reason in str(caught.value)
     assert str(caught.value).isprintable()
@@ -415,7 +415,7 @@ def test_a_damaged_linear_pack_is_refused(directory: Path, name: str) -> None:
     text = (directory / "topic.toml").read_text()
     damaged = re.sub(rf"^(\[?){name}\b", r"\1other", text, flags=re.MULTILINE)
     (directory / "topic.toml").write_text(damaged)
-    with pytest.raises(PackError, match=f"no '{name}'"):
+    with pytest.raises(TresError, match=f"no '{name}'"):
         Pack.load(directory)
 
 
@@ -434,13 +434,13 @@ def test_interrupted_pack_is_no_damage(directory: Path, monkeypatch: pytest.Monk
     def interrupt(path: Path) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pack_module, "sha256", interrupt)
+    monkeypatch.setattr(pack_file, "sha256", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Pack.load(directory)
 
 
 def test_missing_pack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PackError, match=r"topic\.toml"):
+    with pytest.raises(TresError, match=r"topic\.toml"):
         Pack.load(tmp_path / "missing")
 
 
@@ -518,5 +518,5 @@ def test_impossible_weights_of_links_are_refused(
     linear = BagOfWords("tfidf", ["wine"], np.ones((2, 1), dtype=np.float32), -1.0)
     prior = LinkPrior(codes, weights)
     write_pack(directory, facts(directory.parent) | model(linear), linear, prior)
-    with pytest.raises(PackError, match="links-"):
+    with pytest.raises(TresError, match="links-"):
         Pack.load(directory)

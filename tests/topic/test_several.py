@@ -8,10 +8,9 @@ from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.links.model import LinkPrior
 from tres_scrapy.page.text import Link, Page
-from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.classifier import Calibration
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.several import Topics
+from tres_scrapy.topic.pack import Pack, Topics
 
 WORDS = {"soup": ("food", 0.2), "goal": ("sports", 0.8)}
 

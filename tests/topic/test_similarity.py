@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.similarity import Similarity
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.vectors import Similarity, WordVectors
 
 VECTORS = WordVectors(["cheese", "milk", "iron"], np.array([[2, 0], [1, 1], [0, 3]], dtype="f4"))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, WordVectors
-from tres_scrapy.training.skip_gram import train_vectors
+from tres_scrapy.training.word_vectors import train_vectors
 from tres_scrapy.url.whole_file import sha256
 
 

@@ -7,8 +7,8 @@ from soup import FOOD, OTHER
 
 from tres_scrapy.page.text import read_page
 from tres_scrapy.topic.keyword import KeywordSet
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.word_topic import PageWords
 from tres_scrapy.training import few_labels
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.few_labels import FewTrained, train_few
@@ -61,7 +61,8 @@ def test_unlabelled_pages_of_tested_hosts_are_left_out(tmp_path, monkeypatch):
         )
 
     topic = SimpleNamespace(near=lambda least: [])
-    fakes = {"_fit": fit, "word_topic": lambda keywords: topic, "word_facts": lambda *facts: {}}
+    monkeypatch.setattr(KeywordTopic, "in_english", lambda keywords: topic)
+    fakes = {"_fit": fit, "topic_facts": lambda *facts: {}}
     for name, fake in (fakes | {"write_pack": lambda *pack: None}).items():
         monkeypatch.setattr(few_labels, name, fake)
     hosts = [f"h{n}.test" for n in range(10)]

@@ -12,7 +12,7 @@ from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training import fitting, sample
-from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency, mean_count
+from tres_scrapy.training.fitting import fit_bilstm, inverse_frequency
 from tres_scrapy.training.sample import Example
 from tres_scrapy.training.validation import TOLERANCE, Epoch, best_epoch
 
@@ -143,13 +143,3 @@ def test_inverse_frequencies_are_logarithms(vectors: WordVectors) -> None:
     made = [Example(Text(words), Text([]), "web", False) for words in texts]
     found = inverse_frequency(made, vectors)
     assert found[[0, 1, 2]] == pytest.approx([0, np.log(4 / 2), np.log(4)])
-
-
-def test_ek_length_is_keyword_mean() -> None:
-    """P1 3.4."""
-    made = [
-        Example(Text(["cheese"] * count), Text([]), "web", relevant)
-        for count, relevant in ((2, True), (5, True), (90, False))
-    ]
-    assert mean_count(made, KEYWORDS) == 4
-    assert mean_count([Example(Text([]), Text([]), "web", True)], KEYWORDS) == 1

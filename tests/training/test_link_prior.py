@@ -5,7 +5,7 @@ import pytest
 
 from tres_scrapy.links.code import CueGroup, coded, url_codes
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.link_prior import FEWEST, fit_link_prior
+from tres_scrapy.training.link_prior import FEWEST_DOCUMENTS, fit_link_prior
 
 
 def document(number, *, relevant, url="http://{host}.test/{folder}/{number}"):
@@ -24,7 +24,7 @@ def document(number, *, relevant, url="http://{host}.test/{folder}/{number}"):
 
 @pytest.fixture(scope="module")
 def prior():
-    documents = [document(n, relevant=n % 2 == 0) for n in range(2 * FEWEST)]
+    documents = [document(n, relevant=n % 2 == 0) for n in range(2 * FEWEST_DOCUMENTS)]
     documents += [document(n, relevant=True) for n in range(1, 40, 2)]  # of one site
     documents += [document(1, relevant=True, url="http://[bad/{number}")]
     found = fit_link_prior(documents)
@@ -51,8 +51,11 @@ def test_name_of_one_site_says_nothing(prior):
 @pytest.mark.parametrize(
     "documents",
     [
-        [document(n, relevant=n % 9 == 0) for n in range(2 * FEWEST)],
-        [document(n, relevant=n % 2 == 0, url="web.jsonl#{number}") for n in range(9 * FEWEST)],
+        [document(n, relevant=n % 9 == 0) for n in range(2 * FEWEST_DOCUMENTS)],
+        [
+            document(n, relevant=n % 2 == 0, url="web.jsonl#{number}")
+            for n in range(9 * FEWEST_DOCUMENTS)
+        ],
     ],
 )
 def test_few_urls_are_not_enough(documents):

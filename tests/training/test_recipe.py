@@ -12,16 +12,14 @@ import torch
 from conftest import PROJECT, command
 
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic import bag, bilstm
-from tres_scrapy.topic.bilstm import BiLstm
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic import bilstm
+from tres_scrapy.topic.classifier import LINEAR_KINDS
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors
 from tres_scrapy.training import sample
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.recipe import Recipe, train_pack
-from tres_scrapy.training.sample import example
+from tres_scrapy.training.recipe import train_pack
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +65,7 @@ def records(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", [*bilstm.KINDS, *bag.KINDS])
+@pytest.mark.parametrize("kind", [*bilstm.KINDS, *LINEAR_KINDS])
 def test_training_makes_a_pack(models: Path, kind: str) -> None:
     vectors = models / "vectors" / "small.npz"
     said: list[str] = []
@@ -176,20 +174,6 @@ def test_impossible_pack_is_refused_early(arguments: list[str], rule: str) -> No
     files = ["--keywords", "x", "--irrelevant", "x", "--relevant", "x"]  # they are not read
     with pytest.raises(SystemExit, match=rule):
         command("train", *arguments, *files)
-
-
-def test_keywords_come_from_training_documents_alone(models: Path) -> None:
-    """Otherwise EK and LK of a KwBiLSTM would contain words of its test documents."""
-    vectors = WordVectors.load(models / "vectors" / "small.npz")
-    made = [example(document) for document in documents()]
-    recipe = Recipe("kwbilstm", vectors, KEYWORDS, seed=0, epochs=1)
-    plain = [replace(e, text=Text(["cheese", "disk"])) for e in made]
-    known, fresh = recipe(made, [])[0], recipe(plain, [])[0]
-    assert isinstance(known, BiLstm)
-    assert isinstance(fresh, BiLstm)
-    assert known.keywords is not None
-    assert fresh.keywords is not None
-    assert fresh.keywords.words == KEYWORDS.words < known.keywords.words
 
 
 def test_missing_file_is_one_line(tmp_path: Path) -> None:

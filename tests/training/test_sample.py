@@ -7,7 +7,6 @@ import pytest
 
 from tres_scrapy.topic.classifier import MAX_WORDS, Text
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.fold import stripes
 from tres_scrapy.training.sample import (
     IRRELEVANT_PER_RELEVANT,
     MAX_SNIPPET,
@@ -18,6 +17,7 @@ from tres_scrapy.training.sample import (
     example,
     snippet,
 )
+from tres_scrapy.training.validation import stripes
 
 
 def make(words: str, *, source: str = "web", relevant: bool = False) -> Example:

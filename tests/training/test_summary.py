@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.classifier import Calibration
 from tres_scrapy.training.document import Document
 from tres_scrapy.training.score import score
 from tres_scrapy.training.summary import SourceFigures, mistakes, sources, table, verdict

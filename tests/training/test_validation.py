@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.classifier import Text
-from tres_scrapy.training.baseline import fit_bag
+from tres_scrapy.topic.classifier import Calibration, Text
+from tres_scrapy.training.fitting import fit_bag
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example
 from tres_scrapy.training.validation import (
     Epoch,

@@ -9,9 +9,8 @@ from typing import Any, Final
 import click
 
 from tres_scrapy.cli.command import Command, option, refuse
-from tres_scrapy.topic.answer import add_answers, read_answers
-from tres_scrapy.topic.word_folder import find_folder
-from tres_scrapy.topic.word_learner import learn_answers, learned
+from tres_scrapy.topic.topic_folder import add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_learner import learn_answers, learned
 from tres_scrapy.url.message import plural, printable
 
 WIDTH: Final = 100
@@ -40,7 +39,7 @@ def command(run: tuple[str, ...], yes: tuple[str, ...], no: tuple[str, ...]) -> 
     folder = find_folder(Path(run[0]))
     known, _ = read_answers(folder.answers)
     if yes or no:
-        good, bad = folder.known(list(yes)), folder.known(list(no))
+        good, bad = folder.find_pages(list(yes)), folder.find_pages(list(no))
         if both := set(good) & set(bad):
             raise click.UsageError(f"yes and no for {printable(min(both))}: give one answer")
         told = dict.fromkeys(good, True) | dict.fromkeys(bad, False)

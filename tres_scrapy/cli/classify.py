@@ -19,10 +19,10 @@ from tres_scrapy.cli.command import (
 )
 from tres_scrapy.config.config import Config
 from tres_scrapy.crawl.assembly import load_pack
-from tres_scrapy.topic.influence import Totals, explain
+from tres_scrapy.page.document_file import Unreadable
+from tres_scrapy.spiders.named_source import read_sources
+from tres_scrapy.topic.explanation import Totals, explain
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.training.named_source import read_sources
-from tres_scrapy.training.source import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -35,6 +35,7 @@ from tres_scrapy.config.extra import (
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.topic.shipped import HERE, VECTORS, packs, shipped_models, topics
 from tres_scrapy.url.canonical import without_credentials
+from tres_scrapy.url.message import TresError
 
 SHOWN: Final = ("scrapy", "torch", "numpy", "twisted", "lxml")  # whose versions are printed
 OUTPUT: Final = Path("output")  # where a crawl writes
@@ -163,7 +164,7 @@ def _versions() -> str:
 
 def _topics(models: Path | None) -> Iterator[Finding]:
     """Yield a finding for each folder of packs, and for each pack that cannot be read."""
-    from tres_scrapy.topic.pack import Pack, PackError  # noqa: PLC0415 - it needs other packages
+    from tres_scrapy.topic.pack import Pack  # noqa: PLC0415 - it needs other packages
 
     found = packs(models)
     if not found:
@@ -175,7 +176,7 @@ def _topics(models: Path | None) -> Iterator[Finding]:
     for name in topics(models):
         try:
             Pack.load(found[name])
-        except PackError as error:
+        except TresError as error:
             yield Finding(FindingStatus.PROBLEM, "topics", first_line(error))
         else:
             good.setdefault(found[name].parent, []).append(name)

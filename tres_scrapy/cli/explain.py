@@ -12,9 +12,8 @@ from tres_scrapy.cli.command import Command, option, print_any_script, refuse
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_path import find_record, latest_record
-from tres_scrapy.topic.answer import AnswerError
-from tres_scrapy.topic.pack import PackError
 from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import TresError
 
 
 @click.command(
@@ -51,10 +50,10 @@ def command(words: tuple[str, ...], json: bool) -> None:
 
 def _topic_reason(record: Path, url: str) -> str:
     """Return what a topic from keywords says of a page, "" without such a topic or page."""
-    from tres_scrapy.topic.word_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
-    from tres_scrapy.topic.word_reason import topic_reason  # noqa: PLC0415
+    from tres_scrapy.topic.explanation import topic_reason  # noqa: PLC0415
+    from tres_scrapy.topic.topic_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
 
     for run in (record, record.parent):  # beside the output, or in JOBDIR
-        with suppress(AnswerError, OSError, PackError):
+        with suppress(TresError, OSError, TresError):
             return str(topic_reason(find_folder(run), url) or "")
     return ""

@@ -12,8 +12,8 @@ from tres_scrapy.config.parser import identifier
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.pack_file import write_pack
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, shipped_models, topics
-from tres_scrapy.topic.word_folder import find_folder, unlearned
-from tres_scrapy.topic.word_learner import learned
+from tres_scrapy.topic.topic_folder import find_folder, unlearned
+from tres_scrapy.topic.topic_learner import learned
 
 
 @click.command(

@@ -9,10 +9,10 @@ import click
 
 from tres_scrapy.cli.command import Command, option, refuse
 from tres_scrapy.report.rejudging import find_output, rejudge
-from tres_scrapy.topic.answer import AnswerError, read_answers
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.word_folder import unlearned
-from tres_scrapy.topic.word_learner import learned
+from tres_scrapy.topic.topic_folder import read_answers, unlearned
+from tres_scrapy.topic.topic_learner import learned
+from tres_scrapy.url.message import TresError
 
 SUFFIX: Final = ".rejudged.jsonl"
 
@@ -50,7 +50,7 @@ def command(words: tuple[str, ...], jobdir: Path | None, output: Path | None) ->
     source, folder = find_output(Path(words[0]), jobdir)
     target = output or source.with_suffix(SUFFIX)
     if target.exists() and target.samefile(source):
-        raise AnswerError(f"-o {target} is the output itself: give another file")
+        raise TresError(f"-o {target} is the output itself: give another file")
     if unlearned(folder):
         for line in learned(folder):
             print(line)

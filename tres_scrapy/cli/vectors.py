@@ -10,8 +10,7 @@ import click
 from tres_scrapy.cli.command import Command, Decorator, option, refuse
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS
 from tres_scrapy.training.document import Sentences
-from tres_scrapy.training.skip_gram import MAX_WORDS, Passes, train_vectors
-from tres_scrapy.training.vector_file import read_vectors
+from tres_scrapy.training.word_vectors import MAX_WORDS, Passes, read_vectors, train_vectors
 
 LIMITS: Final = {"words": MOST_WORDS, "dimension": MOST_DIMENSIONS, "epochs": 100, "workers": 64}
 
@@ -39,10 +38,9 @@ def command(files: tuple[str, ...], source: str | None, output: Path, **numbers:
     """Write word vectors for topic packs: lower-case words, one byte per number.
 
     Train them by skip-gram on text files, or convert existing vectors with --from. --from takes a
-    word2vec file (text or binary) or a GloVe file, both also as .gz, a KeyedVectors file of gensim,
-    or a name of gensim's downloader such as glove-wiki-gigaword-100, which is saved in
-    ~/gensim-data. A KeyedVectors file is a pickle: only lists and arrays are read from it, and no
-    code is run.
+    word2vec file (text or binary) or a GloVe file, both also as .gz, or a name of gensim's
+    downloader such as glove-wiki-gigaword-100, which is saved in ~/gensim-data. Of KeyedVectors of
+    gensim, give what `save_word2vec_format` writes.
     """
     if bool(files) == bool(source):
         refuse("texts, or --from FILE|NAME", files)

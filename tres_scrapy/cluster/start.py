@@ -27,7 +27,7 @@ from tres_scrapy.extensions.job import identity_of, now
 from tres_scrapy.extensions.offline_web import FIGURES, in_words, start_web
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import NAME
-from tres_scrapy.topic.several import load_packs
+from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import plainly, plural
 
 # arguments that are about the whole crawl, not for its shards
@@ -55,7 +55,7 @@ class Order:
 def crawl(order: Order) -> int:
     """Crawl; return the exit status.
 
-    Raise ConfigError, PackError, TresError or SnapshotError at the start.
+    Raise ConfigError, TresError, TresError or SnapshotError at the start.
     """
     if order.address:
         require_cluster(order.address)

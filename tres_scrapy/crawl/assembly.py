@@ -18,7 +18,7 @@ from tres_scrapy.frontier.admission import Scope
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.model import NO_PRIOR
-from tres_scrapy.topic.own_judge import THRESHOLD
+from tres_scrapy.topic.own_judge import OWN_THRESHOLD
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.shipped import packs, topics
 from tres_scrapy.url.message import plainly
@@ -67,7 +67,7 @@ def _require(config: Config, topic: str) -> Path:
 
 
 def load_pack(config: Config) -> Pack:
-    """Load the pack that judges pages; raise ConfigError or PackError if that fails."""
+    """Load the pack that judges pages; raise ConfigError or TresError if that fails."""
     return Pack.load(require_pack(config))
 
 
@@ -82,7 +82,7 @@ def threshold_of(config: Config, pack: Pack) -> float:
             f"topic pack {pack.name!r} is judged by code, {pack.judged_by}: if you trust it, "
             f"add {typed('judge', pack.judged_by)}"
         )
-    return pack.threshold if config.judge in {None, pack.judged_by} else THRESHOLD
+    return pack.threshold if config.judge in {None, pack.judged_by} else OWN_THRESHOLD
 
 
 def make_crawl(config: Config, pack: Pack, web: Any = None) -> Crawl:

@@ -98,7 +98,7 @@ class Dashboard:
         folder = topic_folder(session.output, self._crawler.settings["JOBDIR"])
         effect = "The topic learns it with the next pages; it stays in"
         asked = folder.read_questions
-        return Answering(folder.answers, effect, asked, folder.known, others=words.answers)
+        return Answering(folder.answers, effect, asked, folder.find_pages, others=words.answers)
 
     def _files(self) -> list[str]:
         """Return the paths that the crawl leaves."""

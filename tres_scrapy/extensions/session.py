@@ -38,7 +38,7 @@ from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
-from tres_scrapy.topic.several import load_packs
+from tres_scrapy.topic.pack import load_packs
 
 Listener = Callable[[Booking, Visit | None], None]
 REST: Final = RestOptions()

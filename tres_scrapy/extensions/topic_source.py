@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
@@ -15,12 +14,10 @@ from tres_scrapy.extensions.job import identity_of, journal_kind
 from tres_scrapy.items import CHOSEN
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.pack import PackError
 from tres_scrapy.topic.shipped import packs, shipped_models
-from tres_scrapy.url.message import plainly
-
-if TYPE_CHECKING:
-    from tres_scrapy.topic.word_folder import WordFolder
+from tres_scrapy.topic.topic_folder import IN_JOB, SUFFIX, TopicFolder
+from tres_scrapy.topic.topic_learner import LearningTask, open_topic
+from tres_scrapy.url.message import TresError, plainly
 
 logger = logging.getLogger(__name__)
 
@@ -29,35 +26,35 @@ def task_of(config: Config, output: Path, jobdir: str | None) -> Task:
     """Return what the judging process needs; make the first pack of a new topic.
 
     Raise ConfigError if there is no topic, or if keywords or policy do not allow a new one,
-    TresError if `jobdir` holds another crawl, PackError if another crawl learns the topic.
+    TresError if `jobdir` holds another crawl or another crawl learns the topic.
     """
     kind = kind_of(config.policy)
-    if config.words.file is None:
-        pack, *more = require_packs(config)
-        return Task(
-            pack,
-            config.reading,
-            kind.reads_text,
-            config.torch_threads,
-            cues=kind.reads_cues and config.links.enabled,
-            content=_content(config),
-            own_judge=config.judge,
-            more_packs=tuple(more),
-        )
-    if kind.classifier:
+    is_new = config.words.file is not None
+    if is_new and kind.classifier:
         alike = next(name for name, each in POLICIES.items() if not each.classifier)
         raise ConfigError(
             f"policy {config.policy!r} needs a trained pack, not keywords: use policy {alike!r}"
         )
-    return _word_task(config, config.words.file, topic_folder(output, jobdir), jobdir)
+    pack, *more = [Path()] if is_new else require_packs(config)
+    task = Task(
+        pack,
+        config.reading,
+        kind.reads_text,
+        config.torch_threads,
+        cues=kind.reads_cues and config.links.enabled,
+        content=tuple(name for name in config.output.fields if name in CHOSEN),
+        own_judge=config.judge,
+        more_packs=tuple(more),
+    )
+    if config.words.file is None:
+        return task
+    return _learning_task(task, config, config.words.file, topic_folder(output, jobdir), jobdir)
 
 
-def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | None) -> Task:
+def _learning_task(
+    task: Task, config: Config, file: Path, folder: TopicFolder, jobdir: str | None
+) -> Task:
     """Make the first pack of a topic from keywords, or continue with what it has learned."""
-    # they load PyTorch, which the crawler's process does without
-    from tres_scrapy.topic.word_learner import open_topic  # noqa: PLC0415
-    from tres_scrapy.topic.word_task import WordTask  # noqa: PLC0415
-
     lines = keyword_lines(file)
     if config.words.answers is not None:
         _check_answers(config.words.answers)
@@ -67,7 +64,7 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
     try:
         keywords = KeywordSet.parse(lines)
         is_new, notes = open_topic(str(config.topic), keywords, folder.path)
-    except PackError:
+    except TresError:
         raise
     except ValueError as error:
         raise ConfigError(f"keywords {file.name!r}: {error}") from None
@@ -75,22 +72,15 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
         raise ConfigError(f"the topic cannot be kept in {folder.path}: {plainly(error)}") from None
     for note in notes:
         logger.info("Topic: %s", note)
-    count = len(keywords.words) + len(keywords.phrases)
     logger.info(
         "Topic: %s%s, from %d keywords; what is learned lies in %s",
         "a new one, " if is_new else "",
         config.topic,
-        count,
+        len(keywords.words) + len(keywords.phrases),
         folder.path,
     )
-    kind = kind_of(config.policy)
-    return WordTask(
-        folder.pack,
-        config.reading,
-        kind.reads_text,
-        config.torch_threads,
-        cues=kind.reads_cues and config.links.enabled,
-        content=_content(config),
+    return LearningTask(
+        **vars(task) | {"pack": folder.pack},
         name=str(config.topic),
         keywords=lines,
         answers=config.words.answers,
@@ -99,15 +89,9 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
     )
 
 
-def _content(config: Config) -> tuple[str, ...]:
-    return tuple(name for name in config.output.fields if name in CHOSEN)
-
-
-def topic_folder(output: Path, jobdir: str | None) -> WordFolder:
+def topic_folder(output: Path, jobdir: str | None) -> TopicFolder:
     """Return the folder of the topic of a crawl from keywords."""
-    from tres_scrapy.topic.word_folder import IN_JOB, SUFFIX, WordFolder  # noqa: PLC0415
-
-    return WordFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
+    return TopicFolder(Path(jobdir, IN_JOB) if jobdir else output.with_suffix(SUFFIX))
 
 
 def new_folder(config: Config, output: Path, jobdir: str | None) -> Path | None:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.report.record import Record
-from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
-from tres_scrapy.url.message import plainly, printable
+from tres_scrapy.topic.topic_folder import add_answers, read_answers
+from tres_scrapy.url.message import TresError, plainly, printable
 
 KEPT: Final = 200  # newest pages whose texts are held
 LONGEST: Final = 20_000  # characters of a text
@@ -28,7 +28,7 @@ class Answering:
 
     `note` is called as pages are fetched, everything else in the thread of the live page. `effect`
     says what becomes of an answer. A topic that learns has `asked`, the pages that it asks about,
-    and `known`, the addresses of pages that it can learn from, which raises AnswerError for others.
+    and `known`, the addresses of pages that it can learn from, which raises TresError for others.
     Answers in the file `others` count too, unless `file` has the same URL.
     """
 
@@ -63,7 +63,7 @@ class Answering:
             try:
                 found = [read_answers(each)[0] for each in self._files]
                 self._given = dict(ChainMap(*reversed(found)))  # the last file counts
-            except AnswerError as error:
+            except TresError as error:
                 logger.warning("Live page: %s", error)
         return self._given
 
@@ -71,7 +71,7 @@ class Answering:
         """Return url, title, text and probability of the pages asked about and not answered."""
         try:
             asked = self._asked()
-        except (AnswerError, OSError, ValueError):  # no page is fetched yet
+        except (OSError, ValueError):  # no page is fetched yet
             return []
         given = self.given()
         return [each for each in asked if each["url"] not in given]
@@ -90,7 +90,7 @@ class Answering:
                 with self._file.with_suffix(TEXTS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"url": url, "title": title, "text": text}) + "\n")
             add_answers(self._file, {url: relevant})
-        except AnswerError as error:
+        except TresError as error:
             raise ControlError(str(error)) from None
         except OSError as error:
             raise ControlError(

@@ -31,7 +31,7 @@ from tres_scrapy.report.record_file import (
     reading,
 )
 from tres_scrapy.report.snapshot import DEPENDENCE, LINKS, TREE, Node, tree_of_splits
-from tres_scrapy.topic.several import THRESHOLD
+from tres_scrapy.topic.pack import MOVED_THRESHOLD
 from tres_scrapy.url.whole_file import check_numbers
 
 MOST_WORDS = 10  # of a search
@@ -129,7 +129,7 @@ class Record:
         where = "relevant"
         if topic:
             value, source = "value", "page JOIN score USING (row)"
-            where, values = "relevant AND topic = ? AND value >= ?", (topic, THRESHOLD)
+            where, values = "relevant AND topic = ? AND value >= ?", (topic, MOVED_THRESHOLD)
         place = f"row_number() OVER (PARTITION BY domain ORDER BY {value} DESC, step)"
         query = (
             f"SELECT {columns} FROM {source} WHERE {where} "  # noqa: S608 - all names are ours
@@ -167,7 +167,9 @@ class Record:
         """Return the steps of the relevant pages of each topic, {} if the crawl has one topic."""
         query = "SELECT topic, step, value >= ? AND relevant FROM score JOIN page USING (row) "
         found: dict[str, list[int]] = {}
-        for topic, step, is_relevant in self._read(f"{query} ORDER BY topic, step", THRESHOLD):
+        for topic, step, is_relevant in self._read(
+            f"{query} ORDER BY topic, step", MOVED_THRESHOLD
+        ):
             found.setdefault(str(topic), []).extend([int(step)] if is_relevant else [])
         return found
 

@@ -10,21 +10,20 @@ from pathlib import Path
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record
-from tres_scrapy.topic.answer import AnswerError
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.word_folder import WordFolder, find_folder
-from tres_scrapy.url.message import reason
+from tres_scrapy.topic.topic_folder import TopicFolder, find_folder
+from tres_scrapy.url.message import TresError, reason
 from tres_scrapy.url.whole_file import whole_file
 
 
-def find_output(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
+def find_output(run: Path, jobdir: Path | None) -> tuple[Path, TopicFolder]:
     """Return the output of a crawl and the folder of its topic, from one of them or its JOBDIR.
 
-    Raise AnswerError if one of the two cannot be found.
+    Raise TresError if one of the two cannot be found.
     """
     if not run.exists():
-        raise AnswerError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
+        raise TresError(f"{str(run)!r} does not exist: give the output or JOBDIR of a crawl")
     if not run.is_dir():
         return run, find_folder(jobdir) if jobdir is not None else _folder_of(run)
     folder = find_folder(run)
@@ -32,23 +31,23 @@ def find_output(run: Path, jobdir: Path | None) -> tuple[Path, WordFolder]:
         with Record(find_record(run)) as record:
             output = Path(record.meta().get("output", ""))
     except RecordError as error:
-        raise AnswerError(f"{error}: give its output, and --run {run}") from None
+        raise TresError(f"{error}: give its output, and --run {run}") from None
     if not output.is_file():
-        raise AnswerError(
+        raise TresError(
             f"{str(output)!r}, which the crawl in {run} wrote, is not there: give its "
             f"output, and --run {run}"
         )
     return output, folder
 
 
-def _folder_of(output: Path) -> WordFolder:
+def _folder_of(output: Path) -> TopicFolder:
     """Return the folder of the topic beside an output, or in the JOBDIR of its crawl."""
     try:
         return find_folder(output)
-    except AnswerError:
-        with suppress(AnswerError, RecordError):
+    except TresError:
+        with suppress(TresError, RecordError):
             return find_folder(find_record(output).parent)
-        raise AnswerError(
+        raise TresError(
             f"{str(output)!r} has no topic that learns beside it, and no record in this folder "
             "says which crawl wrote it: add --run JOBDIR"
         ) from None
@@ -57,13 +56,13 @@ def _folder_of(output: Path) -> WordFolder:
 def rejudge(pack: Pack, answers: Mapping[str, bool], source: Path, target: Path) -> tuple[int, int]:
     """Write the lines that are still relevant; return their number and that of all lines.
 
-    `answers` are the user's, by URL: they count more than the pack. Raise AnswerError if a line is
+    `answers` are the user's, by URL: they count more than the pack. Raise TresError if a line is
     not an item of a crawl.
     """
     try:
         return _rejudge(pack, answers, source, target)
     except (ValueError, KeyError, TypeError) as error:
-        raise AnswerError(f"{source} is not a crawl's output: {reason(error)}") from None
+        raise TresError(f"{source} is not a crawl's output: {reason(error)}") from None
 
 
 def _rejudge(

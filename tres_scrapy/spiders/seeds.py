@@ -37,8 +37,8 @@ from tres_scrapy.page.robots import EVERYONE, product_token
 from tres_scrapy.spiders.fetch import run_politely
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
+from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.topic.seed_rating import ALLOWED, FORBIDDEN, Sampled, SeedRating
-from tres_scrapy.topic.several import load_packs
 from tres_scrapy.url.message import plural, printable
 
 STEP: Final = 10  # sampled links between two lines of progress

@@ -1,4 +1,4 @@
-"""BiLSTM, KwBiLSTM and wide BiLSTM over frozen word vectors, mean pooled (P 3.3, P1 3.4).
+"""BiLSTM and wide BiLSTM over frozen word vectors, mean pooled (P 3.3).
 
 The wide BiLSTM, which is not in the paper, adds a linear model over TF-IDF, trained together with
 the network (Cheng et al., Wide & Deep Learning, 2016): it can weigh words that have similar
@@ -25,19 +25,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.classifier import Text
-    from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.vectors import WordVectors
 
 KIND: Final = "bilstm"
-KEYWORD_KIND: Final = "kwbilstm"
 WIDE_KIND: Final = "widebilstm"
-KINDS: Final = (WIDE_KIND, KIND, KEYWORD_KIND)
+KINDS: Final = (WIDE_KIND, KIND)
 HIDDEN: Final = 64
 DENSE: Final = 64
 MOST_UNITS: Final = 4_096  # limit of a layer size in a file
 MAX_TOKENS: Final = 300
 WIDE_LENGTH: Final = 10.0  # length of a TF-IDF vector: the influence of single words
-LONG_KEYWORDS: Final = 3  # LK: density, has a phrase, keyword in the URL
 BATCH_SIZE: Final = 256
 BUCKET_LENGTHS: Final = (8, 32, 100)  # separates short anchors from long pages: less padding
 # Matrix products of few rows round differently. Short texts are repeated to this many rows, so that
@@ -51,30 +48,18 @@ def encode(words: Sequence[str], vectors: WordVectors) -> NDArray[np.int64]:
     return vectors.ids(word for word in words if word not in STOP_WORDS)
 
 
-def evidence(text: Text, keywords: KeywordSet, length: int) -> NDArray[np.float32]:
-    """Return EK followed by LK; of `length` numbers in EK, the i-th is 1 from i keywords on."""
-    count = keywords.count(text.words)
-    found = np.zeros(length + LONG_KEYWORDS, dtype=np.float32)
-    found[: min(count, length)] = 1
-    density = count / max(1, len(text.words))
-    found[length:] = density, keywords.has_phrase(text.words), keywords.in_url(text.url)
-    return found
-
-
 class Inputs(NamedTuple):
     """The inputs of a network for texts of similar length."""
 
     rows: Tensor  # [B, L, d], word vectors
     lengths: Tensor  # [B], number of rows without padding
-    found: Tensor | None = None  # [B, EK + LK]
     words: tuple[Tensor, Tensor, Tensor] | None = None  # ids [N], weights [N], starts [B]
 
 
 class Network(nn.Module):
     """Two LSTMs, one reading each way, mean pooling and dense layers.
 
-    `keywords` is the length of EK: if not 0, EK and LK are added after the first dense layer and LK
-    again after the second, as in KwBiLSTM. `vocabulary` is the number of words of the wide part.
+    `vocabulary` is the number of words of the wide part, 0 for none.
     """
 
     def __init__(
@@ -83,20 +68,14 @@ class Network(nn.Module):
         *,
         hidden: int,
         dense: int,
-        keywords: int = 0,
         vocabulary: int = 0,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.keywords = keywords
         self.dropout = nn.Dropout(dropout)
         self.ahead = nn.LSTM(dimension, hidden, batch_first=True)
         self.back = nn.LSTM(dimension, hidden, batch_first=True)
         self.dense = nn.Linear(2 * hidden, dense)
-        self.mixed: nn.Linear | None = None
-        if keywords:
-            self.mixed = nn.Linear(dense + keywords + LONG_KEYWORDS, dense // 2)
-            dense = dense // 2 + LONG_KEYWORDS
         self.logits = nn.Linear(dense, 2)
         self.idf: Tensor
         self.wide: nn.EmbeddingBag | None = None
@@ -108,7 +87,7 @@ class Network(nn.Module):
 
     def forward(self, inputs: Inputs) -> Tensor:
         """Return the log odds of each text, [B]."""
-        rows, lengths, found, words = inputs
+        rows, lengths, words = inputs
         step = torch.arange(rows.shape[1])
         mask = (step < lengths[:, None]).unsqueeze(2)  # [B, L, 1]
         rows = self.dropout(rows)
@@ -119,9 +98,6 @@ class Network(nn.Module):
         back, _ = self.back(rows.gather(1, turn))
         states = torch.cat([ahead, back], dim=2) * mask  # [B, L, 2H]
         seen = torch.relu(self.dense(self.dropout(states.sum(dim=1) / lengths[:, None])))
-        if self.mixed is not None and found is not None:
-            seen = torch.relu(self.mixed(torch.cat([self.dropout(seen), found], dim=1)))
-            seen = torch.cat([seen, found[:, self.keywords :]], dim=1)
         scores = self.logits(self.dropout(seen))
         log_odds: Tensor = scores[:, 1] - scores[:, 0]  # of a softmax over two classes
         if self.wide is not None and words is not None:
@@ -131,14 +107,11 @@ class Network(nn.Module):
 
 
 class BiLstm:
-    """BiLSTM (the paper's classifier), KwBiLSTM or wide BiLSTM, depending on the network."""
+    """BiLSTM (the paper's classifier) or wide BiLSTM, depending on the network."""
 
-    def __init__(
-        self, network: Network, vectors: WordVectors, keywords: KeywordSet | None = None
-    ) -> None:
+    def __init__(self, network: Network, vectors: WordVectors) -> None:
         self.network = network.eval()
         self.vectors = vectors
-        self.keywords = keywords
         self._matrix = torch.from_numpy(vectors.matrix)
         self._idf = network.idf.numpy() if network.wide is not None else None
 
@@ -146,36 +119,34 @@ class BiLstm:
     def of(
         cls,
         sizes: Mapping[str, Any],
-        tensors: Mapping[str, Tensor],
+        tensors: Mapping[str, NDArray[Any]],
         vectors: WordVectors,
-        keywords: KeywordSet,
     ) -> Self:
         """Build the model that `sizes` and `tensors` describe; raise an error on misfit."""
-        for name, least in (("hidden", 1), ("dense", 1), ("keywords", 0)):
-            if type(sizes[name]) is not int or not least <= sizes[name] <= MOST_UNITS:
-                msg = f"{name} {sizes[name]!r} must be a whole number from {least} to {MOST_UNITS}"
+        for name in ("hidden", "dense"):
+            if type(sizes[name]) is not int or not 1 <= sizes[name] <= MOST_UNITS:
+                msg = f"{name} {sizes[name]!r} must be a whole number from 1 to {MOST_UNITS}"
                 raise ValueError(msg)
         for name, tensor in tensors.items():
-            if tensor.dtype != torch.float32:
+            if tensor.dtype != np.float32:
                 msg = f"{name} is {tensor.dtype}, must be float32"
                 raise ValueError(msg)
-            check_numbers(name, tensor.numpy())
+            check_numbers(name, tensor)
         with torch.device("meta"):  # takes no memory before the tensors are checked
             network = Network(
                 vectors.matrix.shape[1],
                 hidden=sizes["hidden"],
                 dense=sizes["dense"],
-                keywords=sizes["keywords"],
                 vocabulary=len(vectors) if sizes["kind"] == WIDE_KIND else 0,
             )
-        network.load_state_dict(dict(tensors), assign=True)
-        return cls(network, vectors, keywords)
+        network.load_state_dict(
+            {name: torch.from_numpy(tensor) for name, tensor in tensors.items()}, assign=True
+        )
+        return cls(network, vectors)
 
     @property
     def kind(self) -> str:
-        if self._idf is not None:
-            return WIDE_KIND
-        return KEYWORD_KIND if self.network.keywords else KIND
+        return KIND if self._idf is None else WIDE_KIND
 
     @torch.inference_mode()
     def logits(self, texts: Sequence[Text]) -> NDArray[np.float64]:
@@ -191,9 +162,7 @@ class BiLstm:
         for rows in buckets([min(len(ids), MAX_TOKENS) for ids in encoded]):
             short = len(encoded[int(rows[-1])]) <= SHORT  # the last is the longest
             read = np.resize(rows, max(len(rows), LEAST_ROWS if short else 1))
-            inputs = self._inputs(
-                [encoded[row] for row in read.tolist()], [texts[row] for row in read.tolist()]
-            )
+            inputs = self._inputs([encoded[row] for row in read.tolist()])
             yield rows, self.network(inputs)[: len(rows)]
 
     def contributions(self, text: Text) -> dict[str, float]:
@@ -202,7 +171,7 @@ class BiLstm:
         added: defaultdict[str, float] = defaultdict(float)
         if not len(ids):
             return dict(added)
-        inputs = self._inputs([ids], [text])
+        inputs = self._inputs([ids])
         rows = inputs.rows.requires_grad_()
         (slope,) = torch.autograd.grad(self.network(inputs).sum(), rows)
         for row, value in zip(ids, (slope * rows)[0].sum(dim=1).tolist(), strict=False):
@@ -219,23 +188,17 @@ class BiLstm:
         return {
             "hidden": network.ahead.hidden_size,
             "dense": network.dense.out_features,
-            "keywords": network.keywords,
             "tokens": MAX_TOKENS,
         }
 
-    def tensors(self) -> dict[str, Tensor]:
-        return self.network.state_dict()
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        return {name: tensor.numpy() for name, tensor in self.network.state_dict().items()}
 
-    def _inputs(self, encoded: Sequence[NDArray[np.int64]], texts: Sequence[Text]) -> Inputs:
+    def _inputs(self, encoded: Sequence[NDArray[np.int64]]) -> Inputs:
         ids = [torch.from_numpy(row[:MAX_TOKENS]) for row in encoded]
-        found = words = None
-        if self.keywords is not None and self.network.keywords:
-            each = [evidence(text, self.keywords, self.network.keywords) for text in texts]
-            found = torch.from_numpy(np.stack(each))
-        if self._idf is not None:
-            words = bag_of(encoded, self._idf)
+        words = None if self._idf is None else bag_of(encoded, self._idf)
         lengths = torch.tensor([len(row) for row in ids])
-        return Inputs(self._matrix[pad_sequence(ids, batch_first=True)], lengths, found, words)
+        return Inputs(self._matrix[pad_sequence(ids, batch_first=True)], lengths, words)
 
 
 def bag_of(

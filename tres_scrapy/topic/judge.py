@@ -27,7 +27,7 @@ from tres_scrapy.page.text import Page, read_page
 from tres_scrapy.topic.pack import Judgement, Pack
 
 PDFS: Final = PdfReader()  # its process starts with the first PDF
-MOST: Final = 16  # pages in one call of the model
+MAX_BATCH: Final = 16  # pages in one call of the model
 PAUSE: Final = 0.05  # seconds that a page waits for others: eight together cost a third each
 
 
@@ -56,9 +56,9 @@ class Judged(NamedTuple):
     `is_missing` marks a page that says "not found" with status 200, `needs_scripts` one that
     scripts build, `is_broken` a document that cannot be read. `cues` holds what its links
     say, nothing of any link if that was not asked for, and `names` the texts that are new in it.
-    `content` holds further fields of a page that may be relevant. `notes` is what the topic has to
-    say since the last page, for the log. `model` names the model that judged it, "" unless the
-    topic learns, and `actions` [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
+    `content` holds further fields of a page that may be relevant. `notes` are lines of the topic
+    for the log. `model` names the model that judged it, "" unless the topic learns, and `actions`
+    [n, 3] are features 4 to 6 of the source's `waiting` links, if any.
     """
 
     page: Page
@@ -75,7 +75,7 @@ class Judged(NamedTuple):
     actions: NDArray[np.float32] | None = None
 
 
-class _Read(NamedTuple):
+class _Reading(NamedTuple):
     page: Page
     content: Callable[[Sequence[str]], dict[str, Any]]  # from the names of fields
     needs_scripts: bool = False
@@ -84,9 +84,9 @@ class _Read(NamedTuple):
 
 def judge_pages(
     pack: Pack,
-    limits: ReadingLimits,
     sources: Sequence[Source],
     *,
+    limits: ReadingLimits,
     contexts: bool = False,
     words: Wordbook | None = None,
     begin: Callable[[int | None], None] = lambda number: None,
@@ -99,36 +99,46 @@ def judge_pages(
     `begin` receives the number of each page before it is read, and None after the last. `content`
     names further fields to read of relevant pages.
     """
-    pages = []
+    readings = []
     for number, source in enumerate(sources):
         begin(number)
         if source.is_sitemap:
-            pages.append(_sitemap(source, limits, pack))
+            readings.append(_sitemap(source, limits, pack))
         elif limits.documents and is_pdf(source.body):
-            pages.append(_document(source, limits, pdfs))
+            readings.append(_document(source, limits, pdfs))
         else:
-            pages.append(_page(source, limits, contexts=contexts, places=words is not None))
+            readings.append(_page(source, limits, contexts=contexts, places=words is not None))
     begin(None)
-    judgements = pack.judge([each.page for each in pages])
+    judgements = pack.judge([each.page for each in readings])
     return [
-        _judged(pack, each.page, judgement, words)._replace(
-            needs_scripts=each.needs_scripts,
-            is_broken=each.is_broken,
-            content=_content(pack, judgement, each, content),
-        )
-        for each, judgement in zip(pages, judgements, strict=True)
+        _judged(pack, reading, judgement, words, content)
+        for reading, judgement in zip(readings, judgements, strict=True)
     ]
 
 
-def _content(
-    pack: Pack, judgement: Judgement, read: _Read, names: Sequence[str]
-) -> tuple[tuple[str, Any], ...]:
-    if not names or judgement.probability < pack.threshold:
-        return ()
-    return tuple(read.content(names).items())
+def _judged(
+    pack: Pack,
+    reading: _Reading,
+    judgement: Judgement,
+    words: Wordbook | None,
+    content: Sequence[str],
+) -> Judged:
+    page = reading.page
+    is_wanted = content and judgement.probability >= pack.threshold
+    return Judged(
+        replace(page, places=()),  # the crawl's process needs only their codes
+        judgement,
+        fingerprint(page),
+        is_soft_404(page),
+        silent(len(page.links)) if words is None else cues_of(pack, page, judgement, words),
+        () if words is None else tuple(words.new),
+        reading.needs_scripts,
+        reading.is_broken,
+        tuple(reading.content(content).items()) if is_wanted else (),
+    )
 
 
-def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool) -> _Read:
+def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool) -> _Reading:
     html = decoded(source.body, source.encoding, limits.html)
     page = read_page(
         html,
@@ -141,38 +151,28 @@ def _page(source: Source, limits: ReadingLimits, *, contexts: bool, places: bool
         declared=source.language,
     )
     content = partial(content_of_html, html=html, url=source.url)
-    return _Read(page, content, needs_scripts(html, page.text.count(" ") + 1))
+    return _Reading(page, content, needs_scripts(html, page.text.count(" ") + 1))
 
 
-def _sitemap(source: Source, limits: ReadingLimits, pack: Pack) -> _Read:
+def _sitemap(source: Source, limits: ReadingLimits, pack: Pack) -> _Reading:
     try:
         page = read_sitemap(source.body, source.url, limits, pack.keywords.in_url)
     except SitemapError:
         return _broken(source)
-    return _Read(page, lambda _: {})
+    return _Reading(page, lambda _: {})
 
 
-def _broken(source: Source) -> _Read:
-    return _Read(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
+def _broken(source: Source) -> _Reading:
+    return _Reading(Page(source.url, "", "", ()), lambda _: {}, is_broken=True)
 
 
-def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Read:
+def _document(source: Source, limits: ReadingLimits, pdfs: PdfReader) -> _Reading:
     try:
-        said = pdfs(source.body)
+        document = pdfs(source.body)
     except DocumentError:
         return _broken(source)
-    about = (said, source.url, limits)
-    page = read_document(*about, robots=source.robots, crawler=source.crawler)
-    return _Read(page, partial(content_of_pdf, said=said))
-
-
-def _judged(pack: Pack, page: Page, judgement: Judgement, words: Wordbook | None) -> Judged:
-    mark, is_missing = fingerprint(page), is_soft_404(page)
-    cues, names = silent(len(page.links)), tuple[Name, ...]()
-    if words is not None:
-        cues, names = cues_of(pack, page, judgement, words), tuple(words.new)
-    bare = replace(page, places=())  # the crawl's process needs only their codes
-    return Judged(bare, judgement, mark, is_missing, cues, names)
+    page = read_document(document, source.url, limits, robots=source.robots, crawler=source.crawler)
+    return _Reading(page, partial(content_of_pdf, said=document))
 
 
 def cues_of(
@@ -211,7 +211,7 @@ class Judge:
         self._pack = pack
         self._together = together
         # of several judges, none takes the pages of the others
-        self._most = MOST if len(judges) == 1 else min(MOST, max(1, together))
+        self._most = MAX_BATCH if len(judges) == 1 else min(MAX_BATCH, max(1, together))
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._turn = threading.Lock()  # to collect: two threads at once would halve the batches
         self._threads = [

@@ -27,9 +27,8 @@ from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.links.code import Wordbook
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.topic.judge import Judged, Source, judge_pages
-from tres_scrapy.topic.own_judge import THRESHOLD, OwnJudge, OwnJudgeError
-from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic.several import load_packs
+from tres_scrapy.topic.own_judge import OwnJudge
+from tres_scrapy.topic.pack import load_packs
 from tres_scrapy.url.message import TresError, plainly
 
 LONGEST_CHARACTER = 4  # bytes
@@ -41,7 +40,7 @@ class WorkerError(TresError):
     """Raised when the process cannot be started."""
 
 
-class PageError(RuntimeError):
+class PageError(TresError):
     """Raised when a batch of pages could not be judged; the message gives the reason.
 
     `page` is the number of the page that was being read, if that is the reason.
@@ -78,26 +77,26 @@ class Task:
     def load(
         self, begin: Callable[[int | None], None] = lambda number: None
     ) -> Callable[[Sequence[Source]], list[Judged]]:
-        """Return the function that judges; raise PackError if the pack cannot be read.
+        """Return the function that judges.
 
-        Raise OwnJudgeError if the function of the user's own cannot be found.
         `begin` receives the number of each page of a batch before it is read, and None at the end.
+        Raise TresError if the pack cannot be read or the function of the user's own is not found.
         """
+        pack = load_packs(self.packs)
+        if self.own_judge is not None:
+            pack.judge_by(OwnJudge(self.own_judge))
+        return partial(self.reader(begin), pack)
+
+    def reader(self, begin: Callable[[int | None], None]) -> Callable[..., list[Judged]]:
+        """Return `judge_pages` with all arguments but the pack and the sources."""
         import torch  # noqa: PLC0415 - the crawler's process loads this module too
 
         torch.set_num_threads(self.threads)
-        pack = load_packs(self.packs)
-        if self.own_judge is not None:
-            pack.own_judge = OwnJudge(self.own_judge)
-            if self.own_judge != pack.judged_by:
-                pack.threshold = THRESHOLD
-        words = Wordbook() if self.cues else None
         return partial(
             judge_pages,
-            pack,
-            self.limits,
+            limits=self.limits,
             contexts=self.contexts,
-            words=words,
+            words=Wordbook() if self.cues else None,
             begin=begin,
             content=self.content,
         )
@@ -228,21 +227,21 @@ def main() -> None:
 def _work(input_: BinaryIO, output: BinaryIO) -> None:
     task: Task = pickle.load(input_)  # noqa: S301 - our own crawler
 
-    def tell(answer: bool | str | int | list[Judged] | None) -> None:
+    def send(answer: bool | str | int | list[Judged] | None) -> None:
         pickle.dump(answer, output, pickle.HIGHEST_PROTOCOL)
         output.flush()
 
     try:
-        judge = task.load(tell)
-    except (PackError, OwnJudgeError) as error:
-        tell(str(error))
+        judge = task.load(send)
+    except TresError as error:
+        send(str(error))
         sys.exit(1)
     learn: Callable[[], None] = getattr(judge, "learn", lambda: None)  # of a topic that changes
     answer: bool | str | list[Judged] = True
     gc.collect()
     gc.freeze()  # what is loaded stays: looking through it again and again took 5 % of the time
     while True:
-        tell(answer)
+        send(answer)
         learn()
         try:
             sources = pickle.load(input_)  # noqa: S301 - our own crawler
@@ -250,7 +249,7 @@ def _work(input_: BinaryIO, output: BinaryIO) -> None:
             return
         try:
             answer = judge(sources)
-        except OwnJudgeError as error:
+        except TresError as error:
             answer = str(error)
         except Exception as error:
             answer = f"{type(error).__name__}: {error}"

@@ -76,17 +76,9 @@ class KeywordSet:
             self._may_have_phrase(words) and self._has_spaced(f" {' '.join(words)} ")
         )
 
-    def found(self, words: Sequence[str]) -> Counter[str]:
+    def counts(self, words: Sequence[str]) -> Counter[str]:
         """Return how often each keyword and phrase occurs in words from `tokenise`."""
         return Counter([*filter(self.words.__contains__, words), *self._phrases_in(words)])
-
-    def count(self, words: Sequence[str]) -> int:
-        """Return the total number of keywords and phrases in words."""
-        return self.found(words).total()
-
-    def has_phrase(self, words: Sequence[str]) -> bool:
-        """Return whether a phrase occurs in words from `tokenise`."""
-        return any(True for _ in self._phrases_in(words))
 
     def in_url(self, url: str) -> bool:
         """Return whether host or path contain a keyword, even inside a word (`mycheeseshop`)."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tres_scrapy.topic.calibration import sigmoid
+from tres_scrapy.topic.classifier import sigmoid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,11 +25,11 @@ NARROWEST: Final = 0.02  # deviation of a group
 WIDEST: Final = 0.06  # once pages are known
 # Before pages are known: means of both groups, measured on seven topics (benchmarks/words.py), and
 # how many pages each of these means counts for.
-LOW: Final = 0.17
-HIGH: Final = 0.42
+LOW_MEAN: Final = 0.17
+HIGH_MEAN: Final = 0.42
 BELIEF: Final = 5.0
-# The least that HIGH counts for, as a share of all pages. A crawl chooses its pages: one that has
-# lost its topic fetches pages near it, and without this they would become the relevant group.
+# The least that HIGH_MEAN counts for, as a share of all pages. A crawl chooses its pages: one that
+# has lost its topic fetches pages near it, which would become the relevant group without this.
 ANCHOR: Final = 0.2
 
 
@@ -77,7 +77,7 @@ def lift(log_odds: Numbers, least: float) -> float:
     return high
 
 
-FIRST: Final = TwoGroups(LOW, HIGH, 0.08, 0.3)
+FIRST: Final = TwoGroups(LOW_MEAN, HIGH_MEAN, 0.08, 0.3)
 
 
 def fit_mixture(scores: Numbers) -> TwoGroups:
@@ -89,8 +89,8 @@ def fit_mixture(scores: Numbers) -> TwoGroups:
     anchor = BELIEF + ANCHOR * len(x)
     for _ in range(ROUNDS):
         p = found.probabilities(scores)
-        high = (p @ x + anchor * HIGH) / (p.sum() + anchor)
-        low = ((1 - p) @ x + BELIEF * LOW) / ((1 - p).sum() + BELIEF)
+        high = (p @ x + anchor * HIGH_MEAN) / (p.sum() + anchor)
+        low = ((1 - p) @ x + BELIEF * LOW_MEAN) / ((1 - p).sum() + BELIEF)
         high = max(high, low + 2 * NARROWEST)
         spread = p @ (x - high) ** 2 + (1 - p) @ (x - low) ** 2 + BELIEF * FIRST.deviation**2
         deviation = float(np.clip(np.sqrt(spread / (len(x) + BELIEF)), NARROWEST, WIDEST))

@@ -1,36 +1,33 @@
-"""A topic pack: the keywords and the reward model of a topic, in files without code (P 2.3, 3.3).
-
-A pack is a directory `models/<topic>/` with `topic.toml` and the weights that it names. Packs share
-the word vectors in a directory beside them.
-"""
+"""A topic pack: the keywords and the reward model of a topic, or of several (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
-import re
-import stat
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
-import safetensors.numpy
 
-from tres_scrapy.config.parser import CALLABLE
-from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
-from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.classifier import BLANK_LOGIT, Text
+from tres_scrapy.topic.classifier import BLANK_LOGIT, Calibration, Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.shipped import TOPIC_FILE
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.own_judge import OWN_THRESHOLD
+from tres_scrapy.topic.pack_file import (
+    judge_name,
+    language_code,
+    number,
+    read_classifier,
+    read_facts,
+    read_prior,
+    share,
+    strings,
+)
 from tres_scrapy.url.message import TresError, reason
-from tres_scrapy.url.whole_file import check_numbers, sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -39,16 +36,10 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.own_judge import OwnJudge
 
 MAX_ANCHORS_KEPT: Final = 50_000
-MOST_KEPT: Final = 20_000  # texts and URLs that were searched for keywords
-MOST_FACTS: Final = 4 * 2**20  # limit of topic.toml in bytes
-LARGEST: Final = 30.0  # weight of what a link says
-MOST_BYTES: Final = 2**30  # limit of each file that it names
+MAX_URLS_KEPT: Final = 20_000  # that were searched for keywords
+MOVED_THRESHOLD: Final = 0.5  # of each of several topics, once its probabilities are moved
 
 AnchorFacts = tuple[bool, float]  # has a keyword, P(relevant)
-
-
-class PackError(TresError):
-    """Raised when a directory is not a topic pack; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +73,7 @@ class Pack:
         self.name = name
         self.link_prior = link_prior
         self.judged_by = judged_by  # a function of someone's own that the pack names, "" for none
-        self.own_judge: OwnJudge | None = None  # judges pages instead of the classifier
+        self._own_judge: OwnJudge | None = None
         self.given = tuple(given)  # the keywords before expansion
         self.language = language  # of the training documents, "" for any
         self.threshold = threshold
@@ -91,7 +82,7 @@ class Pack:
         self.calibration = calibration
         self._anchors: dict[str, AnchorFacts] = {}
         # links repeat within a site
-        self._in_url = lru_cache(MOST_KEPT)(keywords.in_url)
+        self._in_url = lru_cache(MAX_URLS_KEPT)(keywords.in_url)
 
     @cached_property
     def classifier(self) -> Classifier:
@@ -101,48 +92,52 @@ class Pack:
 
     @classmethod
     def load(cls, directory: Path, *, lazily: bool = False) -> Self:
-        """Read a pack; raise PackError if a file is missing, changed or malformed.
+        """Read a pack; raise TresError if a file is missing, changed or malformed.
 
         If `lazily`, the classifier is read only when it has a text to judge: PyTorch takes a
         second to load and 200 MB.
         """
         try:
-            path = _found(directory, TOPIC_FILE, within=directory, most=MOST_FACTS)
-            facts = tomllib.loads(path.read_text(encoding="utf-8"))
+            facts = read_facts(directory)
             given, expanded, phrases = (
-                _strings(name, facts["keywords"][name]) for name in ("given", "expanded", "phrases")
+                strings(name, facts["keywords"][name]) for name in ("given", "expanded", "phrases")
             )
-            keywords = KeywordSet(given + expanded, phrases)
             model = facts["classifier"]
-            classifier = partial(_read_classifier, directory, facts, keywords)
+            classifier = partial(read_classifier, directory, facts)
             pack = cls(
                 str(facts["name"]),
-                threshold=_share("threshold", facts["threshold"]),
-                keywords=keywords,
+                threshold=share("threshold", facts["threshold"]),
+                keywords=KeywordSet(given + expanded, phrases),
                 classifier=classifier if lazily else classifier(),
-                calibration=Calibration(*(_number(n, model[n]) for n in Calibration._fields)),
-                language=_code(facts["language"]),
+                calibration=Calibration(*(number(n, model[n]) for n in Calibration._fields)),
+                language=language_code(facts["language"]),
                 given=given,
-                judged_by=_place("judge", facts.get("judge", "")),
-                link_prior=_read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
+                judged_by=judge_name(facts.get("judge", "")),
+                link_prior=read_prior(directory, facts["links"]) if "links" in facts else NO_PRIOR,
             )
             if lazily:  # the anchor of seeds is known without the classifier
-                blank = np.array([_number("bias", model.get("bias", BLANK_LOGIT))])
+                blank = np.array([number("bias", model.get("bias", BLANK_LOGIT))])
                 pack._anchors[""] = False, float(pack.calibration.probabilities(blank)[0])
             return pack
         except Exception as error:  # unknown files may raise any error
             msg = (
                 f"topic pack {directory.name!r}: {reason(error)}; train it again with `tres train`"
             )
-            raise PackError(msg) from error
+            raise TresError(msg) from error
 
     def probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
         """Return P(relevant) of each text, [n]."""
         return self.calibration.probabilities(self.classifier.logits(texts))
 
+    def judge_by(self, judge: OwnJudge) -> None:
+        """Let a function of the user's own judge pages instead of the classifier."""
+        self._own_judge = judge
+        if judge.name != self.judged_by:
+            self.threshold = OWN_THRESHOLD
+
     def judge(self, pages: Sequence[Page]) -> list[Judgement]:
         """Judge all pages and the anchors of their links in one call of the model."""
-        own = None if self.own_judge is None else self._ask(self.own_judge, pages)
+        own = None if self._own_judge is None else self._ask(self._own_judge, pages)
         return self._judged(pages, own)
 
     def _judged(
@@ -163,11 +158,11 @@ class Pack:
         ]
 
     def _ask(self, judge: OwnJudge, pages: Sequence[Page]) -> NDArray[np.float64]:
-        """Return what the user's judge says of pages, 0 for those without title and text."""
+        """Return P(relevant) by the user's judge, 0 for those without title and text."""
         probabilities = np.zeros(len(pages))
-        said = [number for number, page in enumerate(pages) if page.title or page.text]
-        if said:
-            probabilities[said] = judge([pages[number] for number in said])
+        with_text = [number for number, page in enumerate(pages) if page.title or page.text]
+        if with_text:
+            probabilities[with_text] = judge([pages[number] for number in with_text])
         return probabilities
 
     def action_features(self, urls: Sequence[str], anchors: Sequence[str]) -> NDArray[np.float32]:
@@ -201,87 +196,71 @@ class Pack:
         return np.array(rows, dtype=np.float32).reshape(len(rows), 3)
 
 
-def _read_classifier(directory: Path, facts: Mapping[str, Any], keywords: KeywordSet) -> Classifier:
-    """Build the model of the recorded kind; raise ValueError or KeyError if a file differs."""
-    import safetensors.torch  # noqa: PLC0415 - a process that judges no page needs no PyTorch
+class Topics(Pack):
+    """Several packs as one: P(relevant) is the largest of theirs, a keyword one of any.
 
-    from tres_scrapy.topic import bag, bilstm  # noqa: PLC0415
+    Packs have thresholds of their own. Their probabilities are moved so that 0.5 is the threshold
+    of each: the odds are divided by those of the threshold.
+    """
 
-    sizes = facts["classifier"]
-    # read, not memory-mapped: later changes of the file have no effect
-    tensors = safetensors.torch.load(_verified(directory, sizes, within=directory).read_bytes())
-    if sizes["kind"] in bag.KINDS:
-        return bag.BagOfWords.of(sizes, tensors)
-    if sizes["kind"] not in bilstm.KINDS:
-        kinds = (*bilstm.KINDS, *bag.KINDS)
-        msg = f"classifier kind {sizes['kind']!r} is unknown, must be one of {kinds}"
-        raise ValueError(msg)
-    models = directory.resolve().parent
-    vectors = WordVectors.load(_verified(directory, facts["vectors"], within=models))
-    return bilstm.BiLstm.of(sizes, tensors, vectors, keywords)
+    def __init__(self, packs: Sequence[Pack]) -> None:
+        first, *_ = self._packs = tuple(packs)
+        languages = {pack.language for pack in packs}
+        super().__init__(
+            "+".join(pack.name for pack in packs),
+            threshold=MOVED_THRESHOLD,
+            keywords=KeywordSet(
+                frozenset().union(*(pack.keywords.words for pack in packs)),
+                [phrase for pack in packs for phrase in pack.keywords.phrases],
+            ),
+            classifier=lambda: first.classifier,
+            calibration=Calibration(1.0, 0.0),
+            language=first.language if len(languages) == 1 else "",
+            given=tuple(dict.fromkeys(word for pack in packs for word in pack.given)),
+            link_prior=_best_of([pack.link_prior for pack in packs]),
+            judged_by=next((pack.judged_by for pack in packs if pack.judged_by), ""),
+        )
+        blank = [pack._anchors.get("") for pack in packs]
+        if all(facts is not None for facts in blank):  # known without a classifier
+            found = np.array([[facts[1] for facts in blank if facts is not None]])
+            self._anchors[""] = False, float(self._moved(found).max())
 
+    def probabilities(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return P(relevant) of each text, [n]."""
+        return np.asarray(self._scores(texts).max(axis=1))
 
-def _read_prior(directory: Path, facts: Mapping[str, Any]) -> LinkPrior:
-    """Return the weights of what links say; raise ValueError or KeyError if they are impossible."""
-    tensors = safetensors.numpy.load(_verified(directory, facts, within=directory).read_bytes())
-    codes, weights = tensors["codes"], tensors["weights"]
-    if codes.shape != weights.shape or codes.ndim != 1 or codes.dtype != np.uint32:
-        raise ValueError(f"{facts['file']!r} must hold codes and as many weights")
-    if len(codes) and codes.max() >= CODES:
-        raise ValueError(f"{facts['file']!r} has a code of no link")
-    if weights.dtype != np.float32 or not (np.abs(weights) <= LARGEST).all():
-        raise ValueError(f"{facts['file']!r} must hold weights of {LARGEST:g} or less")
-    return LinkPrior(codes, weights)
+    def judge(self, pages: Sequence[Page]) -> list[Judgement]:
+        """Judge all pages by each topic, and the anchors of their links."""
+        texts = [Text.of(f"{page.title} {page.text}", page.url) for page in pages]
+        scores = self._scores(texts)
+        names = [pack.name for pack in self._packs]
+        return [
+            replace(judged, scores=dict(zip(names, row, strict=True)))
+            for judged, row in zip(
+                self._judged(pages, scores.max(axis=1)), scores.tolist(), strict=True
+            )
+        ]
 
+    def _scores(self, texts: Sequence[Text]) -> NDArray[np.float64]:
+        """Return P(relevant) of each text by each topic, [n, topics]."""
+        return self._moved(np.stack([pack.probabilities(texts) for pack in self._packs], axis=1))
 
-def _verified(directory: Path, facts: Mapping[str, Any], *, within: Path) -> Path:
-    """Return the path of a file; raise ValueError if its hash is not the recorded one."""
-    path = _found(directory, facts["file"], within=within, most=MOST_BYTES)
-    if sha256(path) != facts["sha256"]:
-        msg = f"file {facts['file']!r} does not have the SHA-256 that {TOPIC_FILE} records"
-        raise ValueError(msg)
-    return path
-
-
-def _found(directory: Path, name: str, *, within: Path, most: int) -> Path:
-    """Return the path of an ordinary file inside `within`, of `most` bytes or less."""
-    path = (directory / name).resolve()
-    if not path.is_relative_to(within.resolve()):
-        msg = f"file {name!r} lies outside the directory {within.name!r}"
-        raise ValueError(msg)
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-        msg = f"file {name!r} must be an ordinary file of {most:,} bytes or less"
-        raise ValueError(msg)
-    return path
-
-
-def _strings(name: str, values: object) -> list[str]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        msg = f"{name} {values!r} must be a list of strings"
-        raise TypeError(msg)
-    return values
+    def _moved(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
+        at = np.array([pack.threshold for pack in self._packs])
+        yes, no = found * (1 - at), (1 - found) * at
+        return np.asarray(yes / (yes + no))
 
 
-def _place(name: str, value: str) -> str:
-    if value and not re.fullmatch(CALLABLE, value):  # it is printed to terminals
-        raise ValueError(f"{name} {value!r} must be package.module:callable, or empty")
-    return value
+def _best_of(priors: Sequence[LinkPrior]) -> LinkPrior:
+    """Return for each code the largest weight that a topic gives it."""
+    codes = np.unique(np.concatenate([prior.codes for prior in priors]))
+    weights = np.zeros((len(priors), len(codes)), dtype=np.float32)
+    for row, prior in zip(weights, priors, strict=True):
+        row[np.searchsorted(codes, prior.codes)] = prior.weights
+    return LinkPrior(codes, weights.max(axis=0))
 
 
-def _code(language: str) -> str:
-    if not re.fullmatch(r"([a-z]{2})?", language):  # it is printed to terminals
-        raise ValueError(f"language {language!r} must be a code of two small letters, or empty")
-    return language
-
-
-def _number(name: str, value: float) -> float:
-    check_numbers(name, value)
-    return float(value)
-
-
-def _share(name: str, value: float) -> float:
-    if not 0 < value < 1:
-        msg = f"{name} {value!r} must lie between 0 and 1"
-        raise ValueError(msg)
-    return value
+def load_packs(places: Sequence[Path], *, lazily: bool = False) -> Pack:
+    """Read the pack of a topic, or those of several as one; raise TresError as `Pack.load` does."""
+    found = [Pack.load(place, lazily=lazily) for place in places]
+    return found[0] if len(found) == 1 else Topics(found)

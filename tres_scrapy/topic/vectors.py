@@ -1,22 +1,25 @@
-"""Word vectors, stored as one byte per number (P 2.3, 3.3)."""
+"""What is known of the words of a language: their vectors, and how common they are (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
 import zipfile
 from operator import le
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
+from tres_scrapy.page.text import STOP_WORDS, tokenise
 from tres_scrapy.url.message import reason
 from tres_scrapy.url.whole_file import check_numbers, whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
+FREQUENCIES: Final = Path("vectors", "english-frequencies.npz")  # relative to a folder of packs
+RAREST_SHARE: Final = 2e-5  # of a word that is not in the table
 LEVELS: Final = 127
 # limits of a file: enough for published vectors, within the memory of a laptop
 MOST_WORDS: Final = 500_000
@@ -88,6 +91,52 @@ class WordVectors:
                 "`tres vectors`"
             )
             raise ValueError(msg) from error
+
+
+class Background:
+    """Words, the most common first, and the share of general texts that hold each."""
+
+    def __init__(self, words: Sequence[str], shares: Sequence[float]) -> None:
+        self.words = list(words)
+        self.shares = np.array(shares, dtype=np.float32)
+
+    def save(self, path: Path) -> None:
+        """Write the table in one atomic step; the same table gives the same bytes."""
+        letters = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
+        with whole_file(path) as file:
+            np.savez_compressed(file, words=letters, shares=self.shares.astype(np.float16))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a table written by `save`."""
+        with np.load(path, allow_pickle=False) as file:
+            words = file["words"].tobytes().decode().split("\n")
+            return cls(words, file["shares"].astype(np.float32).tolist())
+
+
+class Similarity:
+    """The cosine of the mean word vectors of a text and of the keywords.
+
+    Raise ValueError if no keyword has a vector.
+    """
+
+    def __init__(self, vectors: WordVectors, keywords: Iterable[str]) -> None:
+        self._vectors = vectors
+        self._topic = self._direction(keywords)
+        if not self._topic.any():
+            raise ValueError("no keyword has a word vector: add a more common keyword")
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the cosine [n] of each text with the keywords, 0 if it has no known word."""
+        words = ([w for w in tokenise(text) if w not in STOP_WORDS] for text in texts)
+        cosines = [float(self._direction(each) @ self._topic) for each in words]
+        return np.array(cosines, dtype=np.float32)
+
+    def _direction(self, words: Iterable[str]) -> NDArray[np.float32]:
+        """Return the mean direction of the words, of length one; zero without a known word."""
+        mean: NDArray[np.float32] = self._vectors.unit(words).sum(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length > 0 else mean
 
 
 def _read(file: zipfile.ZipFile, name: str, dtype: DTypeLike, *most: int) -> NDArray[Any]:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from tqdm import tqdm
 
-from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.page.language import detect_language
-from tres_scrapy.page.text import Page, read_page, tokenise
-from tres_scrapy.training.census import Census
-from tres_scrapy.training.reader import is_text, read_records, sniff_records
+from tres_scrapy.page.document_file import (
+    Unreadable,
+    is_text,
+    read_pages,
+    read_records,
+    record_page,
+)
+from tres_scrapy.page.text import tokenise
 from tres_scrapy.training.selection import Inventory, Selection
-from tres_scrapy.training.source import Unreadable
 from tres_scrapy.url.whole_file import open_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from tres_scrapy.training.source import Record
+    from tres_scrapy.page.document_file import Record
 
 SENTENCE_LENGTH: Final = 1_000
 BLOCK: Final = 1_000_000  # bytes of plain text read at a time
-NO_LINKS: Final = ReadingLimits(links=0)
+NAMED_FAULTS: Final = 5
 NO_ANSWERS: Final[Mapping[str, bool]] = {}
 
 
@@ -42,6 +44,43 @@ class Document:
     relevant: bool
     url: str = ""  # if known, else the file
     language: str = ""  # ISO 639-1, "" if unknown
+
+
+@dataclass(slots=True)
+class Census:
+    """The number of documents read, and of those left out, by reason."""
+
+    read: int = 0
+    unreadable: int = 0
+    empty: int = 0
+    duplicates: int = 0
+    clashes: int = 0
+    foreign: Counter[str] = field(default_factory=Counter)
+    relevant: int = 0
+    irrelevant: int = 0
+    faults: list[Unreadable] = field(default_factory=list)
+
+    def add_fault(self, fault: Unreadable) -> None:
+        """Count an unreadable document; the first few are named in the summary."""
+        self.unreadable += 1
+        if len(self.faults) < NAMED_FAULTS:
+            self.faults.append(fault)
+
+    def __str__(self) -> str:
+        foreign = ", ".join(f"{code} {count}" for code, count in self.foreign.most_common())
+        lines = [
+            f"{self.read} documents read: {self.relevant} relevant, {self.irrelevant} irrelevant",
+            f"{self.duplicates} left out as duplicates, {self.clashes} with the other label",
+            f"{self.empty} left out without words",
+            f"{self.foreign.total()} left out in another language: {foreign}",
+            f"{self.unreadable} unreadable",
+        ]
+        kept = [line for line in lines if not line.startswith("0 ")]
+        unnamed = self.unreadable - len(self.faults)
+        return "\n".join(
+            [*kept, *(f"  {fault}" for fault in self.faults)]
+            + ([f"  and {unnamed} more"] if unnamed else [])
+        )
 
 
 def read_documents(
@@ -80,19 +119,6 @@ def read_documents(
     census.relevant = sum(document.relevant for document in documents)
     census.irrelevant = len(documents) - census.relevant
     return documents, census
-
-
-def read_pages(source: Path | bytes) -> Iterator[Page | Unreadable]:
-    """Yield the documents of a file, a folder or bytes as pages without links.
-
-    A page without a URL has its file and position as URL.
-    """
-    if isinstance(source, bytes):
-        records = sniff_records(source, "standard input")
-    else:
-        records = read_records(source)
-    for record in records:
-        yield record if isinstance(record, Unreadable) else record_page(record)
 
 
 class Sentences:
@@ -182,17 +208,6 @@ def _document(record: Record, file: str, number: int, *, relevant: bool) -> Docu
     host = str(record.get("host") or _host(str(record.get("url") or "")) or f"{file}#{number}")
     source, host = file.partition(".")[0], host.removeprefix("www.")
     return Document(page.title, page.text, source, host, relevant, page.url, page.language)
-
-
-def record_page(record: Record) -> Page:
-    """Return the title and text of a record."""
-    url, title = str(record.get("url") or ""), str(record.get("title") or "")
-    place = url or record["place"]
-    if isinstance(record.get("html"), str):
-        page = read_page(record["html"], url, NO_LINKS)
-        return replace(page, url=place, title=title or page.title)
-    text = str(record.get("text") or "")
-    return Page(place, title, text, (), detect_language(text))
 
 
 def _host(url: str) -> str | None:

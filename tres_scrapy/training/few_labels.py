@@ -1,7 +1,7 @@
 """A topic pack from few labelled documents, keywords and unlabelled pages of a crawl.
 
-The model is that of a crawl from keywords (word_topic.py): the unlabelled pages, of other sources
-perhaps, say which words go together, and the labels correct it like answers.
+The model is that of a crawl from keywords (keyword_topic.py): the unlabelled pages, of other
+sources perhaps, say which words go together, and the labels correct it like answers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.keyword_topic import THRESHOLD, KeywordTopic, PageWords
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.word_folder import word_facts
-from tres_scrapy.topic.word_learner import NEAR, word_topic
-from tres_scrapy.topic.word_topic import THRESHOLD, PageWords
-from tres_scrapy.training.progress import reporter
+from tres_scrapy.topic.topic_folder import topic_facts
+from tres_scrapy.topic.topic_learner import NEAR
 from tres_scrapy.training.score import Interval, interval
+from tres_scrapy.training.validation import reporter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.topic.word_topic import TopicFit, WordTopic
+    from tres_scrapy.topic.keyword_topic import TopicFit
     from tres_scrapy.training.document import Document
 
-LEAST: Final = 20  # documents
-MOST: Final = 600  # documents: with more, other models are better, and this one takes minutes
+FEWEST_DOCUMENTS: Final = 20
+MOST_DOCUMENTS: Final = 600  # with more, other models are better, and this one takes minutes
 PARTS: Final = 5  # of the hosts, each tested once
 WIDE: Final = 0.3  # an interval that says little
 
@@ -66,8 +66,8 @@ class FewTrained(NamedTuple):
         if self.precision is None:
             lines.append("  it calls no document relevant")
         else:
-            lines.append(f"  of the documents it calls relevant, {_said(self.precision)} are")
-        lines.append(f"  of the relevant documents, it finds {_said(self.recall)}")
+            lines.append(f"  of the documents it calls relevant, {_percent(self.precision)} are")
+        lines.append(f"  of the relevant documents, it finds {_percent(self.recall)}")
         return "\n".join([*lines, self.verdict])
 
     @property
@@ -100,14 +100,14 @@ def train_few(
     no keyword is known.
     """
     true = np.array([document.relevant for document in documents], dtype=bool)
-    if not LEAST <= len(true) <= MOST or len(np.unique(true)) < 2:
+    if not FEWEST_DOCUMENTS <= len(true) <= MOST_DOCUMENTS or len(np.unique(true)) < 2:
         raise ValueError(
-            f"--classifier words takes {LEAST} to {MOST} documents of both labels, not "
-            f"{true.sum()} relevant and {(~true).sum()} irrelevant ones"
+            f"--classifier words takes {FEWEST_DOCUMENTS} to {MOST_DOCUMENTS} documents of both "
+            f"labels, not {true.sum()} relevant and {(~true).sum()} irrelevant ones"
         )
     _check_hosts(documents)
-    topic = word_topic(keywords)
-    sheets = [_sheet(number, document) for number, document in enumerate(documents)]
+    topic = KeywordTopic.in_english(keywords)
+    labelled = [_page_words(number, document) for number, document in enumerate(documents)]
     part = _parts(documents, seed)
     folds = np.unique(part).tolist()
     ended = reporter("words", say, len(folds), more=True)
@@ -116,13 +116,13 @@ def train_few(
         rows = np.flatnonzero(part == tested)
         hosts = {documents[row].host for row in rows.tolist()}
         others = [page for page in pages if _host(page) not in hosts]
-        kept = _fit(topic, sheets, true, part != tested, others)
-        texts = [Text(list(Counter(sheets[row].words).elements())) for row in rows.tolist()]
+        kept = _fit(topic, labelled, true, part != tested, others)
+        texts = [Text(list(Counter(labelled[row].words).elements())) for row in rows.tolist()]
         probability[rows] = kept.calibration.probabilities(kept.model.logits(texts))
         ended(fold + 1)
     trained = FewTrained(probability, true, len(pages))
-    fit = _fit(topic, sheets, true, part >= 0, pages)
-    facts = word_facts(directory.name, keywords, topic.near(NEAR), fit)
+    fit = _fit(topic, labelled, true, part >= 0, pages)
+    facts = topic_facts(directory.name, keywords, topic.near(NEAR), fit)
     facts["training"] = {"seed": seed, "date": date, "documents": len(true), "pages": len(pages)}
     facts["validation"] = {
         name: [round(value, 4) for value in share]
@@ -133,7 +133,7 @@ def train_few(
     return trained
 
 
-def _sheet(number: int, document: Document) -> PageWords:
+def _page_words(number: int, document: Document) -> PageWords:
     words = Counter(Text.of(f"{document.title} {document.text}").words)
     return PageWords(f"#{number}", document.title, "", words)
 
@@ -163,19 +163,19 @@ def _parts(documents: Sequence[Document], seed: int) -> NDArray[np.int64]:
 
 
 def _fit(
-    topic: WordTopic,
-    sheets: Sequence[PageWords],
+    topic: KeywordTopic,
+    labelled: Sequence[PageWords],
     true: NDArray[np.bool_],
     used: NDArray[np.bool_],
     pages: Sequence[PageWords],
 ) -> TopicFit:
     rows = np.flatnonzero(used).tolist()
     return topic.fit(
-        [*(sheets[row] for row in rows), *pages],
-        {sheets[row].url: bool(true[row]) for row in rows},
+        [*(labelled[row] for row in rows), *pages],
+        {labelled[row].url: bool(true[row]) for row in rows},
     )
 
 
-def _said(share: Interval) -> str:
+def _percent(share: Interval) -> str:
     low, middle, high = (round(100 * value) for value in share)
     return f"{middle} % ({low} to {high} %)"

@@ -1,4 +1,4 @@
-"""Fitting of BiLSTM and KwBiLSTM to windows, titles and snippets (P 3.3, P1 3.4)."""
+"""Fitting of networks to windows, titles and snippets, and of linear models (P 3.3)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from torch import nn
 from tqdm import tqdm
 
+from tres_scrapy.page.text import STOP_WORDS
 from tres_scrapy.topic.bilstm import (
     DENSE,
     HIDDEN,
-    KEYWORD_KIND,
     WIDE_KIND,
     WIDE_LENGTH,
     BiLstm,
@@ -24,8 +26,9 @@ from tres_scrapy.topic.bilstm import (
     bag_of,
     encode,
 )
+from tres_scrapy.topic.classifier import SVM, TFIDF, BagOfWords
 from tres_scrapy.training.sample import IRRELEVANT_PER_RELEVANT, Example, Sampler
-from tres_scrapy.training.threshold import best_threshold
+from tres_scrapy.training.score import best_threshold
 from tres_scrapy.training.validation import Epoch, best_epoch
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.vectors import WordVectors
 
 DROPOUT: Final = 0.3
@@ -44,6 +46,40 @@ SHARE: Final = 0.5  # weight of the regression's log odds
 PENALTY: Final = 10.0  # C of a regression over vectors of length one
 MAX_EPOCHS: Final = 6
 PATIENCE: Final = 4
+MIN_DOCUMENTS: Final = 3  # that hold a word of a linear model
+MAX_WORDS: Final = {SVM: 5_000, TFIDF: 50_000}
+
+
+def fit_bag(kind: str, examples: Sequence[Example]) -> BagOfWords:
+    """Fit a linear model with balanced classes to whole documents (P 3.3, Table 1).
+
+    `svm` is ACHE's page classifier as documented: a linear support vector machine over the
+    frequencies of the 5,000 most frequent words. `tfidf` is logistic regression over TF-IDF. The
+    same examples give the same model.
+    """
+    tfidf = kind == TFIDF
+    vectorizer = TfidfVectorizer(
+        analyzer=_content,
+        min_df=MIN_DOCUMENTS,
+        max_features=MAX_WORDS[kind],
+        sublinear_tf=tfidf,
+        use_idf=tfidf,
+    )
+    rows = vectorizer.fit_transform([e.text.words for e in examples])
+    model = (
+        LogisticRegression(C=10, class_weight="balanced", max_iter=1_000)
+        if tfidf
+        else LinearSVC(class_weight="balanced", random_state=0, max_iter=10_000)
+    )
+    model.fit(rows, [e.relevant for e in examples])
+    idf = vectorizer.idf_ if tfidf else np.ones(rows.shape[1])
+    weights = np.stack([idf, model.coef_[0]]).astype(np.float32)
+    words = [str(word) for word in vectorizer.get_feature_names_out()]
+    return BagOfWords(kind, words, weights, float(model.intercept_[0]))
+
+
+def _content(words: Sequence[str]) -> list[str]:
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def fit_bilstm(
@@ -51,7 +87,6 @@ def fit_bilstm(
     training: Sequence[Example],
     validation: Sequence[Example],
     vectors: WordVectors,
-    keywords: KeywordSet,
     *,
     seed: int,
     epochs: int = MAX_EPOCHS,
@@ -67,8 +102,8 @@ def fit_bilstm(
     held_out = _sample(validation, seed)
     history: list[Epoch] = []
     with _reproducible(seed):
-        network = _network(kind, training, vectors, keywords)
-        model = BiLstm(network, vectors, keywords)
+        network = _network(kind, training, vectors)
+        model = BiLstm(network, vectors)
         optimiser, schedule = _optimiser(network, epochs * sampler.batches)
         state = network.state_dict()
         progress = tqdm(
@@ -112,14 +147,11 @@ def _add_regression(model: BiLstm, examples: Sequence[Example]) -> None:
     last.bias[1] += SHARE * float(regression.intercept_[0])
 
 
-def _network(
-    kind: str, examples: Sequence[Example], vectors: WordVectors, keywords: KeywordSet
-) -> Network:
+def _network(kind: str, examples: Sequence[Example], vectors: WordVectors) -> Network:
     network = Network(
         vectors.matrix.shape[1],
         hidden=HIDDEN,
         dense=DENSE,
-        keywords=mean_count(examples, keywords) if kind == KEYWORD_KIND else 0,
         vocabulary=len(vectors) if kind == WIDE_KIND else 0,
         dropout=DROPOUT,
     )
@@ -149,12 +181,6 @@ def inverse_frequency(examples: Sequence[Example], vectors: WordVectors) -> NDAr
     for e in examples:
         count[np.unique(encode(e.text.words, vectors))] += 1
     return np.log(len(examples) / (1 + count)).clip(min=0).astype(np.float32)
-
-
-def mean_count(examples: Sequence[Example], keywords: KeywordSet) -> int:
-    """Return the mean number of keywords in a relevant document, the length of EK (P1 3.4)."""
-    counts = [keywords.count(e.text.words) for e in examples if e.relevant]
-    return max(1, round(float(np.mean(counts))))
 
 
 def _train_epoch(

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
 
 from tres_scrapy.links.code import BITS, CODES, CueGroup, coded, url_codes
 from tres_scrapy.links.model import LinkPrior, normed
 from tres_scrapy.page.place import WORD
-from tres_scrapy.topic.logistic import Bags, fit_logistic
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import domain_of
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tres_scrapy.links.code import Codes
     from tres_scrapy.training.document import Document
 
-FEWEST: Final = 50  # documents of each label with a URL
+FEWEST_DOCUMENTS: Final = 50  # documents of each label with a URL
 DOMAINS: Final = 3  # a code of fewer may be the name of a site
 STRENGTH: Final = 3.0  # inverse of the penalty on the squared weights
 FAINT: Final = 0.05  # weights that are not worth their bytes
@@ -38,7 +39,7 @@ def fit_link_prior(documents: Sequence[Document]) -> LinkPrior | None:
     """
     documents = [each for each in documents if canonicalise(each.url) is not None]
     labels = np.array([each.relevant for each in documents], dtype=np.float64)
-    if min(labels.sum(), (1 - labels).sum()) < FEWEST:
+    if min(labels.sum(), (1 - labels).sum()) < FEWEST_DOCUMENTS:
         return None
     codes, owner = _codes_of(documents)
     _, domains = np.unique([domain_of(each.url) for each in documents], return_inverse=True)
@@ -47,8 +48,8 @@ def fit_link_prior(documents: Sequence[Document]) -> LinkPrior | None:
     codes, owner = codes[wide], owner[wide]
     different, ids = np.unique(codes, return_inverse=True)
     values = normed(codes, owner, len(documents)).astype(np.float64)
-    bags = Bags(ids, values, owner, len(documents), len(different))
-    weights, _ = fit_logistic(bags, labels, np.ones(len(labels)), STRENGTH)
+    rows = csr_matrix((values, (owner, ids)), shape=(len(documents), len(different)))
+    weights = LogisticRegression(C=STRENGTH, max_iter=1_000).fit(rows, labels).coef_[0]
     kept = np.abs(weights) >= FAINT
     return LinkPrior(different[kept], weights[kept].astype(np.float32))
 

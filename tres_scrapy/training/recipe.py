@@ -1,4 +1,4 @@
-"""The training of a topic pack: expansion, cross-validation, fitting (P 2.3, 3.3)."""
+"""The training of a topic pack: expansion, cross-validation, fitting (P 2.3, 3.3, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tres_scrapy.topic import bag, bilstm
+from tres_scrapy.page.text import STOP_WORDS
+from tres_scrapy.topic import bilstm
+from tres_scrapy.topic.classifier import LINEAR_KINDS
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack_file import check_place, write_pack
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.training.baseline import fit_bag
-from tres_scrapy.training.expansion import distinctive_words, expand
-from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bilstm
-from tres_scrapy.training.fold import stripes
+from tres_scrapy.training.fitting import MAX_EPOCHS, fit_bag, fit_bilstm
 from tres_scrapy.training.link_prior import fit_link_prior
-from tres_scrapy.training.progress import reporter
 from tres_scrapy.training.sample import FOLDS, STRIPES, Example, example
 from tres_scrapy.training.summary import means
-from tres_scrapy.training.validation import Validation, cross_validate
+from tres_scrapy.training.validation import Validation, cross_validate, reporter, stripes
 from tres_scrapy.url.whole_file import sha256
 
 if TYPE_CHECKING:
@@ -32,6 +30,9 @@ if TYPE_CHECKING:
     from tres_scrapy.topic.classifier import Classifier
     from tres_scrapy.training.document import Document
     from tres_scrapy.training.validation import Epoch
+
+MIN_TEXTS: Final = 5  # that hold an added keyword: excludes names and misspellings
+MIN_LIFT: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,6 @@ class Recipe:
 
     kind: str
     vectors: WordVectors
-    keywords: KeywordSet  # before expansion, which depends on the training documents
     seed: int
     epochs: int = MAX_EPOCHS
 
@@ -60,17 +60,13 @@ class Recipe:
         stop: int | None = None,
     ) -> tuple[Classifier, tuple[Epoch, ...]]:
         """Fit a classifier; a network keeps its best epoch, or ends after `stop` epochs."""
-        if self.kind in bag.KINDS:
+        if self.kind in LINEAR_KINDS:
             return fit_bag(self.kind, training), ()
-        keywords = self.keywords
-        if self.kind == bilstm.KEYWORD_KIND:
-            keywords = expand_keywords(keywords, training, self.vectors)[0]
         return fit_bilstm(
             self.kind,
             training,
             validation,
             self.vectors,
-            keywords,
             seed=self.seed,
             epochs=self.epochs,
             stop=stop,
@@ -93,7 +89,7 @@ def train_pack(
     vectors_file: Path,
     *,
     kind: str = bilstm.WIDE_KIND,
-    beside: Sequence[str] = bag.KINDS,
+    beside: Sequence[str] = LINEAR_KINDS,
     language: str = "en",
     seed: int = 0,
     date: str = "",
@@ -112,7 +108,7 @@ def train_pack(
     examples = [example(document) for document in documents]
     every, expanded, b = expand_keywords(keywords, examples, vectors)
     prior = fit_link_prior(documents)
-    recipe = partial(Recipe, vectors=vectors, keywords=keywords, seed=seed, epochs=epochs)
+    recipe = partial(Recipe, vectors=vectors, seed=seed, epochs=epochs)
     kinds = [*dict.fromkeys(other for other in beside if other != kind), kind]  # the longest last
     *others, chosen = (
         cross_validate(k, examples, stripe, recipe(k), reporter(k, say, FOLDS, more=k == kind))
@@ -144,13 +140,61 @@ def train_pack(
     return Trained(facts, [chosen, *others])
 
 
+def distinctive_words(
+    relevant: Iterable[Iterable[str]], others: Iterable[Iterable[str]] = ()
+) -> list[str]:
+    """Return the words that expansion chooses from, sorted.
+
+    A word must occur in five relevant texts or more, and in a share of them at least four times as
+    high as in the others. P 2.3 uses all corpus words, which adds words like `using` and `system`.
+    """
+    inside, n = _spread(relevant)
+    outside, m = _spread(others)
+    return sorted(
+        word
+        for word, count in inside.items()
+        if count >= MIN_TEXTS and count * m >= MIN_LIFT * n * outside[word]
+    )
+
+
+def expand(
+    keywords: Iterable[str], corpus_words: Iterable[str], vectors: WordVectors
+) -> tuple[set[str], float]:
+    """Return the corpus words with a mean cosine to the keywords of at least b, and b.
+
+    The threshold b is the mean cosine of the ordered pairs of distinct keywords. Raise ValueError
+    if fewer than two keywords have a vector.
+    """
+    given = {word for word in keywords if word in vectors}
+    if len(given) < 2:
+        msg = f"only keywords {sorted(given)!r} have a vector, must be two or more: add keywords"
+        raise ValueError(msg)
+    units = vectors.unit(sorted(given)).astype(np.float64)  # [K, d]
+    n = len(units)
+    # every ordered pair at once; the n pairs of a word with itself have cosine 1
+    b = float((np.square(units.sum(axis=0)).sum() - n) / (n * (n - 1)))
+    candidates = sorted(w for w in set(corpus_words) - given - STOP_WORDS if w in vectors)
+    closeness = vectors.unit(candidates) @ units.mean(axis=0)  # [C]
+    return {word for word, mean in zip(candidates, closeness, strict=True) if mean >= b}, b
+
+
+def _spread(texts: Iterable[Iterable[str]]) -> tuple[Counter[str], int]:
+    """Return the number of texts that contain each word, and the number of texts."""
+    counts: Counter[str] = Counter()
+    number = 0
+    for text in texts:
+        counts.update(set(text))
+        number += 1
+    return counts, number
+
+
 def _words(examples: Iterable[Example], *, relevant: bool) -> list[Sequence[str]]:
     return [e.text.words for e in examples if e.relevant is relevant]
 
 
 def _mean_count(keywords: KeywordSet, texts: Sequence[Sequence[str]]) -> float:
     """Return the mean number of keywords in a text (Table 2)."""
-    return round(float(np.mean([keywords.count(words) for words in texts])), 2)
+    return round(float(np.mean([keywords.counts(words).total() for words in texts])), 2)
 
 
 def _counts(documents: Iterable[Document]) -> dict[str, dict[str, int]]:

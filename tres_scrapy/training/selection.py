@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
-    from tres_scrapy.training.source import Record
+    from tres_scrapy.page.document_file import Record
 
 MOST_VALUES: Final = 10_000  # of a field that are remembered for a hint
 NAMED: Final = 5

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from tres_scrapy.config.extra import require
 from tres_scrapy.spiders.fetch import fetch_lists
-from tres_scrapy.topic import bag, bilstm
-from tres_scrapy.topic.answer import read_answers
+from tres_scrapy.topic import bilstm
+from tres_scrapy.topic.classifier import LINEAR_KINDS
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.shipped import HERE, TOPIC_FILE, VECTORS, shipped_models
+from tres_scrapy.topic.topic_folder import find_folder, read_answers
 from tres_scrapy.topic.vectors import WordVectors
-from tres_scrapy.topic.word_folder import find_folder
 from tres_scrapy.training.document import read_documents
 from tres_scrapy.training.selection import Selection
 from tres_scrapy.url.whole_file import whole_file
@@ -23,12 +23,11 @@ from tres_scrapy.url.whole_file import whole_file
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from tres_scrapy.training.census import Census
-    from tres_scrapy.training.document import Document
+    from tres_scrapy.training.document import Census, Document
     from tres_scrapy.training.recipe import Trained
 
 WORDS: Final = "words"  # a kind of classifier: few labels
-KINDS: Final = (*bilstm.KINDS, *bag.KINDS)
+KINDS: Final = (*bilstm.KINDS, *LINEAR_KINDS)
 BESIDE: Final = ("svm", "tfidf")
 
 Say = Callable[[str], None]
@@ -159,7 +158,7 @@ class TrainingRun:
         say: Say,
     ) -> None:
         from tres_scrapy.training.recipe import train_pack  # noqa: PLC0415
-        from tres_scrapy.training.training_report import write_report  # noqa: PLC0415
+        from tres_scrapy.training.report import write_report  # noqa: PLC0415
 
         trained = train_pack(
             self.directory,

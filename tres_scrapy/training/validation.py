@@ -8,15 +8,17 @@ validation stripes of all folds, except the one that it is tested on.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedGroupKFold
+from tqdm import tqdm
 
-from tres_scrapy.topic import bag
-from tres_scrapy.topic.calibration import Calibration, sigmoid
+from tres_scrapy.topic.classifier import LINEAR_KINDS, Calibration, sigmoid
 from tres_scrapy.training.sample import FOLDS, STRIPES, lead
-from tres_scrapy.training.threshold import best_threshold, calibrate
+from tres_scrapy.training.score import best_threshold, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tres_scrapy.topic.classifier import Classifier
+    from tres_scrapy.training.document import Document
     from tres_scrapy.training.sample import Example
 
 # Among epochs of nearly equal MCC the last is kept: its steps were smaller, and results on other
@@ -87,6 +90,53 @@ class Validation:
         return round(float(np.median(best))) if best else None
 
 
+def stripes(documents: Sequence[Document], count: int, *, seed: int) -> NDArray[np.int64]:
+    """Return the stripe of each document, [n] in 0 to count - 1; a host is in one stripe.
+
+    Raise ValueError if a stripe would lack one of the labels.
+    """
+    true = np.array([document.relevant for document in documents], dtype=bool)
+    hosts = [document.host for document in documents]
+    result = np.zeros(len(documents), dtype=np.int64)
+    if min(true.sum(), (~true).sum()) >= count:  # scikit-learn warns of fewer
+        folds = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
+        for stripe, (_, rows) in enumerate(folds.split(true, true, hosts)):
+            result[rows] = stripe
+    for label in sorted((True, False), key=lambda label: int((true == label).sum())):
+        if len(np.unique(result[true == label])) < count:
+            found = [document.host for document in documents if document.relevant is label]
+            name = "relevant" if label else "irrelevant"
+            raise ValueError(
+                f"{len(found)} {name} documents of {len(set(found))} hosts are too few: "
+                f"cross-validation needs {count} hosts or more for each label: "
+                "add documents from other hosts, or try --classifier words"
+            )
+    return result
+
+
+class Ended(Protocol):
+    """Receives the number of a fold that has ended, from 1, and its PR-AUC if that is known."""
+
+    def __call__(self, fold: int, pr_auc: float | None = None) -> None:
+        """Report the fold."""
+
+
+def reporter(kind: str, say: Callable[[str], None], folds: int, *, more: bool) -> Ended:
+    """Return a function that reports a fold and the time left for a kind of classifier.
+
+    `more` says whether a fit to all documents follows the folds.
+    """
+    began = monotonic()
+
+    def ended(fold: int, pr_auc: float | None = None) -> None:
+        found = "" if pr_auc is None else f", PR-AUC {pr_auc:.3f}"
+        left = (monotonic() - began) / fold * (folds + more - fold)
+        until = f", about {tqdm.format_interval(left)} left for {kind}" if left >= 1 else ""
+        say(f"{kind}: fold {fold} of {folds}{found}{until}")
+
+    return ended
+
+
 def best_epoch(history: Sequence[Epoch]) -> int:
     """Return the index of the last epoch with an MCC within `TOLERANCE` of the best."""
     best = max(epoch.mcc for epoch in history)
@@ -140,7 +190,7 @@ def judge(kind: str, model: Classifier, examples: Sequence[Example]) -> HeldOut:
     Networks, which are trained on long and short texts, are judged on texts, leads and titles.
     """
     views = [(e.text, e.relevant) for e in examples]
-    if kind not in bag.KINDS:
+    if kind not in LINEAR_KINDS:
         views += [(lead(e.text), e.relevant) for e in examples]
         views += [(e.title, e.relevant) for e in examples if e.title.words]
     logits = model.logits([text for text, _ in views])

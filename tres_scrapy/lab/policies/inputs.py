@@ -16,8 +16,7 @@ from tres_scrapy.lab.webs.search import SEARCH
 from tres_scrapy.lab.webs.server import open_web
 from tres_scrapy.lab.webs.web import FiniteWeb, Web
 from tres_scrapy.topic.pack import Pack
-from tres_scrapy.topic.similarity import Similarity
-from tres_scrapy.topic.vectors import WordVectors
+from tres_scrapy.topic.vectors import Similarity, WordVectors
 
 AnchorSimilarity = Callable[[Sequence[str]], NDArray[np.float32]]
 Labels = Callable[[Sequence[str]], list[bool]]

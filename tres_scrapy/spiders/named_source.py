@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tres_scrapy.config.parser import names_site, say_scheme
+from tres_scrapy.page.document_file import BROKEN, Unreadable, read_pages
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
-from tres_scrapy.training.document import read_pages
-from tres_scrapy.training.source import BROKEN, Unreadable
 from tres_scrapy.url.canonical import canonicalise, with_scheme
 from tres_scrapy.url.message import reason
 

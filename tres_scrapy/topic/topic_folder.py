@@ -1,20 +1,23 @@
-"""The folder of a topic that a crawl learns: its pack, pages, questions and answers."""
+"""The folder of a topic that a crawl learns: its pack, pages, questions and answers.
+
+A file of answers has lines of `yes URL` or `no URL`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from contextlib import contextmanager
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Final
 
-from tres_scrapy.topic.answer import AnswerError, read_answers
-from tres_scrapy.topic.pack import PackError
+from tres_scrapy.topic.keyword_topic import THRESHOLD, PageWords
 from tres_scrapy.topic.pack_file import write_pack
-from tres_scrapy.topic.word_topic import THRESHOLD, PageWords
 from tres_scrapy.url.canonical import canonicalise
-from tres_scrapy.url.message import printable
+from tres_scrapy.url.message import TresError, plainly, printable
 from tres_scrapy.url.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -22,16 +25,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tres_scrapy.topic.keyword import KeywordSet
-    from tres_scrapy.topic.word_topic import TopicFit
+    from tres_scrapy.topic.keyword_topic import TopicFit
 
 SUFFIX: Final = ".topic"  # of the folder beside a crawl's JSON lines
 IN_JOB: Final = "topic"  # its name in JOBDIR
 PATIENCE: Final = 60.0  # seconds to wait for another process that learns the topic
 INTERVAL: Final = 0.1  # seconds from one try to the next
-LEARNED: Final = 30  # words that a pack names
+NAMED_WORDS: Final = 30  # of a model, in its pack
+ANSWER: Final = re.compile(r"(yes|no|y|n)\s+(\S+)", re.IGNORECASE)
 
 
-class WordFolder:
+class TopicFolder:
     """The files of a topic; each is complete at any moment, so a killed crawl can be resumed."""
 
     def __init__(self, path: Path) -> None:
@@ -57,13 +61,13 @@ class WordFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the topic for this process alone; raise PackError if another crawl has it.
+        """Hold the topic for this process alone; raise TresError if another crawl has it.
 
         The judging process of a killed crawl may need some time to end.
         """
         with self.reserved(patience=PATIENCE) as alone:
             if not alone:
-                raise PackError(
+                raise TresError(
                     f"the topic in {str(self.path)!r} is in use by another crawl: wait for its "
                     "end, or give another output or JOBDIR"
                 )
@@ -73,11 +77,11 @@ class WordFolder:
         self, name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
     ) -> None:
         """Write the model of a fit as the topic's pack."""
-        facts = word_facts(name, keywords, near, fit)
+        facts = topic_facts(name, keywords, near, fit)
         write_pack(self.pack, facts, fit.model)
 
     def read_pages(self, *, repair: bool = False) -> Iterator[tuple[int, str, PageWords]]:
-        """Yield number, fingerprint and sheet of each kept page; leave out a torn last line.
+        """Yield number, fingerprint and words of each kept page; leave out a torn last line.
 
         `repair` removes that line; only the process that learns may, for others write it.
         """
@@ -92,24 +96,24 @@ class WordFolder:
                 number, mark, *fields = json.loads(line)
                 yield number, mark, PageWords(*fields)
 
-    def known(self, urls: Iterable[str]) -> list[str]:
-        """Return the addresses of kept pages that these are; raise AnswerError if one is not."""
-        pages = {sheet.url for *_, sheet in self.read_pages()}
+    def find_pages(self, urls: Iterable[str]) -> list[str]:
+        """Return the addresses of kept pages that these are; raise TresError if one is not."""
+        kept = {page.url for *_, page in self.read_pages()}
         found = []
         for url in urls:
-            page = url if url in pages else canonicalise(url)
-            if page is None or page not in pages:
-                raise AnswerError(
+            page = url if url in kept else canonicalise(url)
+            if page is None or page not in kept:
+                raise TresError(
                     f"{printable(url)} is not a page that the crawl can learn from: only pages it "
                     "has fetched and kept teach it; copies and pages of hardly a word do not"
                 )
             found.append(page)
         return found
 
-    def add_page(self, number: int, mark: str, sheet: PageWords) -> None:
+    def add_page(self, number: int, mark: str, page: PageWords) -> None:
         """Append a page, before its verdict leaves this process."""
         with self._pages.open("ab") as file:
-            file.write(_line(number, mark, sheet))
+            file.write(_line(number, mark, page))
 
     def keep_pages(self, pages: Iterable[tuple[int, str, PageWords]]) -> None:
         """Write these pages only."""
@@ -117,13 +121,13 @@ class WordFolder:
             file.writelines(_line(*page) for page in pages)
 
     def read_state(self) -> dict[str, Any]:
-        """Return what `write_state` wrote last, {} at first; raise AnswerError if it is damaged."""
+        """Return what `write_state` wrote last, {} at first; raise TresError if it is damaged."""
         if not self._state.exists():
             return {}
         try:
             state: dict[str, Any] = json.loads(self._state.read_bytes())
         except ValueError as error:
-            raise AnswerError(f"{self._state} is damaged: {error}") from None
+            raise TresError(f"{self._state} is damaged: {error}") from None
         return state
 
     def write_state(self, state: Mapping[str, Any]) -> None:
@@ -134,18 +138,58 @@ class WordFolder:
     def write_questions(self, asked: Iterable[tuple[PageWords, float]]) -> None:
         """Write the pages about which an answer would help."""
         with whole_file(self.questions) as file:
-            for sheet, probability in asked:
-                row = {"url": sheet.url, "probability": round(probability, 4)}
-                row |= {"title": sheet.title, "text": sheet.lead}
+            for page, probability in asked:
+                row = {"url": page.url, "probability": round(probability, 4)}
+                row |= {"title": page.title, "text": page.lead}
                 file.write(json.dumps(row).encode() + b"\n")
 
     def read_questions(self) -> list[dict[str, Any]]:
-        """Return the questions of the last fit; raise AnswerError without questions."""
+        """Return the questions of the last fit; raise TresError without questions."""
         try:
             lines = self.questions.read_bytes().splitlines()
         except FileNotFoundError:
-            raise AnswerError("no questions yet: the crawl has not fetched a page") from None
+            raise TresError("no questions yet: the crawl has not fetched a page") from None
         return [json.loads(line) for line in lines]
+
+
+def read_answers(path: Path) -> tuple[dict[str, bool], list[str]]:
+    """Return whether each URL is relevant, and the URLs with yes and no: their last line counts.
+
+    Raise TresError for a line that is not `yes URL` or `no URL`.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        return {}, []
+    except (OSError, UnicodeDecodeError) as error:
+        raise TresError(
+            f"answers {path.name!r} cannot be read: {plainly(error, named=True)}"
+        ) from None
+    found: dict[str, bool] = {}
+    doubtful: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.startswith("#"):
+            match = ANSWER.fullmatch(line.strip())
+            if match is None:
+                msg = (
+                    f"answers {path.name!r}, line {number}: {printable(line.strip())[:60]!r} must "
+                    "be `yes URL` or `no URL`"
+                )
+                raise TresError(msg)
+            url, answer = match[2], match[1].lower().startswith("y")
+            if found.setdefault(url, answer) != answer:
+                doubtful[url] = None
+            found[url] = answer
+    return found, list(doubtful)
+
+
+def add_answers(path: Path, answers: Mapping[str, bool]) -> None:
+    """Add whether each URL is relevant to a file of answers."""
+    with path.open("a+b") as file:
+        if file.tell() and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+            file.write(b"\n")  # an editor may leave the last line open
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(f"{'yes' if each else 'no'} {url}\n" for url, each in answers.items())
 
 
 def _locked(file: IO[bytes]) -> bool:
@@ -156,12 +200,12 @@ def _locked(file: IO[bytes]) -> bool:
     return True
 
 
-def word_facts(
+def topic_facts(
     name: str, keywords: KeywordSet, near: Iterable[str], fit: TopicFit
 ) -> dict[str, Any]:
     """Return what `topic.toml` says of a fit."""
     model = fit.model
-    best = (-model.weights[1]).argsort(kind="stable")[:LEARNED].tolist()
+    best = (-model.weights[1]).argsort(kind="stable")[:NAMED_WORDS].tolist()
     return {
         "name": name,
         "language": "en",
@@ -183,29 +227,29 @@ def word_facts(
     }
 
 
-def find_folder(run: Path) -> WordFolder:
+def find_folder(run: Path) -> TopicFolder:
     """Return the folder of a topic from a JOBDIR, a JSON lines file, or its own path.
 
-    Raise AnswerError if the crawl has none.
+    Raise TresError if the crawl has none.
     """
     run = run.resolve()  # "." has no name
     for path in (run / IN_JOB, run.with_suffix(SUFFIX), run):
-        if (folder := WordFolder(path)).pack.is_dir():
+        if (folder := TopicFolder(path)).pack.is_dir():
             return folder
     if not run.exists():
-        raise AnswerError(f"{str(run)!r} does not exist")
-    raise AnswerError(
+        raise TresError(f"{str(run)!r} does not exist")
+    raise TresError(
         f"{str(run)!r} has no topic that learns: give the JOBDIR or the JSON lines file of a crawl "
         "with keywords; of a crawl with --jobdir, the JOBDIR"
     )
 
 
-def unlearned(folder: WordFolder) -> int:
+def unlearned(folder: TopicFolder) -> int:
     """Return how many answers of a topic's own file its model does not know yet."""
     answers, _ = read_answers(folder.answers)
     known = folder.read_state().get("answers", {})
     return sum(known.get(url) != answer for url, answer in answers.items())
 
 
-def _line(number: int, mark: str, sheet: PageWords) -> bytes:
-    return json.dumps([number, mark, *sheet], separators=(",", ":")).encode() + b"\n"
+def _line(number: int, mark: str, page: PageWords) -> bytes:
+    return json.dumps([number, mark, *page], separators=(",", ":")).encode() + b"\n"

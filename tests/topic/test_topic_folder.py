@@ -3,29 +3,26 @@ from pathlib import Path
 import pytest
 
 from tres_scrapy.config.limit import ReadingLimits
-from tres_scrapy.topic import word_folder
-from tres_scrapy.topic.answer import AnswerError, add_answers, read_answers
-from tres_scrapy.topic.pack import PackError
-from tres_scrapy.topic.word_folder import WordFolder, find_folder
-from tres_scrapy.topic.word_task import WordTask
-from tres_scrapy.topic.word_topic import PageWords
+from tres_scrapy.topic import topic_folder
+from tres_scrapy.topic.keyword_topic import PageWords
+from tres_scrapy.topic.topic_folder import TopicFolder, add_answers, find_folder, read_answers
+from tres_scrapy.topic.topic_learner import LearningTask
+from tres_scrapy.url.message import TresError
 
-SHEETS = [
-    PageWords(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)
-]
+PAGES = [PageWords(f"http://h.test/{n}", "Sóup", "lead", {"soup": n + 1}, n == 0) for n in range(3)]
 
 
 def test_torn_page_is_dropped(tmp_path):
-    folder = WordFolder(tmp_path)
-    for number, sheet in enumerate(SHEETS, 1):
-        folder.add_page(number, f"{number:02x}", sheet)
+    folder = TopicFolder(tmp_path)
+    for number, page in enumerate(PAGES, 1):
+        folder.add_page(number, f"{number:02x}", page)
     file = tmp_path / "pages.jsonl"
     file.write_bytes(file.read_bytes()[:-7])
     for repair in (False, True):
         kept = list(folder.read_pages(repair=repair))
-        assert kept == [(1, "01", SHEETS[0]), (2, "02", SHEETS[1])]
-    folder.add_page(3, "03", SHEETS[2])
-    assert [sheet for *_, sheet in folder.read_pages()] == SHEETS
+        assert kept == [(1, "01", PAGES[0]), (2, "02", PAGES[1])]
+    folder.add_page(3, "03", PAGES[2])
+    assert [page for *_, page in folder.read_pages()] == PAGES
 
 
 def test_last_answer_about_a_page_counts(tmp_path):
@@ -41,23 +38,26 @@ def test_last_answer_about_a_page_counts(tmp_path):
 def test_malformed_answer_names_its_line(tmp_path, line):
     file = tmp_path / "answers.txt"
     file.write_text(f"yes http://a.test/\n{line}\n", encoding="utf-8")
-    with pytest.raises(AnswerError, match=r"line 2: .* must be `yes URL` or `no URL`") as error:
+    with pytest.raises(TresError, match=r"line 2: .* must be `yes URL` or `no URL`") as error:
         read_answers(file)
     assert str(error.value).isprintable()
 
 
 def test_topic_in_use_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_folder, "PATIENCE", 0.0)
-    task = WordTask(tmp_path / "pack", ReadingLimits(), keywords=("soup",))
-    with WordFolder(tmp_path).reserved(), pytest.raises(PackError, match="in use by another crawl"):
+    monkeypatch.setattr(topic_folder, "PATIENCE", 0.0)
+    task = LearningTask(tmp_path / "pack", ReadingLimits(), keywords=("soup",))
+    with (
+        TopicFolder(tmp_path).reserved(),
+        pytest.raises(TresError, match="in use by another crawl"),
+    ):
         task.load()
 
 
 def test_run_without_a_topic_is_refused(tmp_path):
-    with pytest.raises(AnswerError, match=r"food\.jsonl' does not exist"):
+    with pytest.raises(TresError, match=r"food\.jsonl' does not exist"):
         find_folder(tmp_path / "food.jsonl")
     (tmp_path / "food.jsonl").touch()
-    with pytest.raises(AnswerError, match="has no topic that learns"):
+    with pytest.raises(TresError, match="has no topic that learns"):
         find_folder(tmp_path / "food.jsonl")
 
 
@@ -70,5 +70,5 @@ def test_answers_are_added_after_an_open_line(tmp_path):
 
 def test_folder_is_found_from_within(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(AnswerError, match="has no topic that learns"):
+    with pytest.raises(TresError, match="has no topic that learns"):
         find_folder(Path())

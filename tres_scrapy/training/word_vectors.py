@@ -1,18 +1,17 @@
-"""Readers of word vector files: word2vec, GloVe, KeyedVectors (P 3.3)."""
+"""Word vectors: training by skip-gram, and reading of word2vec and GloVe files (P 2.3, 3.3)."""
 
 from __future__ import annotations
 
 import gzip
 import logging
-import pickle
 import re
 import zlib
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
-from numpy.lib import format as npy
+from tqdm import tqdm
 
 from tres_scrapy.config.extra import require
 from tres_scrapy.page.text import tokenise
@@ -22,26 +21,68 @@ from tres_scrapy.url.message import reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
+    from tres_scrapy.training.document import Sentences
 
+MAX_WORDS: Final = 50_000
+MIN_COUNT: Final = 5
 GZIP_MAGIC: Final = b"\x1f\x8b"
 PICKLE_MAGIC: Final = b"\x80"
 LONGEST_LINE: Final = 1_000_000
 LONGEST_WORD: Final = 10_000  # in bytes
 NAME: Final = re.compile(r"[\w-]+")
-# the parts of a pickled array in numpy 1 and numpy 2
-ARRAY_PARTS: Final = frozenset(
-    [
-        ("numpy", "dtype"),
-        ("numpy", "ndarray"),
-        ("numpy.core.multiarray", "_reconstruct"),
-        ("numpy._core.multiarray", "_reconstruct"),
-        ("numpy.core.multiarray", "scalar"),
-        ("numpy._core.multiarray", "scalar"),
-        ("numpy.core.numeric", "_frombuffer"),
-        ("numpy._core.numeric", "_frombuffer"),
-    ]
-)
+
+
+def train_vectors(
+    sentences: Iterable[list[str]],
+    *,
+    seed: int,
+    words: int = MAX_WORDS,
+    dimension: int = 100,
+    epochs: int = 5,
+    workers: int = 1,
+) -> WordVectors:
+    """Train skip-gram vectors of the most frequent words; one worker makes them reproducible.
+
+    The sentences are read `epochs` + 1 times. Raise ValueError if too few words repeat.
+    """
+    require("train", "training word vectors")
+    from gensim.models import Word2Vec  # noqa: PLC0415 - takes a second, only needed here
+
+    model = Word2Vec(
+        sg=1,
+        seed=seed,
+        vector_size=dimension,
+        epochs=epochs,
+        workers=workers,
+        min_count=MIN_COUNT,
+        max_final_vocab=words,
+    )
+    model.build_vocab(sentences)
+    if len(model.wv) < 2:
+        msg = (
+            f"the texts hold {model.corpus_total_words} words and {len(model.wv)} of them "
+            f"{MIN_COUNT} times or more, must be two or more: add texts"
+        )
+        raise ValueError(msg)
+    model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
+    return WordVectors(list(model.wv.index_to_key), model.wv.vectors)
+
+
+class Passes:
+    """Sentences that can be read repeatedly: for the vocabulary, then for each epoch."""
+
+    def __init__(self, sentences: Sentences, epochs: int) -> None:
+        self._sentences = sentences
+        names = (f"epoch {n} of {epochs}" for n in range(1, epochs + 1))
+        self._names = chain(["vocabulary"], names)
+        self._total: int | None = None
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with tqdm(desc=next(self._names), total=self._total, unit=" words", unit_scale=True) as bar:
+            for sentence in self._sentences:
+                bar.update(len(sentence))
+                yield sentence
+            self._total = int(bar.n)
 
 
 def read_vectors(source: str, *, words: int) -> WordVectors:
@@ -54,7 +95,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
     kept: dict[str, Any] = {}
     with _open(path) as file:
         try:
-            for name, row in _rows(path, file):
+            for name, row in _rows(file):
                 word = name.lower()
                 if word not in kept and tokenise(word) == [word]:
                     kept[word] = np.asarray(row, dtype=np.float32)
@@ -62,7 +103,7 @@ def read_vectors(source: str, *, words: int) -> WordVectors:
                         break
             matrix = np.array(list(kept.values()), dtype=np.float32)  # [V, d]
         except (EOFError, TypeError, ValueError, zlib.error) as error:
-            msg = f"{path.name!r} is not a word2vec, GloVe or KeyedVectors file: {reason(error)}"
+            msg = f"{path.name!r} is not a word2vec or GloVe file: {reason(error)}"
             raise ValueError(msg) from error
     if not kept or not np.isfinite(matrix).all():
         msg = f"{path.name!r} has {len(kept)} words, must have some, all with finite numbers"
@@ -92,13 +133,12 @@ def _open(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
 
 
-def _rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
+def _rows(file: IO[bytes]) -> Iterable[tuple[str, Any]]:
     """Return words and rows; the first bytes decide the kind of file."""
     first = file.readline(LONGEST_LINE)
     header = first.split()
     if first.startswith(PICKLE_MAGIC):
-        file.seek(0)
-        return _keyed_rows(path, file)
+        raise ValueError("it is a pickle: save it with `save_word2vec_format` of gensim")
     dimension = int(header[1]) if len(header) == 2 else len(header) - 1
     if header and not 0 < dimension <= MOST_DIMENSIONS:
         msg = f"the first line is {first.strip()!r}, must give 1 to {MOST_DIMENSIONS} dimensions"
@@ -144,61 +184,3 @@ def _binary_word(file: IO[bytes]) -> bytes:
         msg = f"a word has {LONGEST_WORD:,} bytes or more"
         raise ValueError(msg)
     return b"".join(letters).lstrip(b"\n")
-
-
-def _keyed_rows(path: Path, file: IO[bytes]) -> Iterable[tuple[str, Any]]:
-    try:
-        state = _KeyedUnpickler(file).load().state
-        words = [str(word) for word in state["index_to_key"]]
-        matrix = _matrix(state["vectors"]) if "vectors" in state else None
-    except Exception as error:  # a damaged pickle may raise any error
-        msg = (
-            f"the pickle has no KeyedVectors of gensim 4 ({reason(error)}); save the `wv` of a "
-            "model"
-        )
-        raise ValueError(msg) from error
-    if matrix is None:  # gensim stores a large matrix in a separate file
-        matrix = npy.open_memmap(f"{path}.vectors.npy", mode="r")
-    if matrix.ndim != 2 or matrix.shape[1] > MOST_DIMENSIONS:
-        msg = f"the vectors have shape {matrix.shape!r}, not [V, {MOST_DIMENSIONS}] or smaller"
-        raise ValueError(msg)
-    return zip(words, matrix, strict=True)
-
-
-def _matrix(array: _State) -> NDArray[np.floating[Any]]:
-    """Return the numbers of a pickled array."""
-    if array.state is None:  # pickle protocol 5
-        data, kind, shape, order = array.arguments
-    else:
-        _, shape, kind, by_column, data = array.state
-        order = "F" if by_column else "C"
-    dtype = np.dtype(f"{kind.state[1]}{kind.arguments[0]}")
-    if dtype.kind != "f":
-        msg = f"the vectors are {dtype}, must be floating-point numbers"
-        raise ValueError(msg)
-    return np.frombuffer(data, dtype).reshape(shape, order=order)
-
-
-class _State:
-    """Replaces any class or function: stores its arguments and state, runs no code."""
-
-    arguments: tuple[Any, ...] = ()
-    state: Any = None
-
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-
-class _KeyedUnpickler(pickle.Unpickler):
-    """Reads numbers, strings, lists and the parts of arrays; rejects all other classes.
-
-    Numpy classes are not loaded either: an ndarray of objects over bytes is an arbitrary pointer.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("gensim.") or (module, name) in ARRAY_PARTS:
-            return _State
-        raise pickle.UnpicklingError(f"{module}.{name}")

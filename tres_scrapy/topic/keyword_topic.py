@@ -11,28 +11,27 @@ predict each other better with the correction than without it.
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
 from tres_scrapy.page.text import STOP_WORDS, tokenise
-from tres_scrapy.topic.background import RAREST
-from tres_scrapy.topic.bag import TFIDF, BagOfWords
-from tres_scrapy.topic.calibration import Calibration, sigmoid
-from tres_scrapy.topic.correction import fit_correction
-from tres_scrapy.topic.logistic import Bags, fit_line, fit_logistic
+from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, sigmoid
 from tres_scrapy.topic.mixture import fit_mixture, lift
+from tres_scrapy.topic.regression import Bags, fit_correction, fit_line, fit_logistic
+from tres_scrapy.topic.shipped import VECTORS, shipped_models
+from tres_scrapy.topic.vectors import FREQUENCIES, RAREST_SHARE, Background, WordVectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from tres_scrapy.topic.background import Background
     from tres_scrapy.topic.keyword import KeywordSet
     from tres_scrapy.topic.mixture import TwoGroups
-    from tres_scrapy.topic.vectors import WordVectors
 
     Numbers = NDArray[np.float64]
 
@@ -46,14 +45,16 @@ TITLE_WEIGHT: Final = 0.5  # of a title beside its page: short texts such as anc
 TRUST: Final = 0.5  # weight of the first score beside the regression
 # Prior variances of what answers change: the factor of the log odds, their shift, and words; of the
 # last, the one by which the answers predict each other best.
-SCALE: Final = 0.25
-SHIFT: Final = 1.0
-WORDS: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
+SCALE_VARIANCE: Final = 0.25
+SHIFT_VARIANCE: Final = 1.0
+WORD_VARIANCES: Final = (0.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_SCALE: Final = 0.1
-LEAST: Final = 0.2  # P(relevant) by the answers below which no page is relevant
-BEST: Final = 5  # pages of the highest first score that are relevant until better ones are found
-SHARE: Final = 0.3  # of all pages that these are at most
-FEWEST: Final = 10  # pages to learn from
+LEAST_PROBABILITY: Final = 0.2  # P(relevant) by the answers below which no page is relevant
+BEST_PAGES: Final = (
+    5  # pages of the highest first score that are relevant until better ones are found
+)
+BEST_SHARE: Final = 0.3  # of all pages that these are at most
+FEWEST_PAGES: Final = 10  # pages to learn from
 DRIFT: Final = 0.3  # rank correlation of first score and model below which they disagree
 ALIKE: Final = 0.5  # least share of common words of two pages that teach the same
 UNSURE: Final = 2.0  # deviation of the log odds at the threshold, without an answer
@@ -95,12 +96,12 @@ class TopicFit(NamedTuple):
         """Whether the model has parted from the keywords."""
         return self.agreement < DRIFT
 
-    def judge(self, sheets: Iterable[PageWords]) -> Numbers:
+    def judge(self, pages: Iterable[PageWords]) -> Numbers:
         """Return P(relevant) of pages [n]."""
-        return self.calibration.probabilities(self.model.counted(each.words for each in sheets))
+        return self.calibration.probabilities(self.model.counted(each.words for each in pages))
 
 
-class WordTopic:
+class KeywordTopic:
     """The words of a topic; `fit` turns them, and what a crawl has fetched, into a model."""
 
     def __init__(self, keywords: KeywordSet, background: Background, vectors: WordVectors) -> None:
@@ -122,6 +123,14 @@ class WordTopic:
         middle = units.sum(axis=0)
         self._middle = middle / (float(np.linalg.norm(middle)) or 1.0)
 
+    @classmethod
+    def in_english(cls, keywords: KeywordSet, models: Path | None = None) -> Self:
+        """Return the topic of English keywords; raise ValueError if none of them is known.
+
+        `models` is the folder of the shipped packs, if it is known.
+        """
+        return cls(keywords, *_english(models or shipped_models()))
+
     @property
     def unknown(self) -> list[str]:
         """The keywords without a vector: they are found only word for word."""
@@ -135,51 +144,75 @@ class WordTopic:
         found = [common[place] for place in order[: most + len(self._given)].tolist()]
         return [word for word in found if word not in self._given][:most]
 
-    def fit(self, sheets: Sequence[PageWords], answers: Mapping[str, bool]) -> TopicFit:
+    def fit(self, pages: Sequence[PageWords], answers: Mapping[str, bool]) -> TopicFit:
         """Return the model after these pages and answers, by URL; the same input, the same model.
 
         It takes less than a second of processor time for 2,000 pages.
         """
-        seen = Counter(word for sheet in sheets for word in sheet.words)
-        own = {word for sheet in sheets if sheet.is_seed for word in sheet.words}
+        words, rarity = self._vocabulary(pages)
+        numbers = {word: row for row, word in enumerate(words)}
+        texts = [_weighted(page.words, numbers, rarity) for page in pages]
+        bags = Bags.of(texts, len(words))
+        titles = [_weighted(Counter(tokenise(page.title)), numbers, rarity) for page in pages]
+        both_bags = Bags.of([*texts, *titles], len(words))
+        base = self._fit_pages(pages, words, rarity, bags, both_bags)
+        answered = [row for row, page in enumerate(pages) if page.url in answers]
+        if not answered:
+            return base
+        labels = np.array([answers[pages[row].url] for row in answered], dtype=np.float64)
+        corrected, pulls = _corrected(
+            base,
+            bags,
+            Bags.of([texts[row] for row in answered], len(words)),
+            labels,
+            np.array(answered)[labels == 0],
+        )
+        urls = [pages[row].url for row in answered]
+        return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
+
+    def _vocabulary(self, pages: Sequence[PageWords]) -> tuple[list[str], Numbers]:
+        """Return the words that a model weighs, and how rare each is."""
+        seen = Counter(word for page in pages for word in page.words)
+        own = {word for page in pages if page.is_seed for word in page.words}
         own |= {word for word, number in seen.items() if number > 1}
         words = sorted({*self._shares, *self._given, *own} - STOP_WORDS)
-        numbers = {word: row for row, word in enumerate(words)}
-        rarity = np.array([1 - np.log(self._shares.get(word, RAREST)) for word in words])
-        pages = [_weighted(sheet.words, numbers, rarity) for sheet in sheets]
-        bags = Bags.of(pages, len(words))
-        first = self._first(words, rarity, [s.words for s in sheets if s.is_seed])
-        itself = _likeness_to_itself(sheets)
+        return words, np.array([1 - np.log(self._shares.get(w, RAREST_SHARE)) for w in words])
+
+    def _fit_pages(
+        self,
+        pages: Sequence[PageWords],
+        words: list[str],
+        rarity: Numbers,
+        bags: Bags,
+        both_bags: Bags,
+    ) -> TopicFit:
+        """Return the model after pages without answers; `both_bags` are their texts and titles."""
+        first = self._first(words, rarity, [page.words for page in pages if page.is_seed])
+        itself = _likeness_to_itself(pages)
         scores = bags.times(first) - itself
         mixture = fit_mixture(scores)
-        if len(sheets) < FEWEST:
-            base = _made(words, rarity, first, _steep(mixture))
-        else:
-            log_odds = mixture.log_odds(scores)
-            lifted = lift(log_odds, min(BEST, SHARE * len(sheets)))
-            targets = sigmoid(log_odds + lifted)
-            weights = np.full(len(sheets), min(1.0, PAGES_WEIGHT / len(sheets)))
-            titles = [_weighted(Counter(tokenise(s.title)), numbers, rarity) for s in sheets]
-            both_bags = Bags.of([*pages, *titles], len(words))
-            twice = np.tile(targets, 2), np.concatenate([weights, TITLE_WEIGHT * weights])
-            learned, _ = fit_logistic(both_bags, *twice, STRENGTH)
-            found = bags.times(learned)
-            both = learned / _deviation(found) + TRUST * first / _deviation(scores)
-            judged = bags.times(both) - TRUST * itself / _deviation(scores)
-            base = _made(words, rarity, both, fit_line(judged, targets, np.ones(len(sheets))))
-            agreement = _rank_correlation(scores, judged)
-            base = base._replace(share=mixture.share, few=lifted > 0, agreement=agreement)
-        base = base._replace(pages=len(sheets))
-        told = [row for row, sheet in enumerate(sheets) if sheet.url in answers]
-        if not told:
-            return base
-        said = np.array([answers[sheets[row].url] for row in told], dtype=np.float64)
-        denied = np.array(told)[said == 0]
-        corrected, pulls = _corrected(
-            base, bags, Bags.of([pages[row] for row in told], len(words)), said, denied
+        if len(pages) < FEWEST_PAGES:
+            return _made(words, rarity, first, _steep(mixture))._replace(pages=len(pages))
+        log_odds = mixture.log_odds(scores)
+        lifted = lift(log_odds, min(BEST_PAGES, BEST_SHARE * len(pages)))
+        targets = sigmoid(log_odds + lifted)
+        weights = np.full(len(pages), min(1.0, PAGES_WEIGHT / len(pages)))
+        learned, _ = fit_logistic(
+            both_bags,
+            np.tile(targets, 2),
+            np.concatenate([weights, TITLE_WEIGHT * weights]),
+            STRENGTH,
         )
-        urls = [sheets[row].url for row in told]
-        return corrected._replace(pulls=dict(zip(urls, pulls.tolist(), strict=True)))
+        trust = TRUST / _deviation(scores)
+        both = learned / _deviation(bags.times(learned)) + trust * first
+        judged = bags.times(both) - trust * itself
+        fit = _made(words, rarity, both, fit_line(judged, targets, np.ones(len(pages))))
+        return fit._replace(
+            pages=len(pages),
+            share=mixture.share,
+            few=lifted > 0,
+            agreement=_rank_correlation(scores, judged),
+        )
 
     def _first(
         self, words: Sequence[str], rarity: Numbers, seeds: Iterable[Mapping[str, int]]
@@ -192,15 +225,20 @@ class WordTopic:
         near = np.maximum(0, near - NEAR) * rarity
         result = _unit(exact) + _unit(near)
         numbers = {word: row for row, word in enumerate(words)}
-        pages = [_weighted(seed, numbers, rarity) for seed in seeds]
-        for ids, values in pages:
-            result[ids] += SEED_WEIGHT * values / len(pages)
+        texts = [_weighted(seed, numbers, rarity) for seed in seeds]
+        for ids, values in texts:
+            result[ids] += SEED_WEIGHT * values / len(texts)
         return result
+
+
+@cache
+def _english(models: Path) -> tuple[Background, WordVectors]:
+    return Background.load(models / FREQUENCIES), WordVectors.load(models / VECTORS)
 
 
 def questions(
     judge: Callable[[Sequence[PageWords]], Numbers],
-    sheets: Sequence[PageWords],
+    pages: Sequence[PageWords],
     answers: Mapping[str, bool],
     most: int,
 ) -> list[tuple[PageWords, float]]:
@@ -209,8 +247,8 @@ def questions(
     They are drawn by the variance of an answer, so most are pages of which the model is unsure,
     below and above the threshold; no two are alike. The least sure come first.
     """
-    untold = [sheet for sheet in sheets if sheet.url not in answers]
-    p = judge(untold)
+    unanswered = [page for page in pages if page.url not in answers]
+    p = judge(unanswered)
     falling = np.argsort(-p, kind="stable")
     near = np.argsort(np.abs(p - THRESHOLD), kind="stable")
     doubt = (p * (1 - p))[falling].cumsum()
@@ -221,11 +259,11 @@ def questions(
     for row in dict.fromkeys([*falling[places].tolist(), *near.tolist()]):
         if len(chosen) == most:
             break
-        alike = (_overlap(untold[row].words, untold[each].words) for each in chosen)
+        alike = (_overlap(unanswered[row].words, unanswered[each].words) for each in chosen)
         if max(alike, default=0.0) < ALIKE:
             chosen.append(row)
     chosen.sort(key=lambda row: abs(p[row] - THRESHOLD))
-    return [(untold[row], float(p[row])) for row in chosen]
+    return [(unanswered[row], float(p[row])) for row in chosen]
 
 
 def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -> list[float]:
@@ -238,13 +276,13 @@ def alikeness(model: BagOfWords, page: PageWords, others: Sequence[PageWords]) -
     return [float(at[ids] @ values) for ids, values in rest]
 
 
-def _likeness_to_itself(sheets: Sequence[PageWords]) -> Numbers:
+def _likeness_to_itself(pages: Sequence[PageWords]) -> Numbers:
     """Return how much of the first score of each page is its likeness to itself, [n].
 
     The words of the seeds are in the first score. A seed that is a directory would be the most
     relevant page, and the only one.
     """
-    seeds = np.array([sheet.is_seed for sheet in sheets], dtype=np.float64)
+    seeds = np.array([page.is_seed for page in pages], dtype=np.float64)
     return SEED_WEIGHT * seeds / max(1.0, float(seeds.sum()))
 
 
@@ -273,36 +311,39 @@ def _made(
 
 
 def _corrected(
-    base: TopicFit, pages: Bags, told: Bags, said: Numbers, denied: NDArray[np.int64]
+    base: TopicFit,
+    pages: Bags,
+    answered: Bags,
+    labels: Numbers,
+    denied: NDArray[np.int64],
 ) -> tuple[TopicFit, Numbers]:
-    """Return a fit after answers about the pages `told`, and what each answer pulls.
+    """Return a fit after answers about the pages `answered`, and what each answer pulls.
 
     `pages` are all pages, `denied` the rows of those with the answer no. If hardly any other is
     relevant, the best of them are, as without answers: else the crawl would search no more.
     """
     rarity, weights = base.model.weights.astype(np.float64)
     slope, intercept = base.calibration
-    before = slope * told.times(weights) + intercept
-    alike = np.stack([told.times(told.turned(row)) for row in np.eye(len(said))])
-    fixed = SHIFT + SCALE * np.outer(before, before)
-    fits = [fit_correction(before, fixed + words * alike, said) for words in WORDS]
-    best = max(range(len(WORDS)), key=lambda place: fits[place][1])
+    before = slope * answered.times(weights) + intercept
+    alike = np.stack([answered.times(answered.turned(row)) for row in np.eye(len(labels))])
+    fixed = SHIFT_VARIANCE + SCALE_VARIANCE * np.outer(before, before)
+    fits = [fit_correction(before, fixed + words * alike, labels) for words in WORD_VARIANCES]
+    best = max(range(len(WORD_VARIANCES)), key=lambda place: fits[place][1])
     change = fits[best][0]
-    scale = max(LEAST_SCALE, 1 + SCALE * float(before @ change))
-    after = scale * slope * weights + WORDS[best] * told.turned(change)
-    middle = scale * intercept + SHIFT * float(change.sum())
+    scale = max(LEAST_SCALE, 1 + SCALE_VARIANCE * float(before @ change))
+    after = scale * slope * weights + WORD_VARIANCES[best] * answered.turned(change)
+    middle = scale * intercept + SHIFT_VARIANCE * float(change.sum())
     middle -= _edge(pages.times(after) + middle)
     others = np.delete(pages.times(after) + middle, denied)
-    middle += lift(others, min(BEST, SHARE * len(others)))
-    fit = _made(base.model.words, rarity, after, (1.0, middle))._replace(
-        pages=base.pages,
-        answers=len(said),
-        share=base.share,
-        few=base.few,
-        agreement=base.agreement,
-        interval=_interval(told.times(after), (1.0, middle)),
+    middle += lift(others, min(BEST_PAGES, BEST_SHARE * len(others)))
+    made = _made(base.model.words, rarity, after, (1.0, middle))
+    fit = base._replace(
+        model=made.model,
+        calibration=made.calibration,
+        answers=len(labels),
+        interval=_interval(answered.times(after) + middle),
     )
-    return fit, WORDS[best] * change
+    return fit, WORD_VARIANCES[best] * change
 
 
 def _edge(logits: Numbers) -> float:
@@ -313,7 +354,7 @@ def _edge(logits: Numbers) -> float:
     """
     p = np.sort(sigmoid(logits))[::-1]
     best = float((2 * p.cumsum() / (np.arange(1, len(p) + 1) + p.sum())).max())
-    edge = max(LEAST, best / 2)
+    edge = max(LEAST_PROBABILITY, best / 2)
     return float(np.log(edge / (1 - edge)))
 
 
@@ -322,10 +363,9 @@ def _steep(mixture: TwoGroups) -> tuple[float, float]:
     return slope, -slope * middle
 
 
-def _interval(scores: Numbers, line: tuple[float, float]) -> tuple[float, float]:
+def _interval(log_odds: Numbers) -> tuple[float, float]:
     """Return the probabilities between which the threshold lies, by the answered pages alone."""
-    slope, intercept = line
-    p = sigmoid(slope * scores + intercept)
+    p = sigmoid(log_odds)
     width = DOUBT / float(np.sqrt((p * (1 - p)).sum() + 1 / UNSURE**2))
     low, high = sigmoid(np.array([-width, width])).tolist()
     return low, high

@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from tres_scrapy.page.text import Page
-from tres_scrapy.topic.bag import TFIDF, BagOfWords
 from tres_scrapy.topic.bilstm import BiLstm, Network
-from tres_scrapy.topic.calibration import Calibration
-from tres_scrapy.topic.classifier import Text
-from tres_scrapy.topic.influence import Totals, explain, moving_words
+from tres_scrapy.topic.classifier import TFIDF, BagOfWords, Calibration, Text
+from tres_scrapy.topic.explanation import Totals, explain, moving_words
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import Pack
 from tres_scrapy.topic.vectors import WordVectors

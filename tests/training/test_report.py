@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tres_scrapy.report.chart_page import plotly_script
-from tres_scrapy.topic.calibration import Calibration
+from tres_scrapy.topic.classifier import Calibration
 from tres_scrapy.training.document import Document
-from tres_scrapy.training.training_report import write_report
+from tres_scrapy.training.report import write_report
 from tres_scrapy.training.validation import Epoch, Validation
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,7 @@ from soup import FOOD, OTHER
 from tres_scrapy.page.text import tokenise
 from tres_scrapy.topic.classifier import Text
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.word_learner import word_topic
-from tres_scrapy.topic.word_topic import PageWords, _deviation, questions
+from tres_scrapy.topic.keyword_topic import KeywordTopic, PageWords, _deviation, questions
 
 WORDS = ("leek", "carrot", "pea", "bean", "celery", "onion", "pumpkin", "tomato")
 KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
@@ -17,14 +16,14 @@ KEYWORDS = ["food", "cooking", "recipe", "soup", "bread", "cheese", "slow food"]
 
 @pytest.fixture(scope="module")
 def topic():
-    return word_topic(KeywordSet.parse(KEYWORDS))
+    return KeywordTopic.in_english(KeywordSet.parse(KEYWORDS))
 
 
 def sheet(text, number=0, **options):
     return PageWords(f"http://h.test/{number}", "", "", Counter(tokenise(text)), **options)
 
 
-SHEETS = [
+PAGES = [
     sheet((FOOD if number % 3 == 0 else OTHER).format(WORDS[number % 8]) * 2, number)
     for number in range(24)
 ]
@@ -54,8 +53,8 @@ def test_seed_page_adds_its_words(topic):
 
 
 def test_words_of_likely_pages_are_learned(topic):
-    with_new = [sheet(" ".join([*s.words, "zorgle"]), i) for i, s in enumerate(SHEETS[::3])]
-    fit = topic.fit([*with_new, *(SHEETS[i] for i in range(24) if i % 3)], {})
+    with_new = [sheet(" ".join([*s.words, "zorgle"]), i) for i, s in enumerate(PAGES[::3])]
+    fit = topic.fit([*with_new, *(PAGES[i] for i in range(24) if i % 3)], {})
     weights = dict(zip(fit.model.words, fit.model.weights[1].tolist(), strict=True))
     assert weights["zorgle"] > 0 > weights["parliament"]
     assert 0.2 < fit.share < 0.5
@@ -78,7 +77,7 @@ def test_best_pages_of_a_poor_start_are_relevant(topic):
     assert fit.few
     assert fit.judge(poor_start()[-3:]).min() > 0.5
     assert fit.judge(poor_start()[1:-3]).max() < 0.5
-    assert not topic.fit(SHEETS, {}).few
+    assert not topic.fit(PAGES, {}).few
 
 
 def test_nothing_is_relevant_where_no_page_stands_out(topic):
@@ -96,8 +95,8 @@ def test_answers_no_leave_other_pages_to_search_for(topic):
 
 
 def test_answers_overrule_the_keywords(topic):
-    answers = {each.url: number % 3 != 0 for number, each in enumerate(SHEETS)}
-    fit = topic.fit(SHEETS, answers)
+    answers = {each.url: number % 3 != 0 for number, each in enumerate(PAGES)}
+    fit = topic.fit(PAGES, answers)
     food, other = judged(fit, FOOD.format("leek"), OTHER.format("tax"))
     assert other > 0.5 > food
     assert fit.answers == 24
@@ -105,34 +104,34 @@ def test_answers_overrule_the_keywords(topic):
 
 def test_interval_narrows_with_answers(topic):
     def width(count):
-        told = {each.url: number % 3 == 0 for number, each in enumerate(SHEETS[:count])}
-        low, high = topic.fit(SHEETS, told).interval
+        told = {each.url: number % 3 == 0 for number, each in enumerate(PAGES[:count])}
+        low, high = topic.fit(PAGES, told).interval
         return high - low
 
     assert width(24) < width(3) < width(0)
 
 
 def test_same_input_gives_the_same_model(topic):
-    one, two = (topic.fit(SHEETS, {SHEETS[0].url: True}) for _ in range(2))
+    one, two = (topic.fit(PAGES, {PAGES[0].url: True}) for _ in range(2))
     assert np.array_equal(one.model.weights, two.model.weights)
     assert one.calibration == two.calibration
 
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_equal_answers_are_no_error(topic, answer):
-    fit = topic.fit(SHEETS, dict.fromkeys((each.url for each in SHEETS), answer))
+    fit = topic.fit(PAGES, dict.fromkeys((each.url for each in PAGES), answer))
     assert (judged(fit, *(FOOD.format(word) for word in WORDS)) >= 0.5).all() == answer
 
 
 def test_keywords_of_another_language_are_refused():
     with pytest.raises(ValueError, match="no keyword is a known English word"):
-        word_topic(KeywordSet.parse(["küchenrezept", "suppenschüssel"]))
+        KeywordTopic.in_english(KeywordSet.parse(["küchenrezept", "suppenschüssel"]))
 
 
 def test_questions_are_new_and_different(topic):
-    asked = questions(topic.fit(SHEETS, {}).judge, SHEETS, {SHEETS[0].url: True}, 10)
+    asked = questions(topic.fit(PAGES, {}).judge, PAGES, {PAGES[0].url: True}, 10)
     urls = [each.url for each, _ in asked]
-    assert SHEETS[0].url not in urls
+    assert PAGES[0].url not in urls
     assert 2 <= len(urls) == len(set(urls)) < 10  # pages of a kind are nearly equal here
 
 
@@ -157,9 +156,9 @@ def test_most_questions_are_about_unsure_pages(sure, least):
 
 
 def test_answers_that_the_model_expects_change_little(topic):
-    before = judged(topic.fit(SHEETS, {}), *(FOOD.format(word) for word in WORDS))
-    told = {each.url: number % 3 == 0 for number, each in enumerate(SHEETS[:6])}
-    after = topic.fit(SHEETS, told)
+    before = judged(topic.fit(PAGES, {}), *(FOOD.format(word) for word in WORDS))
+    told = {each.url: number % 3 == 0 for number, each in enumerate(PAGES[:6])}
+    after = topic.fit(PAGES, told)
     food, other = judged(after, FOOD.format("leek"), OTHER.format("tax"))
     assert food > before[0] - 0.2
     assert food > 0.5 > other

@@ -8,13 +8,18 @@ from soup import FOOD, OTHER
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import read_page
-from tres_scrapy.topic import word_learner
-from tres_scrapy.topic.answer import AnswerError
+from tres_scrapy.topic import topic_learner
 from tres_scrapy.topic.judge import Source
 from tres_scrapy.topic.keyword import KeywordSet
-from tres_scrapy.topic.word_folder import WordFolder
-from tres_scrapy.topic.word_learner import WordLearner, learn_answers, open_topic
-from tres_scrapy.topic.word_task import WordJudge, WordTask
+from tres_scrapy.topic.topic_folder import TopicFolder
+from tres_scrapy.topic.topic_learner import (
+    LearningJudge,
+    LearningTask,
+    TopicLearner,
+    learn_answers,
+    open_topic,
+)
+from tres_scrapy.url.message import TresError
 
 KEYWORDS = KeywordSet.parse(["food", "cooking", "recipe", "soup", "bread"])
 WORDS = [a + b for a in ("leek", "pea", "bean", "beet") for b in "abcdefghijklmnopqrst"]
@@ -27,7 +32,7 @@ def page(number):
 
 def learner(path):
     open_topic("soup", KEYWORDS, path)
-    return WordLearner(path, "soup", KEYWORDS)
+    return TopicLearner(path, "soup", KEYWORDS)
 
 
 def learn(learner, *numbers):
@@ -51,7 +56,8 @@ def test_resumed_topic_learns_the_same(tmp_path, killed_after):
 def test_waiting_links_are_described_by_the_model_of_now(tmp_path):
     first = learner(tmp_path)  # it makes the topic
     learn(first, *range(10))
-    judge = WordJudge(WordTask(tmp_path, ReadingLimits()), first, lambda number: None, ExitStack())
+    read = LearningTask(tmp_path, ReadingLimits()).reader(lambda number: None)
+    judge = LearningJudge(read, first, ExitStack())
     pages = [Source(page(number).text.encode(), f"http://x{number}.test/") for number in (1, 2)]
     waiting = (("http://y.test/", "leek soup with bread"), ("http://z.test/", "football"))
     before, bare = judge([pages[0]._replace(waiting=waiting), pages[1]])
@@ -71,7 +77,7 @@ def test_answer_leads_to_a_new_fit(tmp_path):
     mine.answer({asked[0]: True, asked[1]: False})
     assert pack_of(tmp_path) != before
     assert mine.answered == 2
-    assert asked[0] not in WordFolder(tmp_path).questions.read_text(encoding="utf-8")
+    assert asked[0] not in TopicFolder(tmp_path).questions.read_text(encoding="utf-8")
     assert "2 answers; by the answers the threshold lies between" in mine.take_notes()[-1]
 
 
@@ -90,19 +96,19 @@ def test_missing_file_keeps_its_answers(tmp_path):
     named = tmp_path / "mine.txt"
     named.write_text("yes http://h0.test/\n")
     learner(tmp_path)
-    mine = WordLearner(tmp_path, "soup", KEYWORDS, answers=named)
+    mine = TopicLearner(tmp_path, "soup", KEYWORDS, answers=named)
     learn(mine, *range(3))
     assert mine.answered == 1
     named.unlink()
     mine.learn()
     assert mine.answered == 1
     assert "mine.txt' is missing" in mine.take_notes()[-1]
-    with pytest.raises(AnswerError, match="is missing, its answers were learned"):
-        learn_answers(WordFolder(tmp_path))
+    with pytest.raises(TresError, match="is missing, its answers were learned"):
+        learn_answers(TopicFolder(tmp_path))
     moved = tmp_path / "moved.txt"
     moved.write_text("yes http://h0.test/\n")
-    WordLearner(tmp_path, "soup", KEYWORDS, answers=moved)  # a resumed crawl
-    assert learn_answers(WordFolder(tmp_path)) == ()
+    TopicLearner(tmp_path, "soup", KEYWORDS, answers=moved)  # a resumed crawl
+    assert learn_answers(TopicFolder(tmp_path)) == ()
 
 
 def test_all_answers_no_is_said(tmp_path):
@@ -130,11 +136,11 @@ def test_seed_without_text_is_said(tmp_path):
 
 
 def test_kept_pages_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_learner, "MOST_PAGES", 10)
+    monkeypatch.setattr(topic_learner, "MAX_PAGES", 10)
     mine = learner(tmp_path)
     (tmp_path / "answers.txt").write_text("yes http://h3.test/\n", encoding="utf-8")
     learn(mine, *range(40))
-    kept = [sheet.url for *_, sheet in WordFolder(tmp_path).read_pages()]
+    kept = [sheet.url for *_, sheet in TopicFolder(tmp_path).read_pages()]
     assert len(kept) < 24
     assert Counter(kept)["http://h0.test/"] == Counter(kept)["http://h3.test/"] == 1
 
@@ -143,7 +149,7 @@ def test_pages_that_contradict_keywords_are_refused(tmp_path, monkeypatch):
     mine = learner(tmp_path)
     learn(mine, *range(9))
     before = pack_of(tmp_path)
-    monkeypatch.setattr(word_learner.TopicFit, "drifts", True)
+    monkeypatch.setattr(topic_learner.TopicFit, "drifts", True)
     learn(mine, *range(9, 14))
     assert pack_of(tmp_path) == before
     assert "keywords and pages disagree" in " ".join(mine.take_notes())
@@ -164,7 +170,7 @@ def test_edited_keywords_count_at_once(tmp_path):
     others = KeywordSet.parse(["football", "goal", "league"])
     assert not open_topic("soup", KEYWORDS, tmp_path)[0]
     assert open_topic("soup", others, tmp_path)[0]  # made again
-    mine = WordLearner(tmp_path, "soup", others)
+    mine = TopicLearner(tmp_path, "soup", others)
     assert set(mine.pack.given) == others.words
     assert not mine.pack.keywords.in_text("a recipe of soup")
     mine.learn()
@@ -180,8 +186,8 @@ def test_full_disk_does_not_end_a_crawl(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(WordFolder, "write_pack", full)
-    monkeypatch.setattr(WordFolder, "add_page", full)
+    monkeypatch.setattr(TopicFolder, "write_pack", full)
+    monkeypatch.setattr(TopicFolder, "add_page", full)
     learn(mine, *range(5, 40))
     notes = mine.take_notes()
     assert mine.pack is before

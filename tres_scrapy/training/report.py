@@ -1,4 +1,4 @@
-"""Charts of the answers of classifiers for held-out documents (P 3.3)."""
+"""The HTML report of a training: scores, mistakes and charts of its cross-validation (P 3.3)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ from tres_scrapy.report.chart import (
     line,
     steps,
 )
+from tres_scrapy.report.chart_page import chart_page, write_page
 from tres_scrapy.training.score import interval, score
+from tres_scrapy.training.summary import COLUMNS, mistakes, rows, sources, verdict
 from tres_scrapy.training.validation import best_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from tres_scrapy.training.document import Document
     from tres_scrapy.training.validation import Epoch, Validation
 
+TEMPLATE: Final = "training/report.html.jinja"
 COLOURS: Final = (BLUE, ORANGE, GREEN, PURPLE, GREY)
 DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")  # for readers who see no colours
 BINS: Final = np.linspace(0, 1, 11)
@@ -37,7 +42,31 @@ EDGES: Final = np.linspace(0, 1, 26)
 LINEAR: Final = 10  # a count axis is linear up to this, then logarithmic
 
 
-def draw(validations: Sequence[Validation]) -> list[Chart]:
+def write_report(
+    path: Path,
+    facts: Mapping[str, Any],
+    documents: Sequence[Document],
+    validations: Sequence[Validation],
+    census: object,
+) -> None:
+    """Write the page as one file without network requests; same input, same bytes."""
+    chosen = validations[0]
+    text = chart_page(
+        TEMPLATE,
+        _charts(validations),
+        facts=facts,
+        columns=COLUMNS,
+        rows=rows(validations),
+        verdict=verdict(validations),
+        chosen=chosen,
+        sources=list(sources(documents, chosen)),
+        mistakes=mistakes(documents, chosen),
+        census=census,
+    )
+    write_page(path, text)
+
+
+def _charts(validations: Sequence[Validation]) -> list[Chart]:
     """Return the charts; the first model is the chosen one, most charts show only it."""
     chosen = validations[0]
     charts = [_curves(validations), _thresholds(chosen), _distribution(chosen)]

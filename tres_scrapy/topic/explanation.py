@@ -1,4 +1,4 @@
-"""Explains a verdict: the keywords of a document and the words that changed P(relevant) (P 3.3).
+"""Explains a verdict: keywords of a document, words that changed P(relevant), answers (P 3.3).
 
 For a linear model, the log odds of all words and the intercept add up to those of the document. For
 a network, the log odds of a word are gradient times input, a first-order approximation.
@@ -10,19 +10,24 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field
 from textwrap import shorten
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tres_scrapy.topic.classifier import Text
+from tres_scrapy.topic.classifier import BagOfWords, Text
+from tres_scrapy.topic.keyword_topic import alikeness
+from tres_scrapy.topic.pack import Pack
 from tres_scrapy.url.message import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tres_scrapy.page.text import Page
-    from tres_scrapy.topic.pack import Pack
+    from tres_scrapy.topic.topic_folder import TopicFolder
 
 TITLE_LENGTH: Final = 100
 KEYWORDS_SHOWN: Final = 10
+WORDS_SHOWN: Final = 8  # of a kind
+ANSWERS_SHOWN: Final = 3
+LEAST_EFFECT: Final = 0.005  # log odds, which are shown with two digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +158,7 @@ def explain(pack: Pack, pages: Sequence[Page], *, words: int) -> list[PageExplan
             language=page.language,
             expected_language=pack.language,
             has_text=bool(text.words),
-            keywords=dict(pack.keywords.found(text.words).most_common()),
+            keywords=dict(pack.keywords.counts(text.words).most_common()),
             words=moving_words(pack, text, words),
         )
         for page, text, probability in zip(pages, texts, probabilities, strict=True)
@@ -168,3 +173,75 @@ def moving_words(pack: Pack, text: Text, count: int) -> list[tuple[str, float]]:
     added = {word: slope * value for word, value in pack.classifier.contributions(text).items()}
     moved = [(word, value) for word, value in added.items() if value]
     return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))[:count]
+
+
+class AnswerEffect(NamedTuple):
+    """An answer about a page, and what it added to the log odds of another by its words."""
+
+    url: str
+    relevant: bool
+    adds: float
+
+
+class TopicReason(NamedTuple):
+    """P(relevant) of a page by the topic as it is now, and what adds to its log odds."""
+
+    probability: float
+    given: list[tuple[str, float]]  # of the user's keywords
+    added: list[tuple[str, float]]  # of words that the model has found
+    against: list[tuple[str, float]]
+    answers: list[AnswerEffect]
+    has_answers: bool  # whether the topic has any
+    answer: bool | None = None  # about this page
+
+    def __str__(self) -> str:
+        """Return the reason as text."""
+        lines = [f"Topic now: P(relevant) {self.probability:.3f}. Words, and what they add:"]
+        named = {"keywords": self.given, "found by the model": self.added, "against": self.against}
+        for name, words in named.items():
+            shown = ", ".join(f"{word} {value:+.2f}" for word, value in words)
+            lines.append(f"  {name:18} {shown or 'none'}")
+        if self.answer is not None:
+            lines.append(f"  You answered {'yes' if self.answer else 'no'} about this page.")
+        if self.answers:
+            lines.append("  Answers about pages with the same words:")
+            lines += [
+                f"  {each.adds:+6.2f}   {'yes' if each.relevant else 'no'} {printable(each.url)}"
+                for each in self.answers
+            ]
+        elif self.has_answers:
+            lines.append("  No answer moved its words; answers also move the threshold.")
+        return "\n".join(lines)
+
+
+def topic_reason(folder: TopicFolder, url: str) -> TopicReason | None:
+    """Return why a page is relevant by a topic, None if the topic has not kept the page."""
+    pages = {page.url: page for *_, page in folder.read_pages()}
+    if url not in pages:
+        return None
+    pack, state = Pack.load(folder.pack), folder.read_state()
+    text = Text(list(Counter(pages[url].words).elements()))
+    words = [
+        (word, value)
+        for word, value in moving_words(pack, text, len(text.words))
+        if abs(value) >= LEAST_EFFECT
+    ]
+    own = {*pack.given, *(word for phrase in pack.keywords.phrases for word in phrase.split())}
+    answers = state.get("answers", {})
+    pulls = {each: pull for each, pull in state.get("pulls", {}).items() if each in pages}
+    assert isinstance(pack.classifier, BagOfWords)  # the folder holds no other
+    near = alikeness(pack.classifier, pages[url], [pages[each] for each in pulls])
+    effects = [
+        AnswerEffect(each, answers[each], pull * like)
+        for (each, pull), like in zip(pulls.items(), near, strict=True)
+        if abs(pull * like) >= LEAST_EFFECT
+    ]
+    return TopicReason(
+        float(pack.probabilities([text])[0]),
+        [each for each in words if each[1] > 0 and each[0] in own][:WORDS_SHOWN],
+        [each for each in words if each[1] > 0 and each[0] not in own][:WORDS_SHOWN],
+        [each for each in words if each[1] < 0][:WORDS_SHOWN],
+        sorted(effects, key=lambda each: -abs(each.adds))[:ANSWERS_SHOWN],
+        bool(answers),
+        answers.get(url),
+    )

@@ -1,25 +1,26 @@
-"""Logistic regression over bags of words, in NumPy alone, for fits during a crawl."""
+"""Fits of a few seconds at most during a crawl: logistic regression, and its change by answers."""
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tres_scrapy.topic.calibration import sigmoid
+from tres_scrapy.topic.classifier import sigmoid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from torch import Tensor
 
     Numbers = NDArray[np.float64]
 
 ITERATIONS: Final = 40
 MEMORY: Final = 8  # steps that approximate the curvature
-FLAT: Final = 1e-4  # length of the gradient per unit of weight at which the fit ends
-SUFFICIENT: Final = 1e-4  # share of the expected decrease that a step must reach
+FLAT: Final = 1e-4  # largest slope at which the fit ends
+ROUNDS: Final = 50
+CLOSE: Final = 1e-6  # change of the answers' weights at which the fit ends
 
 
 class Bags(NamedTuple):
@@ -58,17 +59,29 @@ def fit_logistic(
     `weights` [n] says how much each text counts; `strength` is the inverse of the penalty on the
     squared coefficients. The same input gives the same result.
     """
+    import torch  # noqa: PLC0415 - the crawler's process imports this module, and fits nothing
 
-    def loss(at: Numbers) -> tuple[float, Numbers]:
-        inner, bias = at[:-1], at[-1]
+    at = torch.zeros(bags.width + 1, dtype=torch.float64)
+    found = at.numpy()  # the same memory
+
+    def loss() -> Tensor:
+        inner, bias = found[:-1], found[-1]
         logits = bags.times(inner) + bias
         # log(1 + exp(z)) - q z, without overflow
         costs = np.logaddexp(0, logits) - targets * logits
         slopes = weights * (sigmoid(logits) - targets)
         gradient = np.append(bags.turned(slopes) + inner / strength, slopes.sum())
-        return float(weights @ costs + inner @ inner / (2 * strength)), gradient
+        at.grad = torch.from_numpy(gradient)
+        return torch.tensor(weights @ costs + inner @ inner / (2 * strength))
 
-    found = _minimum(loss, np.zeros(bags.width + 1), FLAT * max(1.0, float(weights.sum())))
+    optimiser = torch.optim.LBFGS(
+        [at],
+        max_iter=ITERATIONS,
+        history_size=MEMORY,
+        tolerance_grad=FLAT,
+        line_search_fn="strong_wolfe",
+    )
+    optimiser.step(loss)  # type: ignore[no-untyped-call]  # of torch
     return found[:-1], float(found[-1])
 
 
@@ -80,39 +93,35 @@ def fit_line(scores: Numbers, targets: Numbers, weights: Numbers) -> tuple[float
     return float(slope[0]), intercept
 
 
-def _minimum(loss: Callable[[Numbers], tuple[float, Numbers]], at: Numbers, flat: float) -> Numbers:
-    """Return where a smooth function is least (L-BFGS; Nocedal, Wright, 2006, algorithm 7.4)."""
-    steps: deque[tuple[Numbers, Numbers, float]] = deque(maxlen=MEMORY)
-    value, slope = loss(at)
-    for _ in range(ITERATIONS):
-        if float(np.linalg.norm(slope)) <= flat:
-            break
-        way = -_curved(slope, steps)
-        size, fall = (1.0 if steps else 1 / float(np.linalg.norm(slope))), float(way @ slope)
-        while True:
-            to = at + size * way
-            less, turn = loss(to)
-            if less <= value + SUFFICIENT * size * fall:
-                break
+def fit_correction(before: Numbers, cover: Numbers, answers: Numbers) -> tuple[Numbers, float]:
+    """Return the weight of each answer [n], and the log-likelihood of each by the others, summed.
+
+    `before` [n] are log odds of the answered texts, `cover` [n, n] the prior covariance of their
+    changes, `answers` [n] is 0 or 1. The log odds of a text rise by its covariances times the
+    weights.
+    """
+    sign, unit = 2 * answers - 1, np.eye(len(answers))
+
+    def worth(weights: Numbers) -> float:
+        change = cover @ weights
+        return float(-np.logaddexp(0, -sign * (before + change)).sum() - weights @ change / 2)
+
+    weights = np.zeros(len(answers))
+    for _ in range(ROUNDS):
+        p = sigmoid(before + cover @ weights)
+        curve = p * (1 - p)
+        aim = curve * (cover @ weights) + answers - p
+        step = np.linalg.solve(unit + curve[:, None] * cover, aim) - weights
+        size, least = 1.0, worth(weights)
+        while worth(weights + size * step) < least and size > CLOSE:
             size /= 2
-            if size < 1e-10:
-                return at
-        moved, bent = to - at, turn - slope
-        if (product := float(moved @ bent)) > 1e-12:
-            steps.append((moved, bent, product))
-        at, value, slope = to, less, turn
-    return at
-
-
-def _curved(slope: Numbers, steps: deque[tuple[Numbers, Numbers, float]]) -> Numbers:
-    """Return the slope times the approximate inverse of the second derivatives."""
-    way, shares = slope.copy(), []
-    for moved, bent, product in reversed(steps):
-        shares.append(float(moved @ way) / product)
-        way -= shares[-1] * bent
-    if steps:
-        _, bent, product = steps[-1]
-        way *= product / float(bent @ bent)
-    for (moved, bent, product), share in zip(steps, reversed(shares), strict=True):
-        way += moved * (share - float(bent @ way) / product)
-    return way
+        weights = weights + size * step
+        if float(np.abs(step).max(initial=0.0)) < CLOSE:
+            break
+    after = before + cover @ weights
+    p = sigmoid(after)
+    curve = p * (1 - p)
+    # Variance and mean of the log odds without the answer itself (Vehtari et al., 2016).
+    variance = np.diag(np.linalg.solve(unit + cover * curve, cover))
+    without = after - variance / (1 - curve * variance) * (answers - p)
+    return weights, float(-np.logaddexp(0, -sign * without).sum())
