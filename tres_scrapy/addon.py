@@ -13,8 +13,8 @@ from scrapy.utils.misc import load_object
 from tres_scrapy import settings as ours
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
-from tres_scrapy.config.render import NEVER
 from tres_scrapy.downloader.crawl_delay import CrawlDelay
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.refusal import give_kinds

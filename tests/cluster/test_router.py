@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router, owner_of
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks

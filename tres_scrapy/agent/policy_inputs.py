@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
 from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 

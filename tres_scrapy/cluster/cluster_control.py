@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING
 from tres_scrapy.live.steering import ControlError, require_state, said, short

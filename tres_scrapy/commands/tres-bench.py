@@ -16,9 +16,9 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from tres_scrapy.commands.calling import called, named
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.crawl.assembly import require_pack

@@ -22,7 +22,7 @@ from tres_scrapy.agent.policy import (
 from tres_scrapy.agent.ranking import Patience
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of

@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.render import ALWAYS, NEVER
+from tres_scrapy.config.download import ALWAYS, NEVER
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory

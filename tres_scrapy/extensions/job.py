@@ -18,9 +18,9 @@ from scrapy.http import Response
 
 from tres_scrapy.agent.policy import Decision, Resumable
 from tres_scrapy.cluster.outbox import Outbox
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.crawl.reward import Verdicts

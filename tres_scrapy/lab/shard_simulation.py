@@ -21,8 +21,7 @@ from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.send_schedule import EVERY, SendSchedule
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.transition import WeightUpdate
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.sharding import ShardOptions
+from tres_scrapy.config.config import Config, ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup, make_crawl
 from tres_scrapy.lab.agenda import Agenda
 from tres_scrapy.lab.fetching import Fetching
