@@ -64,7 +64,7 @@ class Interrupted(Simulation):
         while self._fill():
             if self._kills and self.crawl.pages >= self._kills[0]:
                 self._kills.popleft()
-                self._journal.connection.close()
+                self._journal.database.close()
                 self._begin()
             else:
                 self._end_first()

@@ -5,8 +5,8 @@ import numpy as np
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -38,7 +38,7 @@ class ShardedRun:
         store = SampleStore(DomainLedger())
         learning = LearningOptions(exploration_steps=5)
         policy = make_policy("tres", store, PolicyInputs(0, learning=learning))
-        return Crawl(store, policy, pages, router=Router(shard, self.shards))
+        return ShardCrawl(store, policy, pages, router=Router(shard, self.shards))
 
     def path(self, shard):
         return self.folder / f"shard-{shard}" / "tres.run"

@@ -207,7 +207,7 @@ class TreeFrontierScheduler(BaseScheduler):
         if url != current and self._crawl.store.is_refused(row, url):
             self._session.book_failure(row, REDIRECT_OUT_OF_SCOPE)
             return False
-        if url != current and self._crawl.router is not None and not self._crawl.router.owns(url):
+        if url != current and not self._crawl.owns(url):
             self._session.redirect_away(row, url)
             return False
         is_again = not self._session.follows_all and request.dont_filter

@@ -34,7 +34,6 @@ from tres_scrapy.items import RelevantPage
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.page.duplicate import fingerprint
 from tres_scrapy.page.text import Page
-from tres_scrapy.run.checksum import TABLES, total
 from tres_scrapy.run.job_file import NAME, JobError
 from tres_scrapy.run.journal import Journal
 
@@ -92,7 +91,8 @@ class DamagedJob:
         self._good = _written_job(directory / "good", self._spider)
         self._restore()
         with sqlite3.connect(self._paths[0]) as connection:
-            tables = {name: _rows(connection, name) for name in TABLES}
+            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            tables = {name: _rows(connection, name) for (name,) in names.fetchall()}
         self._tables = {name: rows for name, rows in tables.items() if rows}
         connection.close()
 
@@ -109,7 +109,7 @@ class DamagedJob:
             try:
                 _go_on(Job(journal, self._spider, _ignored), self._spider)
             finally:
-                journal.connection.close()
+                journal.database.close()
         except JobError as error:
             check_line(error)
 
@@ -131,8 +131,6 @@ class DamagedJob:
             with contextlib.suppress(sqlite3.Error, sqlite3.Warning, ValueError):
                 connection.execute("PRAGMA synchronous = OFF")
                 connection.execute(line)
-                # a stranger's file has the right checksum
-                connection.execute("UPDATE checksum SET value = ?", (total(connection),))
             connection.close()
 
     def _bytes(self, random: Random) -> str:
@@ -184,15 +182,15 @@ def _written_job(directory: Path, spider: OwnSpider) -> list[bytes]:
     for number in range(STEPS):
         _step(crawl, job, spider, number)
         if number == STEPS - 4:  # later steps are in the write-ahead log only
-            journal.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            journal.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     decision = crawl.next()
     assert decision is not None
-    job.lease(crawl, decision)
+    job.write(job.journal.lease, crawl, decision)
     for url in ("http://h1.test/moved", "http://new.test/"):
         assert crawl.redirect(decision.row, url)
-        job.redirect(crawl, decision.row)
+        job.write(job.journal.redirect, crawl, decision.row)
     files = [(directory / name).read_bytes() for name in (NAME, f"{NAME}-wal")]
-    journal.connection.close()
+    journal.database.close()
     return files
 
 
@@ -215,7 +213,7 @@ def _go_on(job: Job, spider: OwnSpider) -> None:
 def _step(crawl: Crawl, job: Job, spider: OwnSpider, number: int) -> None:
     """Lease a sample and book it with its links, like the scheduler and the middlewares."""
     decision = crawl.next()
-    if decision is None or not job.lease(crawl, decision):
+    if decision is None or not job.write(job.journal.lease, crawl, decision):
         return
     row, store = decision.row, crawl.store
     url = Request(store.url(row)).url

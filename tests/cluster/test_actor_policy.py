@@ -7,9 +7,9 @@ from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.learner import Learner
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import Transition, WeightUpdate
 from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -31,7 +31,7 @@ OWN, OTHER = (
 
 def crawl_of():
     store = SampleStore(DomainLedger())
-    return Crawl(store, ActorPolicy(store, SETUP), router=Router(0, 2))
+    return ShardCrawl(store, ActorPolicy(store, SETUP), router=Router(0, 2))
 
 
 def links_of(urls, codes):

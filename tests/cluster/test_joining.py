@@ -3,9 +3,9 @@ import logging
 from sharded_run import ShardedRun
 
 from tres_scrapy.cluster.joining import Joining
+from tres_scrapy.cluster.record_part import read_part
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_part import read_part
 
 
 def parts_of(run):

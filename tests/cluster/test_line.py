@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster.line import FILE, Line, gather, note_owner, take_over
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.snapshot_store import SnapshotFolder, SnapshotStore
 from tres_scrapy.run.job_file import NAME, JobError
-from tres_scrapy.run.journal import Journal
 
 STEP = "INSERT INTO step VALUES (NULL, ?, 1, 1, 'page', 0, 0, x'', 0, 0, NULL, NULL)"
 
@@ -37,8 +37,8 @@ class Nodes:
 
     def crawl(self, *rows):
         """Book pages, and write each to the output."""
-        with closing(Journal.open(self.disk(self.node), {}, "")) as journal:
-            with journal._transaction() as cursor:
+        with closing(ShardJournal.open(self.disk(self.node), {}, "")) as journal:
+            with journal.transaction() as cursor:
                 cursor.executemany(STEP, [(row,) for row in rows])
             with (self.disk(self.node) / "pages.jsonl").open("a") as output:
                 output.writelines(f"{row}\n" for row in rows)
@@ -152,7 +152,7 @@ def test_disk_that_lost_rows_is_replaced(nodes):
 
 
 def test_journal_without_snapshots_gets_them(nodes):
-    Journal.open(nodes.disk("a"), {}, "").close()
+    ShardJournal.open(nodes.disk("a"), {}, "").close()
     assert nodes.begin("a") == Line(1)
     nodes.crawl(1)
     nodes.snapshot()
@@ -169,7 +169,7 @@ def test_owner_that_fails_leaves_its_disk_to_the_next(nodes, monkeypatch, call, 
         nodes.snapshot()
         nodes.crawl(2)
     else:
-        Journal.open(nodes.disk("a"), {}, "").close()
+        ShardJournal.open(nodes.disk("a"), {}, "").close()
         nodes.node = "a"
         nodes.crawl(1, 2)
     with monkeypatch.context() as patch:
@@ -182,7 +182,7 @@ def test_owner_that_fails_leaves_its_disk_to_the_next(nodes, monkeypatch, call, 
 
 def test_journal_without_a_line_is_never_removed(nodes):
     """The shard began on another node, which could not see this journal."""
-    Journal.open(nodes.disk("a"), {}, "").close()
+    ShardJournal.open(nodes.disk("a"), {}, "").close()
     nodes.begin("b")
     with pytest.raises(JobError, match="holds another crawl than the snapshots"):
         nodes.begin("a")
@@ -193,7 +193,7 @@ def test_journal_of_another_crawl_is_kept(nodes):
     nodes.begin("a")
     nodes.crawl(1)
     nodes.snapshot()
-    Journal.open(nodes.disk("b"), {}, "").close()
+    ShardJournal.open(nodes.disk("b"), {}, "").close()
     with pytest.raises(JobError, match="holds another crawl than the snapshots"):
         nodes.begin("b")
     assert (nodes.disk("b") / NAME).exists()

@@ -11,15 +11,15 @@ from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.actor_policy import ActorPolicy
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 from tres_scrapy.links.code import RaggedArray
 from tres_scrapy.run.job_file import JobError
-from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import recover
 
 SETUP = PolicyInputs(learning=LearningOptions(replay_capacity=12, batch_size=4))
@@ -34,7 +34,7 @@ def links_of(*numbers):
 
 def crawl_of(number):
     store = SampleStore(DomainLedger(inlinks=True))
-    return Crawl(store, ActorPolicy(store, SETUP), router=Router(number, 2))
+    return ShardCrawl(store, ActorPolicy(store, SETUP), router=Router(number, 2))
 
 
 class Shard:
@@ -42,7 +42,7 @@ class Shard:
 
     def __init__(self, directory, number):
         self.directory, self.number = directory, number
-        self.journal, self.crawl = Journal.open(directory, {}), crawl_of(number)
+        self.journal, self.crawl = ShardJournal.open(directory, {}), crawl_of(number)
         links = links_of(*range(7))
         own = [place for place, url in enumerate(links.urls) if self.crawl.router.owns(url)]
         self.crawl.add_seeds(links.take(own[:1]))
@@ -50,11 +50,11 @@ class Shard:
 
     @property
     def mail(self):
-        return self.journal.mail
+        return self.journal.outbox
 
     def kill(self):
-        self.journal.connection.close()
-        self.journal, self.crawl = Journal.open(self.directory, {}), crawl_of(self.number)
+        self.journal.database.close()
+        self.journal, self.crawl = ShardJournal.open(self.directory, {}), crawl_of(self.number)
         recover(self.journal, self.crawl)
 
     def book(self):
@@ -90,7 +90,7 @@ class Shard:
         seeds = set(store.seeds().tolist())
         in_tree = {row for leaf in range(len(tree)) for row in tree.pool.rows(leaf).tolist()}
         alive = pending[store.standing(pending) != Eligibility.DEAD].tolist()
-        outbox = self.journal.connection.execute("SELECT * FROM outbox ORDER BY shard, number")
+        outbox = self.journal.database.execute("SELECT * FROM outbox ORDER BY shard, number")
         return {
             "trails": [store.trail(row) for row in rows.tolist()],
             "features": store.features(rows)[:, :LINK].tolist(),
@@ -171,13 +171,13 @@ def test_parcels_of_failed_transaction_are_sent_later(tmp_path):
     shard.journal.lease(shard.crawl, decision)
     booking = shard.crawl.book_page(decision.row, True, links_of(*range(100, 107)))
     shard.note_arrival(Shard(tmp_path / "other", 1))
-    shard.journal.connection.execute(
+    shard.journal.database.execute(
         "CREATE TEMP TRIGGER full BEFORE INSERT ON main.step BEGIN SELECT RAISE(ABORT, 'full'); END"
     )
     with pytest.raises(sqlite3.IntegrityError, match="full"):
         shard.journal.book(shard.crawl, booking)
     assert (dict(shard.mail.sent), shard.mail.waiting, shard.mail.size) == before
-    shard.journal.connection.execute("DROP TRIGGER full")
+    shard.journal.database.execute("DROP TRIGGER full")
     shard.journal.book(shard.crawl, booking)
     assert shard.mail.sent[1] == before[0][1] + 1
     numbers, parcels = zip(*shard.mail.next(1, 0, 99), strict=True)
@@ -200,6 +200,6 @@ def test_damaged_guest_is_refused(tmp_path, statement):
     shard.book()
     shard.send(other)
     assert other.crawl.store.guests
-    other.journal.connection.execute(statement)
+    other.journal.database.execute(statement)
     with pytest.raises(JobError, match="damaged"):
         recover(other.journal, crawl_of(1))

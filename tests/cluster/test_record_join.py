@@ -8,13 +8,14 @@ from shutil import copytree
 import pytest
 from sharded_run import SEED, ShardedRun
 
+from tres_scrapy.cluster.joining import join_shards
 from tres_scrapy.cluster.record_join import JoinedRecord
+from tres_scrapy.cluster.record_part import read_part
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_part import read_part
-from tres_scrapy.report.record_path import find_record, join_shards, records_below
+from tres_scrapy.report.record_path import find_record, records_below
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +214,7 @@ def test_record_in_a_closed_folder_is_read(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise RecordError("cannot be written")
 
-    monkeypatch.setattr("tres_scrapy.report.record_path.JoinedRecord", refuse)
+    monkeypatch.setattr("tres_scrapy.cluster.joining.JoinedRecord", refuse)
     assert find_record(tmp_path) == path
     path.unlink()
     with pytest.raises(RecordError, match="cannot be written"):

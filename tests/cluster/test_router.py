@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.router import Router, owner_of
+from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.crawl import MOST_HOPS, PAGE, Crawl
+from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import LINK, SEED_PATH
@@ -45,7 +46,9 @@ class Obedient:
 
 def crawl_of(shard=0, shards=1, cap=None):
     store = SampleStore(DomainLedger(cap, inlinks=True))
-    return Crawl(store, Obedient(), router=Router(shard, shards) if shards > 1 else None)
+    if shards == 1:
+        return Crawl(store, Obedient())
+    return ShardCrawl(store, Obedient(), router=Router(shard, shards))
 
 
 def links_of(*urls, feature=0.0):
@@ -96,7 +99,7 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
     """Whatever is fetched next: features 1 to 8, cues, and the page of each link are the same."""
     one, shards = crawl_of(), [crawl_of(number, count) for number in range(count)]
     for crawl in (one, *shards):
-        own = [url for url in map(url_of, range(3)) if not crawl.router or crawl.router.owns(url)]
+        own = [url for url in map(url_of, range(3)) if crawl.owns(url)]
         crawl.add_seeds(links_of(*own))
         crawl._first.empty()  # this test chooses
     for choice in choices:
@@ -106,7 +109,8 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
             break
         url = urls[choice % len(urls)]
         fetch(one, url, int(url.rpartition("/")[2]))
-        fetch(shards[shards[0].router.owner(url)], url, int(url.rpartition("/")[2]))
+        owner = next(crawl for crawl in shards if crawl.owns(url))
+        fetch(owner, url, int(url.rpartition("/")[2]))
         deliver(shards)
         together = sum((samples_of(crawl) for crawl in shards), Counter())
         assert together == samples_of(one)
@@ -211,12 +215,12 @@ def test_endless_redirects_end(is_seed):
     if not is_seed:
         shards[0].book_page(row, True, links_of(homes[0] + "/link"))
         row = lease(shards[0], homes[0] + "/link")
-    while row is not None and len(kinds) < 2 * MOST_HOPS:
+    while row is not None and len(kinds) < 2 * MAX_HOPS:
         here = len(kinds) % 2
         kinds.append(shards[here].redirect_away(row, f"{homes[1 - here]}/{len(kinds)}").kind)
         deliver(shards)
         row = None if (decision := shards[1 - here].next()) is None else decision.row
-    assert kinds == [REDIRECT_AWAY.kind] * MOST_HOPS + [REDIRECT_LIMIT.kind]
+    assert kinds == [REDIRECT_AWAY.kind] * MAX_HOPS + [REDIRECT_LIMIT.kind]
     assert row is None
 
 

@@ -16,13 +16,12 @@ from tres_scrapy.cluster.outbox import OWNER, Waiting
 from tres_scrapy.cluster.send_schedule import EVERY
 from tres_scrapy.cluster.sender import FULL, KEPT
 from tres_scrapy.cluster.shard import SOON, Shard
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.status import Command, Orders
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.config.config import Config
-from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.run.journal import Journal
 
 
 class FakeMail:
@@ -45,20 +44,32 @@ class FakeMail:
         self.gone.append((shard, number))
 
 
-class FakeJob:
+class FakeJournal:
     def __init__(self):
-        self.mail, self.failed, self.works = FakeMail(), False, True
+        self.outbox, self.synchronous, self.changes = FakeMail(), False, 0
 
     def receive(self, crawl, sender, number):
+        self.outbox.received[sender] = number
+
+    def survive_power_cuts(self):
+        self.synchronous = True
+
+
+class FakeJob:
+    def __init__(self):
+        self.journal, self.failed, self.works = FakeJournal(), False, True
+        self.mail = self.journal.outbox
+
+    def write(self, save, *given):
         if self.works:
-            self.mail.received[sender] = number
+            save(*given)
         return self.works
 
 
 class FakeCrawl:
     def __init__(self):
         self.pages, self.leased, self.granted, self.parcels = 5, 2, 7, []
-        self.router, self.taken, self.busy_hosts = None, [], []
+        self.owns, self.taken, self.busy_hosts = lambda url: True, [], []
         self.policy = SimpleNamespace(noted=0, lessons=self.lessons, take=self.taken.append)
         self.store, self.figures = SimpleNamespace(pending=9), dict
         self.store.may_be_ready = lambda busy: "alone" not in busy
@@ -143,13 +154,12 @@ def test_parcels_are_taken_from_start_to_end(parts):
 @pytest.mark.parametrize(("count", "synchronous"), [(2, 2), (1, 1)])
 def test_confirmed_parcels_are_on_the_disk(tmp_path, parts, monkeypatch, count, synchronous):
     """A shard waits for the disk (FULL), a crawl without other shards does not (NORMAL)."""
-    journal = Journal.open(tmp_path, {})
-    read = partial(journal.connection.execute, "PRAGMA synchronous")
+    journal = parts.job.journal = ShardJournal.open(tmp_path, {})
+    read = partial(journal.database.execute, "PRAGMA synchronous")
     assert read().fetchone() == (1,)
     looping = SimpleNamespace(start=lambda period, now: None)
     monkeypatch.setattr(module, "create_looping_call", lambda call: looping)
     monkeypatch.setattr(Config, "of", lambda settings: SimpleNamespace(seed=()))
-    parts.job.survive_power_cuts = Job(journal, None, None).survive_power_cuts
     parts.shard._is_alone = count == 1
     parts.shard.spider_opened(None)
     assert read().fetchone() == (synchronous,)

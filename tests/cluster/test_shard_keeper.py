@@ -6,11 +6,11 @@ import pytest
 pytest.importorskip("fsspec", reason="needs the extra cluster")
 from tres_scrapy.cluster import shard_keeper
 from tres_scrapy.cluster.line import RUN, Line, take_over
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.report.record_file import IN_JOB, open_to_write
 from tres_scrapy.run.job_file import NAME
-from tres_scrapy.run.journal import Journal
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def snapshots(tmp_path):
 
 @pytest.fixture
 def journal(tmp_path):
-    journal = Journal.open(tmp_path / "shard-0", {}, "")
+    journal = ShardJournal.open(tmp_path / "shard-0", {}, "")
     yield journal
-    journal.connection.close()  # some tests have closed it
+    journal.database.close()  # some tests have closed it
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def take(keeper, journal):
 
 
 def receive(journal, sender, number):
-    with journal._transaction() as cursor:
-        journal.mail.receive(cursor, sender, number)
+    with journal.transaction() as cursor:
+        journal.outbox.receive(cursor, sender, number)
 
 
 def test_parcels_are_durable_after_a_snapshot(keeper, journal):
@@ -53,10 +53,10 @@ def test_parcels_are_durable_after_a_snapshot(keeper, journal):
     take(keeper, journal)
     receive(journal, 2, 6)
     assert keeper.durable(2) == 5
-    assert not keeper.holds(journal.fingerprint)
+    assert not keeper.holds(journal.changes)
     take(keeper, journal)
     assert keeper.durable(2) == 6
-    assert keeper.holds(journal.fingerprint)
+    assert keeper.holds(journal.changes)
 
 
 def test_snapshot_is_taken_when_it_is_due(keeper, journal):
@@ -69,7 +69,7 @@ def test_snapshot_is_taken_when_it_is_due(keeper, journal):
     keeper.look(journal)  # the next one is due in a minute
     keeper.look(journal, at_once=True)  # this state is held
     assert keeper._thread is thread
-    assert keeper.holds(journal.fingerprint)
+    assert keeper.holds(journal.changes)
 
 
 def test_restored_shard_has_the_output_of_its_journal(keeper, journal, snapshots, tmp_path):
@@ -83,7 +83,7 @@ def test_restored_shard_has_the_output_of_its_journal(keeper, journal, snapshots
     assert take_over(tmp_path / "new", snapshots, 2) == Line(2, ((1, 0), (2, 0)))
     assert (tmp_path / "new/pages.jsonl").read_text() == "a\n"
     open_to_write(tmp_path / "new" / IN_JOB).close()
-    with closing(Journal.open(tmp_path / "new", {})) as restored:
+    with closing(ShardJournal.open(tmp_path / "new", {})) as restored:
         assert restored.noted("name") == "value"
 
 

@@ -15,9 +15,9 @@ from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.router import Packed
 from tres_scrapy.cluster.shard import Shard
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import SEED_PATH
-from tres_scrapy.run.job_file import SCHEMA
 
 SHARDS = 3
 OWN = "CREATE TABLE page (shard INTEGER, url TEXT); CREATE TABLE link (url TEXT)"
@@ -39,7 +39,7 @@ class Member:
         self.number, self.epoch, self.stopped = number, 0, []
         self.flying = []  # calls that may arrive at any time, in any order
         self.copies, self.snapshot = [], sqlite3.connect(":memory:", isolation_level=None)
-        self.snapshot.executescript(SCHEMA.tables + OWN)
+        self.snapshot.executescript(ShardJournal.schema.tables + OWN)
         self.lose()
 
     def lose(self):
@@ -53,10 +53,10 @@ class Member:
         self.confirmed, self.copies, self.calls = {}, [], {}
         self.mail = Outbox(self.database)
         self.mail.begin(self.epoch)
-        learner = SimpleNamespace(crawl=self, job=self, stop=self.stopped.append)
+        job = SimpleNamespace(journal=self, write=self.call, failed=False)
+        learner = SimpleNamespace(crawl=self, job=job, stop=self.stopped.append)
         crawler = SimpleNamespace(engine=None, settings=Settings(), signals=SignalManager())
         crawler.get_extension = lambda kind: learner
-        self.failed = False
         self.shard = Shard(crawler, self, self.number, SHARDS, self)
 
     # what the shard asks of its job, crawl, keeper and wire
@@ -64,10 +64,17 @@ class Member:
     def receive(self, *given):
         if len(given) == 1:  # the crawl gets links, then the job saves them
             self.links = [url for parcel in given[0] for url in parcel.links.urls]
-            return None
+            return
         _, sender, number = given
         with_links = partial(self.database.executemany, "INSERT INTO link VALUES (?)")
         self.write(lambda cursor: self.mail.receive(cursor, sender, number), with_links)
+
+    @property
+    def outbox(self):
+        return self.mail
+
+    def call(self, save, *given):
+        save(*given)
         return True
 
     def save(self, crawl):

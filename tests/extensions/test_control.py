@@ -223,9 +223,9 @@ def test_max_may_be_adaptive_or_none():
 def test_requests_are_kept_in_jobdir():
     written = []
     job = SimpleNamespace(
-        save=lambda crawl: written.append(crawl.store.url(len(crawl.store) - 1)) or True,
+        journal=SimpleNamespace(save=lambda crawl: crawl.store.url(len(crawl.store) - 1)),
+        write=lambda save, crawl: written.append(save(crawl)) or True,
         note_cap=lambda cap: written.append(cap) or len(written) < 3,
-        lease=lambda crawl, decision: True,
         keep=lambda requests: None,
     )
     control, _ = control_of(A, job=job)

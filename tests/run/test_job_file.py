@@ -46,7 +46,7 @@ def test_foreign_file_is_untouched(tmp_path):
     ("change", "said"),
     [
         (1, "newer version of TRES"),
-        (-1, "older version of TRES (format 3, this one reads 4): give"),
+        (-1, "older version of TRES (format 4, this one reads 5): give"),
     ],
 )
 def test_other_format_is_refused(tmp_path, change, said):

@@ -7,7 +7,6 @@ from shutil import copytree
 
 import pytest
 from conftest import PROJECT, served
-from sealed import seal
 from soup import FOOD
 
 from tres_scrapy.run.job_file import NAME
@@ -163,7 +162,6 @@ def test_written_item_is_not_repeated(crawl, tmp_path):
         (row,) = connection.execute("SELECT row FROM step WHERE number = 2").fetchone()
         text = json.dumps(["tres_scrapy.items:RelevantPage", json.loads(line)])
         connection.execute("INSERT INTO item VALUES (?, 0, ?)", (row, text))
-        seal(connection)
     connection.close()
     process = crawl("-a", "pages=4")
     assert process.returncode == 0, process.stderr
@@ -234,7 +232,6 @@ def test_damaged_job_is_one_line(crawl, two_pages, tmp_path, statement):
     copytree(two_pages, tmp_path / "job")
     with sqlite3.connect(tmp_path / "job" / NAME) as connection:
         connection.execute(statement)
-        seal(connection)
     connection.close()
     process = crawl("-s", "LOG_ENABLED=False")
     assert process.returncode == 1

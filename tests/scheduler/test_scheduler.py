@@ -351,7 +351,8 @@ def test_redirect_is_saved_before_it_is_sent(clock, works):
     scheduler, _ = scheduler_of("http://a.test/")
     request, saved = scheduler.next_request(), []
     scheduler._session.job = SimpleNamespace(
-        redirect=lambda crawl, row: saved.append(crawl.store.url(row)) or works,
+        journal=SimpleNamespace(redirect=lambda crawl, row: saved.append(crawl.store.url(row))),
+        write=lambda save, *given: save(*given) or works,
         book=lambda *_, **__: False,
         failed=not works,
     )
@@ -379,7 +380,8 @@ def test_interrupted_fetch_stays_first_in_journal(clock, held):
     learner, removed = scheduler._session, []
     crawl.store.hold([0] if held else [])
     row = scheduler.next_request().meta[LEASE]
-    learner.job = SimpleNamespace(set_back=removed.append)
+    journal = SimpleNamespace(set_back=removed.append)
+    learner.job = SimpleNamespace(journal=journal, write=lambda save, row: save(row))
     assert learner.set_back(row, Failure("http_503", passes=True), clock.now)
     assert removed == [0] * (not held)
 

@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.model import Said
@@ -96,14 +95,6 @@ class Revising(Protocol):
 
     def revise(self, rows: Rows) -> None:
         """Take note of samples whose features 4 to 6 have changed."""
-
-
-@runtime_checkable
-class Sharing(Protocol):
-    """A policy in one of several shards: others fetch some links of its pages."""
-
-    def note_away(self, page: int, links: Outlinks) -> None:
-        """Note the links of a page to domains of other shards, before `expand` for the page."""
 
 
 @runtime_checkable

@@ -28,15 +28,15 @@ from tres_scrapy.cluster.learner_keeper import STATE, LearnerKeeper
 from tres_scrapy.cluster.line import note_owner, take_over
 from tres_scrapy.cluster.outbox import Waiting
 from tres_scrapy.cluster.plan import LEARNER, Plan
+from tres_scrapy.cluster.record_part import Part, Position, read_part
 from tres_scrapy.cluster.register import Register
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.wire import Receipt, Reply, Version
 from tres_scrapy.report.record_file import IN_JOB
-from tres_scrapy.report.record_part import Part, Position, read_part
 from tres_scrapy.report.record_path import SHARD
 from tres_scrapy.run.job_file import NAME, JobError
-from tres_scrapy.run.journal import check_job
 
 if TYPE_CHECKING:
     from tres_scrapy.cluster.shard_keeper import ShardKeeper
@@ -249,7 +249,7 @@ class ShardActor:
         plan.log("any").parent.mkdir(parents=True, exist_ok=True)
         folder, snapshots = plan.folder(number), store.folder(f"{SHARD}{number}")
         if (folder / NAME).exists():
-            when_free(partial(check_job, folder, {}), OWNER)
+            when_free(partial(ShardJournal.check, folder, {}), OWNER)
         before = snapshots.highest()
         epoch = _insist("begin", number, before)
         note_owner(folder, epoch, before)
@@ -262,7 +262,7 @@ class ShardActor:
         plan, number = self._plan, self._number
         if keeper is None:
             plan.require_shared()
-        when_free(partial(check_job, plan.folder(number), {}), OWNER)
+        when_free(partial(ShardJournal.check, plan.folder(number), {}), OWNER)
         asyncio.set_event_loop(asyncio.new_event_loop())
         # imported here: they load the reactor, which belongs to this thread
         from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415

@@ -47,7 +47,7 @@ class ActorPolicy(TresPolicy):
         self._yield.value = taught.recent
 
     def note_away(self, page: int, links: Outlinks) -> None:
-        """Note the links of a page to domains of other shards."""
+        """Note the links of a page to domains of other shards, before `expand` for the page."""
         self._links.note_away(page, links)
 
     def worth(self, busy_hosts: Sequence[int] = ()) -> float:

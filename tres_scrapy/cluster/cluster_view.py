@@ -13,7 +13,7 @@ from tres_scrapy.cluster.cluster_metric import ClusterCollector
 from tres_scrapy.cluster.cluster_page import ClusterPage
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.driver import Driver
-from tres_scrapy.cluster.joining import Joining
+from tres_scrapy.cluster.joining import Joining, join_shards
 from tres_scrapy.cluster.plan import Plan
 from tres_scrapy.cluster.progress_line import ClusterProgress
 from tres_scrapy.cluster.record_join import JoinedRecord
@@ -23,7 +23,6 @@ from tres_scrapy.export.metrics import registry_of, serve, write_metrics
 from tres_scrapy.extensions.dashboard import listening
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_path import join_shards
 from tres_scrapy.url.message import plainly
 
 WATCHED: Final = 2.0  # seconds between two looks at the records of the shards for the live page,

@@ -29,8 +29,8 @@ from tres_scrapy.cluster.actor import (
 )
 from tres_scrapy.cluster.coordinator import FAILED, Overview
 from tres_scrapy.cluster.plan import LEARNER, Plan
+from tres_scrapy.cluster.record_part import Part, Position
 from tres_scrapy.extensions.ending import SHUTDOWN
-from tres_scrapy.report.record_part import Part, Position
 from tres_scrapy.url.message import TresError, plainly
 
 LOOK: Final = 1.0  # seconds between two looks at the crawl

@@ -1,18 +1,23 @@
-"""Keeps the joined record of a running crawl up to date, from what the shards send."""
+"""Joins the records of the shards of a crawl: while it runs, or from the files in its folder."""
 
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic, time
 from typing import Final
 
 from tres_scrapy.cluster.record_join import JoinedRecord
+from tres_scrapy.cluster.record_part import Part, Position, read_part
+from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, RecordError
-from tres_scrapy.report.record_part import Part, Position
+from tres_scrapy.report.record_path import SHARD
 
 COST: Final = 20  # the next parts are asked for after this many times what the last ones took
+FRESH: Final = 30.0  # seconds since the crawl itself joined the records of its shards
+SHARDS: Final = "TRES_SHARDS"  # the setting of a shard that says how many there are
 
 logger = logging.getLogger(__name__)
 
@@ -63,3 +68,41 @@ class Joining:
     def _give_up(self, error: Exception) -> None:
         logger.error("%s: the crawl goes on without a record of all shards", error)
         self.close()
+
+
+def join_records(records: Mapping[int, Path], joined: JoinedRecord, time: float) -> None:
+    """Add to a joined record all that the records of the shards have; raise RecordError."""
+    while True:
+        after = joined.positions()
+        parts = {shard: read_part(path, after[shard]) for shard, path in records.items()}
+        if joined.add(parts, time) and all(part.is_last for part in parts.values()):
+            break
+    joined.order()
+
+
+def shard_records(folder: Path) -> dict[int, Path]:
+    """Return the records of the shards of a crawl in a folder, by their numbers."""
+    found = {
+        path.parent.name.removeprefix(SHARD): path for path in folder.glob(f"{SHARD}*/{IN_JOB}")
+    }
+    return {int(number): path for number, path in found.items() if number.isdigit()}
+
+
+def join_shards(folder: Path, output: Path | None = None, *, at_once: bool = False) -> Path | None:
+    """Join the records of the shards of a crawl in a folder; return the record, None without any.
+
+    A running crawl does that itself: then nothing is done, unless `at_once`.
+    """
+    records, path = shard_records(folder), folder / IN_JOB
+    if not records:
+        return None
+    with Record(next(iter(records.values()))) as first:
+        shards, topic = int(first.settings()[SHARDS]), first.meta()["topic"]
+    try:
+        with JoinedRecord(path, shards, output or folder / f"{topic}.jsonl") as joined:
+            if at_once or time() - joined.joined > FRESH:
+                join_records(records, joined, time())
+    except (RecordError, sqlite3.Error):
+        if at_once or not path.exists():  # else it is read as it is, in a folder of someone else
+            raise
+    return path

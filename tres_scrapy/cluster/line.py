@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tres_scrapy.cluster.shard_journal import held_in
 from tres_scrapy.cluster.snapshot_store import Manifest, SnapshotFolder
 from tres_scrapy.report.record_path import PART
-from tres_scrapy.run.backup import held_in
 from tres_scrapy.run.job_file import NAME, JobError
 from tres_scrapy.url.whole_file import whole_file
 

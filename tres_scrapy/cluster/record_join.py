@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tres_scrapy.cluster.record_part import Part, Position, Row
 from tres_scrapy.report.record_file import RecordError, open_to_write, reading
-from tres_scrapy.report.record_part import Part, Position, Row, read_part
 from tres_scrapy.report.record_row import Fetch
 from tres_scrapy.report.record_writer import CURVE, RIVALS_KEPT
 
@@ -270,16 +270,6 @@ class _State:
         self.point = list(point)
         self.health = list(health)
         self.meta = dict(meta or {})
-
-
-def join_records(records: Mapping[int, Path], joined: JoinedRecord, time: float) -> None:
-    """Add to a joined record all that the records of the shards have; raise RecordError."""
-    while True:
-        after = joined.positions()
-        parts = {shard: read_part(path, after[shard]) for shard, path in records.items()}
-        if joined.add(parts, time) and all(part.is_last for part in parts.values()):
-            break
-    joined.order()
 
 
 def _shared(metas: Sequence[Mapping[str, str]], *, has_ended: bool) -> dict[str, str]:

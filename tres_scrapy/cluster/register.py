@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from tres_scrapy.cluster.status import Command
+from tres_scrapy.run.database import Access, Schema, SqliteFileError
 from tres_scrapy.run.job_file import CLUSTER, JobError
-from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
 from tres_scrapy.url.message import plainly
 
 SNAPSHOTS: Final = "snapshots"  # in meta: their URL
@@ -55,12 +53,12 @@ class Register:
         self._snapshots = snapshots
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._connection = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
+            self._database = SCHEMA.open(directory / CLUSTER, Access.EXCLUSIVE)
         except (OSError, SqliteFileError) as error:
             raise JobError(f"--job {str(directory)!r}: {plainly(error)}") from None
-        self._connection.execute("PRAGMA synchronous = FULL")  # a grant must survive a power cut
+        self._database.execute("PRAGMA synchronous = FULL")  # a grant must survive a power cut
         wanted = {**identity, "shards": str(shards)}
-        found = dict(self._connection.execute("SELECT name, value FROM meta"))
+        found = dict(self._database.execute("SELECT name, value FROM meta"))
         for name, value in wanted.items() if found else ():
             if found.get(name) != value:
                 raise JobError(
@@ -71,29 +69,29 @@ class Register:
             raise JobError(
                 f"--job {str(directory)!r} holds a crawl with --snapshots {before}: give that again"
             )
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", wanted.items())
             numbers = [(number,) for number in range(shards)]
             cursor.executemany("INSERT OR IGNORE INTO shard VALUES (?, 0, 0)", numbers)
 
     def limits(self) -> list[int]:
         """Return the limit of each shard."""
-        return [n for (n,) in self._connection.execute("SELECT most FROM shard ORDER BY number")]
+        return [n for (n,) in self._database.execute("SELECT most FROM shard ORDER BY number")]
 
     def epochs(self) -> list[int]:
         """Return the epoch of each shard: how often a process became its owner."""
-        return [n for (n,) in self._connection.execute("SELECT epoch FROM shard ORDER BY number")]
+        return [n for (n,) in self._database.execute("SELECT epoch FROM shard ORDER BY number")]
 
     def save_limits(self, limits: Sequence[int]) -> None:
         """Save the limits before a shard is told."""
         rows = [(limit, number) for number, limit in enumerate(limits)]
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             cursor.executemany("UPDATE shard SET most = ? WHERE number = ?", rows)
 
     def begin(self, shard: int, least: int = 0) -> int:
         """Begin a new epoch of a shard, above `least`, and return it."""
         query = "UPDATE shard SET epoch = max(epoch, ?) + 1 WHERE number = ?"
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             cursor.execute(query, (least, shard))
             if self._snapshots:  # now a shard has found them
                 place = SNAPSHOTS, self._snapshots
@@ -103,37 +101,26 @@ class Register:
     def commands(self) -> list[Command]:
         """Return the commands of this run, oldest first."""
         query = "SELECT number, name, value FROM command WHERE run = ? ORDER BY number"
-        return [Command(*row) for row in self._connection.execute(query, (self._run,))]
+        return [Command(*row) for row in self._database.execute(query, (self._run,))]
 
     def add_command(self, name: str, value: str) -> None:
         """Save a command of this run; its number is higher than all before."""
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             row = self._run, name, value
             cursor.execute("INSERT INTO command (run, name, value) VALUES (?, ?, ?)", row)
 
     def end(self) -> tuple[str, str]:
         """Return why this run ends and an error, both "" while it goes on."""
-        found = dict(self._connection.execute("SELECT name, value FROM ending"))
+        found = dict(self._database.execute("SELECT name, value FROM ending"))
         same = found.get("run") == self._run
         return (found["reason"], found["error"]) if same else ("", "")
 
     def save_end(self, reason: str, error: str) -> None:
         """Save why this run ends."""
         values = {"run": self._run, "reason": reason, "error": error}
-        with self._transaction() as cursor:
+        with self._database.transaction() as cursor:
             cursor.executemany("INSERT OR REPLACE INTO ending VALUES (?, ?)", values.items())
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Cursor]:
-        cursor = self._connection.cursor()
-        cursor.execute("BEGIN")
-        try:
-            yield cursor
-            cursor.execute("COMMIT")
-        except BaseException:
-            cursor.execute("ROLLBACK")
-            raise
+        self._database.close()

@@ -21,6 +21,7 @@ from tres_scrapy.cluster.learner import NEWS
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.outbox import Outbox, Waiting
 from tres_scrapy.cluster.sender import Sender
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.cluster.shard_keeper import ShardKeeper
 from tres_scrapy.cluster.status import SNAPSHOT_ERROR, Command, Orders, Status
 from tres_scrapy.cluster.transition import WeightUpdate
@@ -91,12 +92,13 @@ class Shard:
         seeds = Config.of(self._crawler.settings).seed
         self._seeds = [url for url in seeds if self._owns(url)]
         if not self._is_alone:
-            self._job.survive_power_cuts()  # what is confirmed to another shard must be on the disk
+            # what is confirmed to another shard must be on the disk
+            self._journal.survive_power_cuts()
         if self._keeper is not None:
             if self._keeper.is_restored:
                 logger.info("Restored from a snapshot after %d bookings", self._keeper.forks[-1][1])
             self._mail.begin(self._keeper.epoch)
-            self._job.journal.note_lengths(self._keeper.outputs)
+            self._journal.note_lengths(self._keeper.outputs)
         self._session.listeners.append(self._booked)
         self._loop = create_looping_call(self._pulse)
         self._loop.start(PULSE, now=True)
@@ -140,7 +142,7 @@ class Shard:
             hopeless=not crawl.leased and self._session.exhausted(now),
             sent=dict(mail.sent),
             received=dict(mail.received),
-            settled=self._keeper is None or self._keeper.holds(self._job.journal.fingerprint),
+            settled=self._keeper is None or self._keeper.holds(self._journal.changes),
             commands=self._obeyed,
             figures={**self._figures, "outbox": mail.waiting, "bytes_sent": self._bytes},
         )
@@ -169,7 +171,7 @@ class Shard:
         new = [parcel for parcel in parcels if parcel.number > last >= after]
         if new:
             self._crawl.receive(_unpacked(sender, new))
-            if not self._job.receive(self._crawl, sender, new[-1].number):
+            if not self._job.write(self._journal.receive, self._crawl, sender, new[-1].number):
                 raise OSError("the links of another shard could not be saved")
             self._wake()
         received = self._mail.received[sender]
@@ -193,8 +195,13 @@ class Shard:
         return self._session.job
 
     @property
+    def _journal(self) -> ShardJournal:
+        journal: Any = self._job.journal  # that of a config with shards
+        return journal  # type: ignore[no-any-return]
+
+    @property
     def _mail(self) -> Outbox:
-        return self._job.mail
+        return self._journal.outbox
 
     @cached_property
     def _sender(self) -> Sender:
@@ -214,7 +221,7 @@ class Shard:
         return known and (self._taught or self._is_alone)
 
     def _owns(self, url: str) -> bool:
-        return self._crawl.router is None or self._crawl.router.owns(url)
+        return bool(self._crawl.owns(url))
 
     def _booked(self, booking: Booking, visit: Visit | None) -> None:
         """Report at once when no pages are left."""
@@ -246,7 +253,7 @@ class Shard:
     def _keep(self) -> None:
         """Take a snapshot if it is time; stop if another process takes those of this shard."""
         assert self._keeper is not None
-        self._keeper.look(self._job.journal)
+        self._keeper.look(self._journal)
         if self._keeper.is_overtaken:
             logger.error("This process stops: its shard has another owner")
             self.end(STALE)
@@ -291,7 +298,8 @@ class Shard:
     def _arrived(self, shard: int, receipt: Receipt) -> None:
         has_gone = self._sender.arrived(shard, receipt)
         if has_gone and self._sender.is_large:
-            self._job.save(self._crawl)  # removes them: a crawl that waits books nothing
+            # removes them: a crawl that waits books nothing
+            self._job.write(self._journal.save, self._crawl)
         self._deliver(shard)  # the next ones
 
     def _obey(self, orders: Orders) -> None:
@@ -308,7 +316,7 @@ class Shard:
             self._wake()
         crawl.granted = max(held, min(crawl.granted, limit))
         if orders.settle and self._keeper is not None:
-            self._keeper.look(self._job.journal, at_once=True)
+            self._keeper.look(self._journal, at_once=True)
         if orders.finish:
             self.end(orders.finish)
 

@@ -14,15 +14,14 @@ from typing import Final
 
 from tres_scrapy.cluster.line import FILE, LINE, RUN, STEPS, Line
 from tres_scrapy.cluster.plan import OUTPUT
+from tres_scrapy.cluster.shard_journal import Held, ShardJournal, back_up, held_in
 from tres_scrapy.cluster.snapshot_store import OvertakenError, SnapshotError, SnapshotFolder
 from tres_scrapy.export.archive import ENDING
 from tres_scrapy.export.csv_table import PAGES
 from tres_scrapy.export.output_file import beside
 from tres_scrapy.report.record_file import IN_JOB, RecordError, open_to_read
 from tres_scrapy.report.record_path import PART
-from tres_scrapy.run.backup import Held, back_up, held_in
 from tres_scrapy.run.job_file import NAME
-from tres_scrapy.run.journal import Journal
 
 COST: Final = 4  # the next snapshot begins after this many times what the last one took
 AGAIN: Final = 5.0  # seconds after which a snapshot that failed is tried again
@@ -77,20 +76,20 @@ class ShardKeeper:
         """Return the number of the last parcel of a shard that a snapshot holds."""
         return self._durable.received.get(sender, 0)
 
-    def holds(self, fingerprint: int) -> bool:
-        """Return whether the last snapshot holds a state of the journal."""
-        return self._durable.fingerprint == fingerprint
+    def holds(self, changes: int) -> bool:
+        """Return whether the last snapshot holds the journal after so many changes."""
+        return self._durable.changes == changes
 
-    def look(self, journal: Journal, *, at_once: bool = False) -> None:
+    def look(self, journal: ShardJournal, *, at_once: bool = False) -> None:
         """Begin a snapshot if it is time, or `at_once` if the last one is not of this state."""
         if self._stopping or (self._thread is not None and self._thread.is_alive()):
             return
-        wanted = at_once and not self.error and not self.holds(journal.fingerprint)
+        wanted = at_once and not self.error and not self.holds(journal.changes)
         if wanted or monotonic() >= self._due:
             self._due = monotonic() + AGAIN  # unless it succeeds
             self._copied.clear()
             self._thread = threading.Thread(
-                target=self._run, args=(journal.connection,), name="tres-snapshot", daemon=True
+                target=self._run, args=(journal.database,), name="tres-snapshot", daemon=True
             )
             self._thread.start()
 

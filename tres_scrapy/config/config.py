@@ -10,6 +10,7 @@ from typing import Final
 from tres_scrapy.config.declaration import ConfigError, Group, part, setting
 from tres_scrapy.config.download import NEVER, DownloadOptions, RenderOptions, RestOptions
 from tres_scrapy.config.extra import require
+from tres_scrapy.config.guest import places
 from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
 from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits, ScopeOptions
 from tres_scrapy.config.offline import WebOptions
@@ -63,7 +64,10 @@ class ShardOptions:
         whole(0, 9_999), 0, "number of this shard; set by `tres cluster`", name="shard"
     )
     count: int = setting(
-        whole(1, 10_000), 1, "number of shards of the crawl; set by `tres cluster`", name="shards"
+        whole(0, 10_000),
+        0,
+        "number of shards of the crawl, 0 without `tres cluster`, which sets it",
+        name="shards",
     )
 
 
@@ -186,8 +190,11 @@ class Config(Options):
         cap = self.max_per_domain
         if cap is not None and cap.first != cap.last and self.pages is None:
             raise ConfigError("an adaptive MAX depends on the number of pages: add -a pages=N")
-        if self.shard.count > 1:
-            self._check_shard()
+        if self.shard.count:
+            if not places("shard_crawl"):
+                raise ConfigError("shards: this TRES was installed without crawls in shards")
+            if self.shard.count > 1:
+                self._check_shard()
 
     def _check_shard(self) -> None:
         cap, number, count = self.max_per_domain, self.shard.number, self.shard.count

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tres_scrapy.agent.policy_inputs import Labels, PolicyInputs
-from tres_scrapy.cluster.actor_policy import ActorPolicy
-from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError, suggestion
 from tres_scrapy.config.extra import require
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import ReadingLimits
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.crawl import Crawl
@@ -116,19 +116,18 @@ def make_crawl(config: Config, pack: Pack, web: Web | None = None) -> Crawl:
             limits=config.frontier,
         )
         store = SampleStore(ledger, Scope.of(config.scope))
-        many = config.shard.count > 1
-        policy = ActorPolicy(store, setup) if many else make_policy(config.policy, store, setup)
+        options: dict[str, Any] = {
+            "trusted_seeds": config.trusted_seeds,
+            "patience": setup.patience,
+            "scout": None if config.words.file is None else Scout(store, config.random_seed),
+        }
+        if config.shard.count:
+            (make_shard_crawl,) = offered("shard_crawl")
+            shard: Crawl = make_shard_crawl(config, store, setup, **options)
+            return shard
+        return Crawl(store, make_policy(config.policy, store, setup), config.pages, **options)
     except (OSError, ValueError) as error:
         raise ConfigError(f"TRES_POLICY={config.policy}: {plainly(error)}") from None
-    return Crawl(
-        store,
-        policy,
-        config.pages,
-        trusted_seeds=config.trusted_seeds,
-        patience=setup.patience,
-        scout=None if config.words.file is None else Scout(store, config.random_seed),
-        router=router_of(config),
-    )
 
 
 def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
@@ -141,12 +140,6 @@ def learning_setup(config: Config, pack: Pack) -> PolicyInputs:
         links=config.links,
         link_prior=pack.link_prior if config.links.pretrained else NO_PRIOR,
     )
-
-
-def router_of(config: Config) -> Router | None:
-    """Return what divides links among the shards of a crawl, None if it has only one."""
-    number, count = config.shard.number, config.shard.count
-    return Router(number, count, psl_private=config.frontier.psl_private) if count > 1 else None
 
 
 def _similarity(config: Config, pack: Pack) -> Similarity | None:

@@ -10,26 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import (
-    NO_TEXT,
-    Decision,
-    Experience,
-    PageText,
-    Policy,
-    Revising,
-    Sharing,
-)
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.cluster.link_batch import LinkBatch
-from tres_scrapy.cluster.router import Router
 from tres_scrapy.config.limit import Cap
-from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT, Failure
+from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.feature import ACTION, NO_PATH, SEED_PATH
+from tres_scrapy.frontier.feature import SEED_PATH
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 
@@ -38,7 +28,6 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 PAGE, QUERY, DATA = "page", "query", "data"
 NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 
-MOST_HOPS = 10  # redirects from shard to shard, one after the other
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
 REFUSED = "links_refused/"  # and the name of a rule
@@ -78,8 +67,7 @@ class Crawl:
 
     A sample that `next` returns is leased until `book_page` or `book_failure` is called for it.
     The crawl ends after `limit` pages, if a limit is set. With `trusted_seeds` the page of a seed
-    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages. With a
-    `router` this is one shard of a crawl on many machines: it fetches its own domains only.
+    earns 1, whatever it is, as in the paper. `scout` adds random links to the first pages.
     """
 
     def __init__(
@@ -91,7 +79,6 @@ class Crawl:
         trusted_seeds: bool = False,
         patience: Patience | None = None,
         scout: Scout | None = None,
-        router: Router | None = None,
     ) -> None:
         self.store = store
         self.policy = policy
@@ -99,8 +86,6 @@ class Crawl:
         self.trusted_seeds = trusted_seeds
         self.patience = patience or Patience()
         self.scout = scout
-        self.router = router
-        self.granted: int | None = None  # most pages for now, in a shard
         self.revision = Revision(store)
         self.pages = 0
         self.relevant = 0
@@ -111,7 +96,6 @@ class Crawl:
         self._last = FrontierQueue(store)  # samples set back that wait for their host
         self._chosen: dict[int, Decision] = {}  # of the latter samples
         self._leased: dict[int, Lease] = {}
-        self._hops: dict[int, int] = {}  # by row, the redirects from shard to shard before it
 
     @property
     def harvest_rate(self) -> float:
@@ -152,7 +136,7 @@ class Crawl:
 
     def add_outlinks(self, parent: int, links: Outlinks) -> Rows:
         """Add links that were found later, by the search box of a seed's page."""
-        outlinks, _ = self._add(parent, links, is_answer=True)
+        outlinks = self._add(parent, links, is_answer=True)
         x = self.store.features(np.array([parent]))[0]
         reward = self.store.path_to(parent).reward
         self.policy.expand(Experience(parent, x, reward), outlinks, NO_TEXT)
@@ -163,42 +147,16 @@ class Crawl:
 
         The agent learns nothing from it: they are no candidates after the fetch of that page.
         """
-        rows, _ = self._add(parent, links)
+        rows = self._add(parent, links)
         self.policy.readmit(rows)
         return rows
 
-    def receive(self, parcels: Sequence[LinkBatch]) -> None:
-        """Add the links that pages of other shards have to domains of this one."""
-        found = [NO_ROWS]
-        for parcel in parcels:
-            if parcel.path == NO_PATH:
-                rows = self.add_seeds(parcel.links)
-            else:
-                guest = self.store.add_guest(parcel.url, parcel.path)
-                rows, _ = self._add(guest, parcel.links)
-            if not parcel.hops:
-                found.append(rows)
-                continue
-            self._hops.update(dict.fromkeys(rows.tolist(), parcel.hops))
-            if parcel.path != NO_PATH:  # else a seed, which is first anyway
-                self._first.push(rows, np.zeros(len(rows)))
-        self.policy.readmit(np.concatenate(found))
+    def owns(self, url: str) -> bool:
+        """Return whether this crawl may fetch a URL; of a crawl in shards, each has its own."""
+        return True
 
     def redirect_away(self, row: int, url: str) -> Booking:
-        """Book a leased row that was redirected to a domain of another shard, which fetches it.
-
-        A chain of such redirects ends after MOST_HOPS.
-        """
-        assert self.router is not None  # only then a domain belongs to another shard
-        hops = self._hops.pop(row, 0) + 1
-        if hops > MOST_HOPS:
-            return self.book_failure(row, REDIRECT_LIMIT)
-        store, path = self.store, self.store.path_to(self.store.parent(row))
-        static = store.features(np.array([row]))[:, ACTION]
-        links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
-        parent = store.parent(row)
-        page = store.url(row) if parent == NO_PARENT else store.url(parent)
-        self.router.send(page, links, path, hops)
+        """Book a leased row that was redirected to a URL that this crawl does not own."""
         return self.book_failure(row, REDIRECT_AWAY)
 
     def revise(self, rows: Rows, actions: NDArray[np.float32]) -> None:
@@ -230,9 +188,8 @@ class Crawl:
 
     def next(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Lease the next sample to fetch; return None if no sample can be fetched now."""
-        for most in (self.limit, self.granted):
-            if most is not None and self.pages + self.leased >= most:
-                return None
+        if self.limit is not None and self.pages + self.leased >= self.limit:
+            return None
         if not self.store.may_be_ready(busy_hosts):
             return None
         if self.scout is not None and len(rows := self.scout.take(self.pages)):
@@ -295,10 +252,10 @@ class Crawl:
             self._count(row, relevant)
             path = self.store.path_after(row, reward)
         self.store.finish(row, path)
-        outlinks, away = self._add(row, links)
+        outlinks = self._add(row, links)
         if self.scout is not None and self.store.is_seed(row):
             self.scout.note(outlinks)
-        self._expand(experience, outlinks, away, text)
+        self._expand(experience, outlinks, text)
         return Booking(experience, bool(relevant), QUERY if is_query else PAGE, outlinks, lease)
 
     def book_failure(self, row: int, failure: Failure) -> Booking:
@@ -312,7 +269,7 @@ class Crawl:
                 domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
         self.store.finish(row)
-        self._expand(experience, NO_ROWS, NO_LINKS)
+        self._expand(experience, NO_ROWS)
         return Booking(experience, False, failure.kind, NO_ROWS, lease)
 
     def book_data(self, row: int, links: Outlinks = NO_LINKS) -> Booking:
@@ -324,7 +281,7 @@ class Crawl:
         lease = self._leased.pop(row)
         self.counts["data_answers"] += 1
         self.store.finish(row, SEED_PATH)
-        outlinks, _ = self._add(row, links)
+        outlinks = self._add(row, links)
         self.policy.readmit(outlinks)
         return Booking(lease.experience, False, DATA, outlinks, lease)
 
@@ -363,21 +320,12 @@ class Crawl:
             figures["q_loss"] = self.loss
         return figures | self.policy.figures()
 
-    def _add(
-        self, parent: int, links: Outlinks, *, is_answer: bool = False
-    ) -> tuple[Rows, Outlinks]:
-        """Add outlinks to the frontier and count those that the scope refuses.
-
-        Return their rows, and the links to domains of other shards.
-        """
-        away = NO_LINKS
-        if self.router is not None and links.urls and parent not in self.store.guests:
-            url, path = self.store.url(parent), self.store.path_to(parent)
-            links, away = self.router.divide(url, path, links)
+    def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
+        """Add outlinks to the frontier, count those that the scope refuses, and return the rows."""
         rows = self.store.add(parent, links, is_answer=is_answer)
         if self.store.scope is not None:
             self.counts.update(self.store.scope.taken_counts())
-        return rows, away
+        return rows
 
     def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
         first = queue.pop(busy_hosts)
@@ -400,11 +348,7 @@ class Crawl:
         self.policy.observe(experience)
         return experience
 
-    def _expand(
-        self, experience: Experience, outlinks: Rows, away: Outlinks, text: PageText = NO_TEXT
-    ) -> None:
-        if isinstance(self.policy, Sharing):
-            self.policy.note_away(experience.row, away)
+    def _expand(self, experience: Experience, outlinks: Rows, text: PageText = NO_TEXT) -> None:
         self.policy.expand(experience, outlinks, text)
         loss = self.policy.learn()
         if loss is not None:

@@ -77,7 +77,8 @@ class Control:
                 refused.append(str(error))
         if not added:
             raise ControlError("; ".join(refused))
-        if self._session.job is not None and not self._session.job.save(self._session.crawl):
+        job = self._session.job
+        if job is not None and not job.write(job.journal.save, self._session.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         rest = f". Not added: {'; '.join(refused)}" if refused else ""
         return said(f"Next: {', '.join(added)}{rest}")

@@ -10,11 +10,11 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
-from tres_scrapy.cluster.foreign import foreign_pages
 from tres_scrapy.crawl.crawl import POSTPONED, Crawl
 from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.health import Health
+from tres_scrapy.crawl.visit import foreign_pages
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
 from tres_scrapy.url.message import plural

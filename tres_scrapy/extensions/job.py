@@ -7,19 +7,18 @@ import logging
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ParamSpec, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.agent.policy import Decision, Resumable
-from tres_scrapy.cluster.outbox import Outbox
+from tres_scrapy.agent.policy import Resumable
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
@@ -35,6 +34,8 @@ from tres_scrapy.url.message import plural
 JOB_FAILED = "job_failed"
 _CAP = "max_per_domain"
 _ASKED = "sitemaps of "  # before the origin of a host
+
+P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +66,7 @@ class Job:
         self._leaving: dict[int | None, list[tuple[tuple[int, int] | None, Any]]] = {}
         self._leaving[None] = [*kept]
         self._unkept: set[type] = set()  # classes of items that the log has named
-        self._journal = journal
+        self.journal = journal
         self._spider = spider
         self._keeps_requests = not follows_links(spider)
         self._stop = stop
@@ -80,7 +81,8 @@ class Job:
                 "tres, one of its variants, tree_random or random"
             )
         assert crawler.spider is not None
-        journal = Journal.open(Path(crawler.settings["JOBDIR"]), identity_of(config), now())
+        directory = Path(crawler.settings["JOBDIR"])
+        journal = journal_kind(config).open(directory, identity_of(config), now())
         job = cls(journal, crawler.spider, stop, config.max_per_domain)
         for signal in (signals.item_scraped, signals.item_dropped):
             crawler.signals.connect(job.item_left, signal=signal)
@@ -91,13 +93,13 @@ class Job:
     def requests(self) -> dict[int, Request]:
         """Return the spider's own requests by row."""
         with reading():
-            kept = requests(self._journal)
+            kept = requests(self.journal)
             return {row: load_sample(text, self._spider) for row, text in kept.items()}
 
     def recover(self, crawl: Crawl, own: Container[int]) -> None:
         """Restore the state of the job in a new crawl; `own` has the rows of own requests."""
         self._recover_cap(crawl)
-        recover(self._journal, crawl, own=own if self._keeps_requests else None)
+        recover(self.journal, crawl, own=own if self._keeps_requests else None)
         if crawl.pages or crawl.failures:
             logger.info(
                 "Resuming after %d %s: %d %s in the frontier, %d relevant %s",
@@ -114,20 +116,12 @@ class Job:
     def recover_marks(self, verdicts: Verdicts) -> None:
         """Give the fingerprints of the pages fetched before, in order, to the finder of copies."""
         with reading():
-            verdicts.remember(marks(self._journal))
+            verdicts.remember(marks(self.journal))
 
     def bookings(self, crawl: Crawl) -> list[Booking]:
         """Return what was booked before, in order."""
         with reading():
-            return bookings(self._journal, crawl)
-
-    def lease(self, crawl: Crawl, decision: Decision) -> bool:
-        """Save that a sample is going to be fetched; return whether that worked."""
-        return self._write(partial(self._journal.lease, crawl, decision))
-
-    def redirect(self, crawl: Crawl, row: int) -> bool:
-        """Save that a leased sample is redirected; return whether that worked."""
-        return self._write(partial(self._journal.redirect, crawl, row))
+            return bookings(self.journal, crawl)
 
     def book(
         self,
@@ -143,47 +137,39 @@ class Job:
                 (None if text is None else (row, place), item)
                 for place, (text, item) in enumerate(zip(texts, items, strict=True))
             ]
-        return self._write(partial(self._journal.book, crawl, booking, mark, texts))
+        return self.write(self.journal.book, crawl, booking, mark, texts)
 
-    def set_back(self, row: int) -> bool:
-        """Save that a leased sample waits among the others again; return whether that worked."""
-        return self._write(partial(self._journal.set_back, row))
+    def write(self, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Call a method of the journal that saves something; return whether that worked.
 
-    def save(self, crawl: Crawl) -> bool:
-        """Save what changed apart from leases and bookings; return whether that worked."""
-        return self._write(partial(self._journal.save, crawl))
-
-    @property
-    def journal(self) -> Journal:
-        """The journal, to take copies of it."""
-        return self._journal
-
-    @property
-    def mail(self) -> Outbox:
-        """The links that travel between this shard and others."""
-        return self._journal.mail
-
-    def survive_power_cuts(self) -> None:
-        """Wait for the disk at each transaction from now on."""
-        self._journal.connection.execute("PRAGMA synchronous = FULL")
-
-    def receive(self, crawl: Crawl, sender: int, number: int) -> bool:
-        """Save links of another shard, up to a parcel's number; return whether that worked."""
-        return self._write(partial(self._journal.receive, crawl, sender, number))
+        If it fails, the crawl stops and nothing more is saved.
+        """
+        if self.failed:
+            return False
+        try:
+            save(*args, **kwargs)
+        except sqlite3.Error as error:
+            self.failed = True
+            logger.error(
+                "JOBDIR cannot be written (%s): the crawl stops; resume it with the same command",
+                error,
+            )
+            self._stop(JOB_FAILED)
+        return not self.failed
 
     def note_cap(self, cap: Cap | None) -> bool:
         """Save a changed MAX, valid until the setting changes; return whether that worked."""
         changed = json.dumps([self._asked, str(cap)])
-        return self._write(partial(self._journal.note, _CAP, changed))
+        return self.write(self.journal.note, _CAP, changed)
 
     def note_asked(self, origin: str) -> bool:
         """Save that a host was asked for its sitemaps; return whether that worked."""
-        return self._write(partial(self._journal.note, f"{_ASKED}{origin}", "1"))
+        return self.write(self.journal.note, f"{_ASKED}{origin}", "1")
 
     def asked(self) -> list[str]:
         """Return the hosts that were asked for their sitemaps, such as http://a.test."""
         with reading():
-            return self._journal.noted_after(_ASKED)
+            return self.journal.noted_after(_ASKED)
 
     def keep(self, wanted: Mapping[int, Request]) -> None:
         """Save the spider's own requests, by row, in the next transaction."""
@@ -191,7 +177,7 @@ class Job:
             return
         for row, request in wanted.items():
             try:
-                self._journal.keep(row, dump_request(request, self._spider))
+                self.journal.keep(row, dump_request(request, self._spider))
             except (TypeError, ValueError) as error:
                 logger.warning(
                     "%s cannot be saved in JOBDIR, a resumed crawl is without it: %s",
@@ -202,13 +188,13 @@ class Job:
     def forget(self, rows: Iterable[int]) -> None:
         """Remove the own requests of rows that are never fetched."""
         if self._keeps_requests:
-            self._journal.forget(rows)
+            self.journal.forget(rows)
 
     def item_left(self, item: Any, response: Response | None) -> None:
         """Record that an item was exported or dropped."""
         key = self._taken(item, response)
         if key is not None and not self._holds_items:
-            self._journal.export(*key)
+            self.journal.export(*key)
 
     def item_failed(self, item: Any, response: Response | None) -> None:
         """Leave an item whose pipeline failed in the journal: a resumed crawl exports it again."""
@@ -220,7 +206,7 @@ class Job:
 
     def engine_stopped(self) -> None:
         try:
-            self._journal.close(write=not self.failed)
+            self.journal.close(write=not self.failed)
         except sqlite3.Error as error:
             logger.error("JOBDIR cannot be written: %s", error)
 
@@ -254,30 +240,22 @@ class Job:
     def _recover_cap(self, crawl: Crawl) -> None:
         """Restore a MAX changed during the crawl, unless the setting has changed since."""
         with reading():
-            noted = self._journal.noted(_CAP)
+            noted = self.journal.noted(_CAP)
             asked, changed = [self._asked] * 2 if noted is None else json.loads(noted)
             cap = Cap.parse(changed)
             if asked != self._asked:
-                self._journal.note(_CAP, json.dumps([self._asked, self._asked]))
+                self.journal.note(_CAP, json.dumps([self._asked, self._asked]))
         if asked == self._asked != changed:
             if cap is not None and cap.first != cap.last and crawl.limit is None:
                 raise ConfigError(f"JOBDIR: MAX {cap} depends on the pages done: add -a pages=N")
             crawl.store.ledger.cap = cap
             logger.info("MAX is %s, as changed during the crawl", cap)
 
-    def _write(self, write: Callable[[], None]) -> bool:
-        if self.failed:
-            return False
-        try:
-            write()
-        except sqlite3.Error as error:
-            self.failed = True
-            logger.error(
-                "JOBDIR cannot be written (%s): the crawl stops; resume it with the same command",
-                error,
-            )
-            self._stop(JOB_FAILED)
-        return not self.failed
+
+def journal_kind(config: Config) -> type[Journal]:
+    """Return the class of the journal of a crawl; a shard of a crawl has its own."""
+    kinds: list[type[Journal]] = offered("shard_journal") if config.shard.count else [Journal]
+    return kinds[0]
 
 
 def now() -> str:

@@ -19,7 +19,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.agent.policy import Decision
-from tres_scrapy.cluster.foreign import count_foreign
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl, threshold_of
@@ -27,7 +26,7 @@ from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.reward import Verdicts
-from tres_scrapy.crawl.visit import Visit, text_of
+from tres_scrapy.crawl.visit import Visit, count_foreign, text_of
 from tres_scrapy.downloader.request import LEASE, follows_links
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.ending import Ending
@@ -176,7 +175,8 @@ class CrawlSession:
         if self.job is None:
             return self.crawl.next(busy_hosts)
         decision = None if self.job.failed else self.crawl.next(busy_hosts)
-        return decision if decision and self.job.lease(self.crawl, decision) else None
+        is_saved = decision and self.job.write(self.job.journal.lease, self.crawl, decision)
+        return decision if is_saved else None
 
     def exhausted(self, now: float) -> bool:
         """Return whether nothing is left to fetch, whatever the limit of pages."""
@@ -191,14 +191,16 @@ class CrawlSession:
     def redirect(self, row: int, url: str) -> bool:
         """Redirect a leased row; return False if its new URL must not be fetched."""
         moved = self.crawl.redirect(row, url)
-        return moved and (self.job is None or self.job.redirect(self.crawl, row))
+        return moved and (
+            self.job is None or self.job.write(self.job.journal.redirect, self.crawl, row)
+        )
 
     def add_seed(self, url: str, request: Request) -> bool:
         """Add a seed with its request to the frontier; return False if its URL is closed.
 
         A shard takes the seeds on its own domains only.
         """
-        if self.crawl.router is not None and not self.crawl.router.owns(url):
+        if not self.crawl.owns(url):
             return False
         row = self.requests.seeds.pop(url, None)  # it was there before the crawl was interrupted
         if row is None:
@@ -231,7 +233,7 @@ class CrawlSession:
         actions, cues = judged.judgement.actions[places], judged.cues.take(places)
         rows = self.crawl.add_unlinked(parent, Outlinks(urls, anchors, actions, cues))
         if self.job is not None:
-            self.job.save(self.crawl)
+            self.job.write(self.job.journal.save, self.crawl)
         self._report()
         return len(rows)
 
@@ -303,7 +305,7 @@ class CrawlSession:
         last = self.health.set_back(row, host)
         self.crawl.set_back(row, last=last)
         if last and self.job is not None and not self.crawl.store.is_held(row):
-            self.job.set_back(row)
+            self.job.write(self.job.journal.set_back, row)
         self.crawl.counts[POSTPONED + failure.kind] += 1
         return self._rest(host, failure, now)
 
@@ -318,7 +320,7 @@ class CrawlSession:
                 "Gave up %s (%s): a resumed crawl tries it once more", name, failure.kind
             )
             if self.job is not None:
-                self.job.save(self.crawl)  # no booking may follow
+                self.job.write(self.job.journal.save, self.crawl)  # no booking may follow
         elif self.health.rests > rests:
             logger.info("%s rests for %.0f s (%s)", name, rest.until - now, failure.kind)
         return rest is not None

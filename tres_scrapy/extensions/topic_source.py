@@ -10,9 +10,8 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.registry import POLICIES, kind_of
-from tres_scrapy.extensions.job import identity_of
+from tres_scrapy.extensions.job import identity_of, journal_kind
 from tres_scrapy.items import CHOSEN
-from tres_scrapy.run.journal import check_job
 from tres_scrapy.topic.judge_process import Task
 from tres_scrapy.topic.keyword import KeywordSet
 from tres_scrapy.topic.pack import PackError
@@ -63,7 +62,7 @@ def _word_task(config: Config, file: Path, folder: WordFolder, jobdir: str | Non
         _check_answers(config.words.answers)
     _refuse_name_of_pack(config, folder.pack)
     if jobdir:
-        check_job(Path(jobdir), identity_of(config))  # before its topic is written
+        journal_kind(config).check(Path(jobdir), identity_of(config))  # before its topic is written
     try:
         keywords = KeywordSet.parse(lines)
         is_new, notes = open_topic(str(config.topic), keywords, folder.path)

@@ -55,7 +55,7 @@ class Fetching:
             if hops == REDIRECT_MAX_TIMES:
                 break
             target = canonicalise(urljoin(url, fetched.location))
-            if target is not None and self._is_away(target):
+            if target is not None and not self._crawl.owns(target):
                 return self._crawl.redirect_away(row, target)
             if failure := self._redirect(row, url, target):
                 return self._crawl.book_failure(row, failure)
@@ -68,10 +68,6 @@ class Fetching:
         self._count.add(url, fetched.answer)
         if self._count.relevant > relevant:
             self.found.append(self._count.fetches)
-
-    def _is_away(self, url: str) -> bool:
-        """Return whether another shard fetches a URL."""
-        return self._crawl.router is not None and not self._crawl.router.owns(url)
 
     def _redirect(self, row: int, source: str, target: str | None) -> Failure | None:
         """Make a row stand for the target of a redirect; return a Failure if it cannot."""

@@ -19,6 +19,7 @@ from tres_scrapy.cluster.budget import Budget
 from tres_scrapy.cluster.learner import NEWS, Learner
 from tres_scrapy.cluster.link_batch import LinkBatch
 from tres_scrapy.cluster.send_schedule import EVERY, SendSchedule
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.status import Orders, Status
 from tres_scrapy.cluster.transition import WeightUpdate
 from tres_scrapy.config.config import Config, ShardOptions
@@ -175,7 +176,10 @@ class SimulatedShard:
 
     def __init__(self, simulation: ShardSimulation, world: World, config: Config) -> None:
         self.number = config.shard.number
-        self.crawl = make_crawl(config, world.pack, world.web)
+        crawl = make_crawl(config, world.pack, world.web)
+        assert isinstance(crawl, ShardCrawl)  # that of a config with shards
+        self.crawl = crawl
+        self.is_alone = config.shard.count == 1
         self._simulation = simulation
         self._seeds = world.seeds(config)
         self._fetching = Fetching(world, config, self.crawl, simulation.count)
@@ -194,14 +198,14 @@ class SimulatedShard:
 
     def start(self) -> None:
         """Add the seeds and begin."""
-        seeds, router = self._seeds, self.crawl.router
-        if router is None:
+        seeds = self._seeds
+        if self.is_alone:
             self.crawl.granted = self.crawl.limit
             self.crawl.add_seeds(seeds)
             self._fill()
             return
         self.crawl.add_seeds(
-            seeds.take([place for place, url in enumerate(seeds.urls) if router.owns(url)])
+            seeds.take([place for place, url in enumerate(seeds.urls) if self.crawl.owns(url)])
         )
         self.crawl.granted = 0
         looks = self._simulation.timing.looks
@@ -245,15 +249,14 @@ class SimulatedShard:
         simulation, traffic = self._simulation, self._simulation.traffic
         self._fetching.fetch(row)
         del self._busy[row]
-        router = self.crawl.router
-        for shard, data in [] if router is None else router.take():
+        for shard, data in self.crawl.router.take():
             simulation.under_way += 1
             traffic.parcels += 1
             traffic.parcel_bytes += len(data)
             self._outbox.setdefault(shard, []).append(data)
         self._idle = False
         self._fill()
-        if router is not None and not self._free:
+        if not self.is_alone and not self._free:
             self._report()
 
     def _look(self) -> None:

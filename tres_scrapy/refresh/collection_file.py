@@ -5,14 +5,12 @@ A request is committed before it leaves, its result in one more transaction.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tres_scrapy.refresh.collection_row import PAGE, Host, PageRow, RunRow, VisitRow
-from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.run.database import Access, Schema, SqliteFileError
 
 SCHEMA = Schema(
     noun="store of a collection",
@@ -72,7 +70,7 @@ class Store:
         """Add the pages whose URLs are new, under new ids; return how many were added."""
         marks = ", ".join("?" * 21)
         before = self._one("SELECT count(*) FROM page")
-        with self._transaction():
+        with self._connection.transaction():
             rows = ((None, *page.values()[1:]) for page in pages)
             self._connection.executemany(
                 f"INSERT OR IGNORE INTO page ({PAGE}) VALUES ({marks})",  # noqa: S608 - our own names
@@ -106,7 +104,7 @@ class Store:
 
     def begin_run(self, started: float, budget: int, horizon: float | None, policy: str) -> RunRow:
         """Begin a run; end one that is still open."""
-        with self._transaction() as connection:
+        with self._connection.transaction() as connection:
             connection.execute("UPDATE run SET ended = ? WHERE ended IS NULL", (started,))
             cursor = connection.execute(
                 "INSERT INTO run (started, budget, horizon, policy) VALUES (?, ?, ?, ?)",
@@ -153,7 +151,7 @@ class Store:
     def book(self, visit: VisitRow, page: PageRow, hosts: dict[str, Host]) -> None:
         """Write the result of a visit with its page, host, item and links in one transaction."""
         columns = ", ".join(f"{name.strip()} = ?" for name in PAGE.split(",")[2:])
-        with self._transaction() as connection:
+        with self._connection.transaction() as connection:
             connection.execute(
                 "UPDATE visit SET answered = ?, gap = ?, change = ?, status = ? WHERE id = ?",
                 (visit.answered, visit.gap, visit.change, visit.status, visit.id),
@@ -204,13 +202,3 @@ class Store:
     def _one(self, query: str, *values: Any) -> Any:
         row = self._connection.execute(query, values).fetchone()
         return None if row is None else row[0]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")

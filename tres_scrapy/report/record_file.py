@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.links.code import CODES, Name
-from tres_scrapy.run.sqlite import Access, Schema, SqliteFileError
+from tres_scrapy.run.database import Access, Database, Schema, SqliteFileError
 from tres_scrapy.url.message import TresError, plainly
 
 SUFFIX: Final = ".run"
@@ -79,7 +79,7 @@ def reading(path: Path) -> Iterator[None]:
         raise RecordError(f"the record {path} cannot be read: {error}") from None
 
 
-def open_to_write(path: Path) -> sqlite3.Connection:
+def open_to_write(path: Path) -> Database:
     """Open or create a record; raise RecordError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def names_in(connection: sqlite3.Connection, path: Path) -> list[Name]:
     return names
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
+def open_to_read(path: Path) -> Database:
     """Open a record, even while a crawl writes it; raise RecordError if it cannot be read."""
     try:
         return SCHEMA.open(path, Access.READ)

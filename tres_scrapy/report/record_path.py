@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
-from time import time
 from typing import Final
 
-from tres_scrapy.cluster.record_join import JoinedRecord, join_records
+from tres_scrapy.config.guest import offered
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, SUFFIX, RecordError
 
 SHARD: Final = "shard-"  # and its number: the JOBDIR of a shard, in the folder of its crawl
 PART: Final = ".part"  # ends the name of a folder that is not complete yet
-SHARDS: Final = "TRES_SHARDS"  # the setting that says how many there are
 REPORT: Final = ".html"
-FRESH: Final = 30.0  # seconds since the crawl itself joined the records of its shards
 
 
 def record_path(output: Path, job: str | None, started: str, topic: str) -> Path:
@@ -52,10 +48,12 @@ def _set_aside(record: Path) -> None:
 def find_record(place: Path) -> Path:
     """Return the path of a record from its own path, a JOBDIR or a JSON lines file.
 
-    The records of the shards of a crawl are joined first. Raise RecordError if there is no record.
+    A crawl in several processes has its records joined first. Raise RecordError if there is no
+    record.
     """
     if place.is_dir():
-        join_shards(place)
+        for join in offered("records"):
+            join(place)
         if not (place / IN_JOB).exists():
             raise RecordError(f"{place} is not the JOBDIR of a crawl with a record")
         return place / IN_JOB
@@ -87,34 +85,6 @@ def records_below(folder: Path = Path()) -> list[Path]:
         if not path.parent.name.startswith(SHARD) and path.parent.suffix != PART
     }
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
-
-
-def shard_records(folder: Path) -> dict[int, Path]:
-    """Return the records of the shards of a crawl in a folder, by their numbers."""
-    found = {
-        path.parent.name.removeprefix(SHARD): path for path in folder.glob(f"{SHARD}*/{IN_JOB}")
-    }
-    return {int(number): path for number, path in found.items() if number.isdigit()}
-
-
-def join_shards(folder: Path, output: Path | None = None, *, at_once: bool = False) -> Path | None:
-    """Join the records of the shards of a crawl in a folder; return the record, None without any.
-
-    A running crawl does that itself: then nothing is done, unless `at_once`.
-    """
-    records, path = shard_records(folder), folder / IN_JOB
-    if not records:
-        return None
-    with Record(next(iter(records.values()))) as first:
-        shards, topic = int(first.settings()[SHARDS]), first.meta()["topic"]
-    try:
-        with JoinedRecord(path, shards, output or folder / f"{topic}.jsonl") as joined:
-            if at_once or time() - joined.joined > FRESH:
-                join_records(records, joined, time())
-    except (RecordError, sqlite3.Error):
-        if at_once or not path.exists():  # else it is read as it is, in a folder of someone else
-            raise
-    return path
 
 
 def latest_record() -> Path:

@@ -31,6 +31,7 @@ from tres_scrapy.report.snapshot import (
     snapshot_of,
     tree_of,
 )
+from tres_scrapy.run.database import Database
 
 LONGEST: Final = 300  # characters kept of a title, a text, an anchor and the URL of a rival
 RIVALS_KEPT: Final = 10_000  # last pages whose rivals are kept
@@ -61,7 +62,7 @@ class Writer:
     seconds since 1970.
     """
 
-    def __init__(self, connection: sqlite3.Connection, crawl: Crawl, time: float) -> None:
+    def __init__(self, connection: Database, crawl: Crawl, time: float) -> None:
         self._connection = connection
         self._crawl = crawl
         self._waiting: list[RecordEntry] = []
@@ -149,9 +150,7 @@ class Writer:
         """Write the waiting bookings, and the curve and the snapshots if they are due."""
         if not self._waiting and not last:
             return
-        cursor = self._connection.cursor()
-        cursor.execute("BEGIN")
-        try:
+        with self._connection.transaction() as cursor:
             self._write_pages(cursor)
             self._write_splits(cursor)
             if last or self._crawl.pages >= self._due:
@@ -160,11 +159,6 @@ class Writer:
                 self._write_snapshots(cursor, time)
             refused = json.dumps(refused_links(self._crawl.counts))
             self._write_meta(cursor, written=f"{time:.3f}", refused=refused)
-            cursor.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                cursor.execute("ROLLBACK")
-            raise
         self._waiting.clear()
         self._remarks.clear()
         self._scores.clear()

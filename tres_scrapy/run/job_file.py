@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tres_scrapy.run.sqlite import Access, FileFault, Schema, SqliteFileError
+from tres_scrapy.run.database import Access, Database, FileFault, Schema, SqliteFileError
 from tres_scrapy.url.message import TresError, plainly, reason
 
 logger = logging.getLogger(__name__)
@@ -18,12 +18,11 @@ CLUSTER = "cluster.sqlite"  # in the folder of a crawl in shards, whose JOBDIRs 
 FOREIGN = "requests.queue"  # where Scrapy's own scheduler keeps its requests
 
 # A batch holds the samples, URLs and hosts that were new when it was written. A step is an
-# experience. Both tables only grow, so saving a step costs only as much as its page. The last
-# three tables are for a crawl on many machines: see mail.py.
+# experience. Both tables only grow, so saving a step costs only as much as its page.
 SCHEMA = Schema(
     noun="job",
     application=int.from_bytes(b"TRES", "big"),
-    version=4,
+    version=5,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE batch (
@@ -49,21 +48,8 @@ CREATE TABLE item (
     row INTEGER NOT NULL, place INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (row, place)
 );
 CREATE TABLE request (row INTEGER PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE guest (
-    row INTEGER PRIMARY KEY, reward REAL NOT NULL, length INTEGER NOT NULL,
-    relevant INTEGER NOT NULL, distance REAL
-);
-CREATE TABLE outbox (
-    shard INTEGER NOT NULL, number INTEGER NOT NULL, value BLOB NOT NULL,
-    PRIMARY KEY (shard, number)
-);
-CREATE TABLE peer (
-    shard INTEGER PRIMARY KEY, sent INTEGER NOT NULL, received INTEGER NOT NULL
-);
-CREATE TABLE checksum (number INTEGER PRIMARY KEY, value INTEGER NOT NULL);
 """,
 )
-
 
 _DAMAGED = "the crawl in JOBDIR is damaged"
 _ADVICE = "restore a copy of it, or give another directory; the pages in the output file are whole"
@@ -86,7 +72,7 @@ def reading() -> Iterator[None]:
         raise JobError(f"{_DAMAGED} ({type(error).__name__}): {_ADVICE}") from None
 
 
-def open_database(directory: Path) -> sqlite3.Connection:
+def open_database(directory: Path, schema: Schema = SCHEMA) -> Database:
     """Open the job's file for this process alone; create it if missing.
 
     Raise JobError if it cannot be written, is in use, or is not a file of TRES.
@@ -105,7 +91,7 @@ def open_database(directory: Path) -> sqlite3.Connection:
         file = directory / NAME
         if file.is_file() and not file.stat().st_size:
             logger.warning("JOBDIR: %s is empty: the crawl starts at its seeds", file)
-        return SCHEMA.open(file, Access.EXCLUSIVE)
+        return schema.open(file, Access.EXCLUSIVE)
     except FileExistsError:
         raise JobError(f"JOBDIR {str(directory)!r} is a file: give a directory") from None
     except OSError as error:

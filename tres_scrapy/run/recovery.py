@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import sqlite3
 from collections import Counter
 from collections.abc import Container, Sequence
 from itertools import chain
@@ -18,11 +16,12 @@ from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Book
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
-from tres_scrapy.frontier.feature import FEATURES, SEED_PATH, Path
+from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore, State
 from tres_scrapy.frontier.tree import Rule
 from tres_scrapy.links.code import CODES, RaggedArray
+from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import reading
 from tres_scrapy.run.journal import (
     COUNTS,
@@ -59,29 +58,29 @@ def recover(journal: Journal, crawl: Crawl, own: Container[int] | None = None) -
     spider's own; if given, other samples are dropped.
     """
     with reading():
-        _recover(journal.connection, crawl, own)
+        _recover(journal, crawl, own)
     journal.skip(crawl)
 
 
 def items(journal: Journal) -> dict[tuple[int, int], str]:
     """Return the items that may not have been exported, by row and place on their page."""
-    found = journal.connection.execute("SELECT row, place, value FROM item ORDER BY row, place")
+    found = journal.database.execute("SELECT row, place, value FROM item ORDER BY row, place")
     return {(row, place): text for row, place, text in found}
 
 
 def interrupted(journal: Journal) -> frozenset[int]:
     """Return the rows that were leased when the crawl ended."""
-    return frozenset(row for (row,) in journal.connection.execute("SELECT row FROM lease"))
+    return frozenset(row for (row,) in journal.database.execute("SELECT row FROM lease"))
 
 
 def requests(journal: Journal) -> dict[int, str]:
     """Return the spider's own requests by row."""
-    return dict(journal.connection.execute("SELECT row, value FROM request"))
+    return dict(journal.database.execute("SELECT row, value FROM request"))
 
 
 def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
     """Return what a recovered crawl had booked, in order, without outlinks and choices."""
-    steps = _steps(journal.connection)
+    steps = _steps(journal.database)
     past = zip(steps.past.x, steps.past.rewards.tolist(), strict=True)
     found = []
     for row, kind, relevant, (x, reward) in zip(
@@ -96,17 +95,18 @@ def bookings(journal: Journal, crawl: Crawl) -> list[Booking]:
 
 def marks(journal: Journal) -> list[bytes]:
     """Return the fingerprints of the pages in the order of their bookings."""
-    found = journal.connection.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
+    found = journal.database.execute("SELECT mark FROM step WHERE mark NOTNULL ORDER BY number")
     return [_bytes(mark) for (mark,) in found]
 
 
-def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] | None) -> None:
+def _recover(journal: Journal, crawl: Crawl, own: Container[int] | None) -> None:
     assert isinstance(crawl.policy, Resumable)
-    _restore_store(connection, crawl.store)
-    crawl.store.restore_guests(_guests(connection))
+    database = journal.database
+    _restore_store(database, crawl.store)
+    journal.restore_more(crawl)
     linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
-    _restore_redirects(connection, crawl.store, own)
-    steps, state = _steps(connection), _state(connection)
+    _restore_redirects(database, crawl.store, own)
+    steps, state = _steps(database), _state(database)
     _restore_steps(crawl, steps, _counts(state))
     if crawl.scout is not None:
         _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
@@ -119,19 +119,19 @@ def _recover(connection: sqlite3.Connection, crawl: Crawl, own: Container[int] |
         pending = crawl.store.pending_rows()
         crawl.store.drop(pending[[row not in own for row in pending.tolist()]])
     pending = _drop_dead(crawl.store)
-    leased = _leased(connection, crawl.store)
+    leased = _leased(database, crawl.store)
     crawl.store.hold([decision.row for decision in leased])
     first = leased + _seeds(crawl.store, leased)
     others = np.setdiff1d(pending, _numbers([decision.row for decision in first]))
     if steps.kinds:
-        crawl.policy.restore(_lessons(steps), _rules(connection), state, others)
-    elif len(others):  # links that came from other shards before the first page
+        crawl.policy.restore(_learned(steps), _rules(database), state, others)
+    elif len(others):  # links that were there before the first page
         crawl.policy.readmit(others)
     crawl.restore_first(first)
 
 
-def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
-    batches = connection.execute(
+def _restore_store(database: Database, store: SampleStore) -> None:
+    batches = database.execute(
         "SELECT samples, cues, counts, anchors, urls, hosts FROM batch ORDER BY number"
     ).fetchall()
     samples, cues, counts, *texts = zip(*batches, strict=True) if batches else ((),) * 6
@@ -149,31 +149,18 @@ def _restore_store(connection: sqlite3.Connection, store: SampleStore) -> None:
     store.restore(hosts, urls, anchors, said, records)
 
 
-def _guests(connection: sqlite3.Connection) -> list[tuple[int, Path]]:
-    found = connection.execute("SELECT * FROM guest ORDER BY row").fetchall()
-    guests = [
-        (int(row), Path(reward, length, relevant, math.inf if far is None else far))
-        for row, reward, length, relevant, far in found
-    ]
-    if not all(path.distance >= 1 and path.length >= 1 for _, path in guests):
-        raise ValueError("the path to a page of another shard is impossible")
-    return guests
-
-
-def _restore_redirects(
-    connection: sqlite3.Connection, store: SampleStore, own: Container[int] | None
-) -> None:
+def _restore_redirects(database: Database, store: SampleStore, own: Container[int] | None) -> None:
     """Redirect samples whose fetch was not booked; those that are lost leave their URLs open."""
     ways: dict[int, list[int]] = {}  # the numbers of the URLs by row; the last to move comes last
-    for row, url in connection.execute("SELECT row, url FROM redirect ORDER BY number"):
+    for row, url in database.execute("SELECT row, url FROM redirect ORDER BY number"):
         ways[row] = [*ways.pop(row, []), url]
     for row, urls in ways.items():
         if own is None or row in own:
             store.restore_redirect(row, urls)
 
 
-def _steps(connection: sqlite3.Connection) -> Steps:
-    found = connection.execute(
+def _steps(database: Database) -> Steps:
+    found = database.execute(
         "SELECT kind, relevant, reward, x, row, url, host, first, outlinks, sampled "
         "FROM step ORDER BY number"
     ).fetchall()
@@ -197,7 +184,7 @@ def _steps(connection: sqlite3.Connection) -> Steps:
     return Steps(_numbers(rows), _numbers(urls), _numbers(hosts), kinds, judged, past)
 
 
-def _lessons(steps: Steps) -> Past:
+def _learned(steps: Steps) -> Past:
     """Return the bookings that the policy has learned from."""
     learned = np.array([kind != DATA for kind in steps.kinds], dtype=np.bool_)
     past = steps.past
@@ -277,9 +264,9 @@ def _restore_scout(crawl: Crawl, scout: Scout, steps: Steps, taken: int) -> None
             scout.note(np.arange(first, first + count))
 
 
-def _leased(connection: sqlite3.Connection, store: SampleStore) -> list[Decision]:
+def _leased(database: Database, store: SampleStore) -> list[Decision]:
     """Return the decisions for the samples that were leased."""
-    leased = [_decision(*lease) for lease in connection.execute("SELECT * FROM lease ORDER BY row")]
+    leased = [_decision(*lease) for lease in database.execute("SELECT * FROM lease ORDER BY row")]
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
     return [decision for decision in leased if store.state(decision.row) == State.PENDING]
@@ -307,18 +294,16 @@ def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
     return left
 
 
-def _rules(connection: sqlite3.Connection) -> list[Rule]:
-    found = connection.execute(
-        "SELECT leaf, feature, threshold, reduction FROM rule ORDER BY number"
-    )
+def _rules(database: Database) -> list[Rule]:
+    found = database.execute("SELECT leaf, feature, threshold, reduction FROM rule ORDER BY number")
     return [
         Rule(int(leaf), Split(int(feature), float(threshold), float(reduction)))
         for leaf, feature, threshold, reduction in found
     ]
 
 
-def _state(connection: sqlite3.Connection) -> dict[str, bytes]:
-    return {name: _bytes(value) for name, value in connection.execute("SELECT * FROM state")}
+def _state(database: Database) -> dict[str, bytes]:
+    return {name: _bytes(value) for name, value in database.execute("SELECT * FROM state")}
 
 
 def _counts(state: dict[str, bytes]) -> Counter[str]:

@@ -3,9 +3,8 @@ from contextlib import closing
 
 import pytest
 
-from tres_scrapy.run.backup import back_up, held_in
+from tres_scrapy.cluster.shard_journal import ShardJournal, back_up, held_in
 from tres_scrapy.run.job_file import NAME
-from tres_scrapy.run.journal import Journal
 
 LARGE = "x" * 4096
 
@@ -13,18 +12,18 @@ LARGE = "x" * 4096
 @pytest.fixture
 def journal(tmp_path):
     """Return a journal that is copied in several steps."""
-    with closing(Journal.open(tmp_path / "job", {}, "")) as journal:
+    with closing(ShardJournal.open(tmp_path / "job", {}, "")) as journal:
         for number in range(200):
             journal.note(f"page {number}", LARGE)
         yield journal
 
 
 def copied(journal, tmp_path, **more):
-    """Copy a journal; return the copy, whose checksum is right."""
+    """Copy a journal; return the copy."""
     folder = tmp_path / "copy"
     folder.mkdir(exist_ok=True)
-    back_up(journal.connection, folder / NAME, **more)
-    return Journal.open(folder, {})
+    back_up(journal.database, folder / NAME, **more)
+    return ShardJournal.open(folder, {})
 
 
 def test_copy_holds_what_was_written_meanwhile(journal, tmp_path):
@@ -44,22 +43,19 @@ def test_copy_holds_what_was_written_meanwhile(journal, tmp_path):
 
 def test_copy_ends_between_two_transactions(journal, tmp_path):
     begun = threading.Event()
-    cursor = journal.connection.cursor()
+    cursor = journal.database.cursor()
     cursor.execute("BEGIN")
     cursor.execute("INSERT INTO request VALUES (1, 'half')")
     copy = tmp_path / "copy"
-    thread = threading.Thread(target=back_up, args=(journal.connection, copy, begun.set))
+    thread = threading.Thread(target=back_up, args=(journal.database, copy, begun.set))
     thread.start()
     assert begun.wait(20)
     cursor.execute("INSERT INTO request VALUES (2, 'whole')")
-    journal._checksum.save()
     cursor.execute("COMMIT")
-    journal._checksum.keep()
     thread.join(20)
-    assert held_in(copy).fingerprint == journal.fingerprint
     copy.rename(tmp_path / NAME)
-    with closing(Journal.open(tmp_path, {})) as found:
-        assert found.connection.execute("SELECT count(*) FROM request").fetchone() == (2,)
+    with closing(ShardJournal.open(tmp_path, {})) as found:
+        assert found.database.execute("SELECT count(*) FROM request").fetchone() == (2,)
 
 
 def test_copy_can_be_broken_off(journal, tmp_path):
@@ -67,16 +63,16 @@ def test_copy_can_be_broken_off(journal, tmp_path):
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        back_up(journal.connection, tmp_path / "copy", check)
+        back_up(journal.database, tmp_path / "copy", check)
     journal.note("name", "value")
     assert journal.noted("name") == "value"
 
 
-def test_fingerprint_tells_states_apart(journal, tmp_path):
+def test_changes_tell_states_apart(journal, tmp_path):
     copied(journal, tmp_path).close()
-    assert held_in(tmp_path / "copy" / NAME).fingerprint == journal.fingerprint
+    assert held_in(tmp_path / "copy" / NAME).changes == journal.changes
     journal.note("name", "value")
-    assert held_in(tmp_path / "copy" / NAME).fingerprint != journal.fingerprint
+    assert held_in(tmp_path / "copy" / NAME).changes != journal.changes
 
 
 def test_copy_says_how_long_the_output_was(journal, tmp_path):
@@ -93,8 +89,8 @@ def test_copy_says_how_long_the_output_was(journal, tmp_path):
 
 
 def test_copy_says_what_was_received(journal, tmp_path):
-    with journal._transaction() as cursor:
-        journal.mail.receive(cursor, 3, 17)
+    with journal.transaction() as cursor:
+        journal.outbox.receive(cursor, 3, 17)
     copied(journal, tmp_path).close()
     held = held_in(tmp_path / "copy" / NAME)
     assert (held.received, held.steps) == ({3: 17}, 0)

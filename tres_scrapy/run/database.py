@@ -1,8 +1,10 @@
-"""Open the SQLite files of TRES, and refuse other files without changing them."""
+"""The SQLite files of TRES: open them, refuse others without changing them, and write them."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -50,6 +52,23 @@ class Access(Enum):
     EXCLUSIVE = "rwc", 0.0  # to write, for this process alone
 
 
+class Database(sqlite3.Connection):
+    """A file of TRES that is open; `Schema.open` returns it."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Save everything that is written inside, or nothing if an error is raised."""
+        cursor = self.cursor()
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            yield cursor
+            cursor.execute("COMMIT")
+        except BaseException:
+            if self.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+
+
 @dataclass(frozen=True)
 class Schema:
     """A kind of file: its `noun` in messages, `application_id`, `user_version` and tables."""
@@ -59,7 +78,7 @@ class Schema:
     version: int
     tables: str
 
-    def open(self, path: Path, access: Access) -> sqlite3.Connection:
+    def open(self, path: Path, access: Access) -> Database:
         """Open a file; create it if it is missing and opened for writing.
 
         Raise SqliteFileError, and change nothing, if the file cannot be used.
@@ -68,13 +87,18 @@ class Schema:
             self._check_names(path, access)
             mode, timeout = access.value
             uri = f"{path.absolute().as_uri()}?mode={mode}"
-            connection = sqlite3.connect(  # another thread may copy the file: see backup.py
-                *(uri, timeout), isolation_level=None, uri=True, check_same_thread=False
+            database = sqlite3.connect(
+                uri,
+                timeout,
+                isolation_level=None,
+                check_same_thread=False,  # another thread may copy the file
+                factory=Database,
+                uri=True,
             )
             try:
-                self._prepare(connection, path, access)
+                self._prepare(database, path, access)
             except BaseException:
-                connection.close()
+                database.close()
                 raise
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             name = getattr(error, "sqlite_errorname", "")
@@ -82,7 +106,7 @@ class Schema:
             fault = FileFault["DAMAGED" if is_text else _FAULTS.get(name, "UNUSABLE")]
             hint = ": check the permissions of its folder" if name == "SQLITE_CANTOPEN" else ""
             raise SqliteFileError(fault, path, self.noun, reason(error) + hint) from None
-        return connection
+        return database
 
     def _check_names(self, path: Path, access: Access) -> None:
         """Refuse to read a missing file, and to write through links."""
@@ -94,36 +118,35 @@ class Schema:
             if file.is_symlink() or (file.exists() and not file.is_file()):
                 raise SqliteFileError(FileFault.LINK, file, self.noun)
 
-    def _prepare(self, connection: sqlite3.Connection, path: Path, access: Access) -> None:
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
+    def _prepare(self, database: Database, path: Path, access: Access) -> None:
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA cell_size_check = ON")
         if access is Access.EXCLUSIVE:
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        fault = self._fault(connection)
+            database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        fault = self._fault(database)
         if fault is not None and (access is Access.READ or fault is not FileFault.EMPTY):
-            formats = f"format {_version(connection)}, this one reads {self.version}"
+            formats = f"format {_version(database)}, this one reads {self.version}"
             raise SqliteFileError(fault, path, self.noun, formats)
         if access is Access.READ:
             return
-        connection.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA journal_mode = WAL")
         # A commit survives a kill at once, and a power cut after the next checkpoint.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if self._fault(connection) is FileFault.EMPTY:
-            for statement in self._statements():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {self.application}")
-            connection.execute(f"PRAGMA user_version = {self.version}")
-        connection.execute("COMMIT")
+        database.execute("PRAGMA synchronous = NORMAL")
+        with database.transaction() as cursor:
+            if self._fault(database) is FileFault.EMPTY:
+                for statement in self._statements():
+                    cursor.execute(statement)
+                cursor.execute(f"PRAGMA application_id = {self.application}")
+                cursor.execute(f"PRAGMA user_version = {self.version}")
 
-    def _fault(self, connection: sqlite3.Connection) -> FileFault | None:
+    def _fault(self, database: Database) -> FileFault | None:
         """Return why a file is not of this kind and version, or None if it is."""
-        tables = connection.execute("SELECT sql FROM sqlite_master").fetchall()
+        tables = database.execute("SELECT sql FROM sqlite_master").fetchall()
         if not tables:
             return FileFault.EMPTY
-        if connection.execute("PRAGMA application_id").fetchone()[0] != self.application:
+        if database.execute("PRAGMA application_id").fetchone()[0] != self.application:
             return FileFault.FOREIGN
-        version = _version(connection)
+        version = _version(database)
         if version > self.version:
             return FileFault.NEWER
         if 0 < version < self.version:
@@ -135,5 +158,5 @@ class Schema:
         return [each for each in map(str.strip, self.tables.split(";")) if each]
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+def _version(database: Database) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])

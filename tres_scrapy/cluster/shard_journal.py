@@ -1,0 +1,177 @@
+"""The journal of a shard, with the links that travel between shards, and copies of its file."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from time import sleep
+from typing import Final, NamedTuple
+
+from tres_scrapy.cluster.outbox import Outbox
+from tres_scrapy.cluster.shard_crawl import ShardCrawl
+from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.frontier import feature
+from tres_scrapy.run.database import Database
+from tres_scrapy.run.job_file import SCHEMA
+from tres_scrapy.run.journal import Journal
+
+LENGTH: Final = "length of "  # in meta, before the name of an output file
+CHANGES: Final = "changes"  # in meta: how many transactions have changed the journal
+PAGES: Final = 64  # of the database that are copied at once, in less than a millisecond
+PAUSE: Final = 0.001  # seconds between two of these steps, in which the writer goes on
+
+
+class ShardJournal(Journal):
+    """Saves the crawl of a shard with its outbox and the pages of other shards."""
+
+    schema = replace(
+        SCHEMA,
+        noun="job of a shard",
+        application=int.from_bytes(b"TRSH", "big"),
+        tables=f"""\
+{SCHEMA.tables}
+CREATE TABLE guest (
+    row INTEGER PRIMARY KEY, reward REAL NOT NULL, length INTEGER NOT NULL,
+    relevant INTEGER NOT NULL, distance REAL
+);
+CREATE TABLE outbox (
+    shard INTEGER NOT NULL, number INTEGER NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (shard, number)
+);
+CREATE TABLE peer (
+    shard INTEGER PRIMARY KEY, sent INTEGER NOT NULL, received INTEGER NOT NULL
+);
+""",
+    )
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.outbox = Outbox(database)
+        self.changes = int(self.noted(CHANGES) or 0)
+        self._guests = 0  # pages of other shards that are saved
+        self._lengths: dict[Path, int] = {}  # bytes of output files that are noted
+
+    def survive_power_cuts(self) -> None:
+        """Wait for the disk at each transaction from now on."""
+        self.database.execute("PRAGMA synchronous = FULL")
+
+    def note_lengths(self, files: Iterable[Path]) -> None:
+        """Note from now on in each transaction how long these files are.
+
+        They only grow. So a copy of the journal says which part of them belongs to it: a restored
+        output has the items of each page that the copy knows, once.
+        """
+        self._lengths = dict.fromkeys(files, -1)
+
+    def receive(self, crawl: Crawl, sender: int, number: int) -> None:
+        """Save the links that a crawl received from another shard, up to a batch's number."""
+        with self.writing(crawl) as cursor:
+            self.outbox.receive(cursor, sender, number)
+
+    @contextmanager
+    def writing(self, crawl: Crawl) -> Iterator[sqlite3.Cursor]:
+        """Save what is new in a crawl, and the links that it sends to other shards."""
+        assert isinstance(crawl, ShardCrawl)
+        guests = crawl.store.guests
+        with super().writing(crawl) as cursor:
+            cursor.executemany(
+                "INSERT INTO guest VALUES (?, ?, ?, ?, ?)",
+                (
+                    (row, *path[:3], None if math.isinf(path.distance) else path.distance)
+                    for row, path in islice(guests.items(), self._guests, None)
+                ),
+            )
+            self.outbox.send(cursor, crawl.router.take())
+            yield cursor
+        self._guests = len(guests)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Cursor]:
+        """Save what is written inside; batches that have arrived leave the outbox."""
+        before = self.database.total_changes
+        try:
+            with super().transaction() as cursor:
+                yield cursor
+                self.outbox.remove_arrived(cursor)
+                lengths = self._write_lengths(cursor)
+                changes = self.changes + (self.database.total_changes > before)
+                if changes > self.changes:
+                    cursor.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHANGES, changes))
+        except BaseException:
+            self.outbox.undo()
+            raise
+        self.outbox.keep()
+        self._lengths, self.changes = lengths, changes
+
+    def restore_more(self, crawl: Crawl) -> None:
+        """Restore which samples are pages of other shards, each with the path to it."""
+        found = self.database.execute("SELECT * FROM guest ORDER BY row").fetchall()
+        guests = [
+            (int(row), feature.Path(reward, length, relevant, math.inf if far is None else far))
+            for row, reward, length, relevant, far in found
+        ]
+        if not all(path.distance >= 1 and path.length >= 1 for _, path in guests):
+            raise ValueError("the path to a page of another shard is impossible")
+        crawl.store.restore_guests(guests)
+        self._guests = len(guests)
+
+    def _write_lengths(self, cursor: sqlite3.Cursor) -> dict[Path, int]:
+        lengths = {file: file.stat().st_size if file.exists() else 0 for file in self._lengths}
+        changed = [
+            (f"{LENGTH}{file.name}", str(size))
+            for file, size in lengths.items()
+            if size != self._lengths[file]
+        ]
+        cursor.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", changed)
+        return lengths
+
+
+class Held(NamedTuple):
+    """What a journal holds: bookings, batches of links by their sender, and `changes`.
+
+    `lengths` are the bytes of the output files that belong to it, by their names.
+    """
+
+    steps: int
+    received: Mapping[int, int]
+    changes: int
+    lengths: Mapping[str, int]
+
+
+def back_up(
+    source: sqlite3.Connection, target: Path, check: Callable[[], None] = lambda: None
+) -> None:
+    """Copy a database to a new file, in small steps, while its connection goes on writing.
+
+    The copy is of one moment between two transactions. The connection may write in another thread
+    if it was opened for that. `check` is called after each step and may raise.
+    """
+
+    def pause(*progress: int) -> None:
+        check()
+        sleep(PAUSE)
+
+    target.unlink(missing_ok=True)
+    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        copy.execute("PRAGMA journal_mode = OFF")  # a torn copy is never used
+        copy.execute("PRAGMA synchronous = OFF")
+        source.backup(copy, pages=PAGES, progress=pause, sleep=PAUSE)
+
+
+def held_in(journal: Path) -> Held:
+    """Return what the file of a journal holds that no process is writing."""
+    with closing(sqlite3.connect(journal)) as connection:
+        ((steps,),) = connection.execute("SELECT count(*) FROM step")
+        received = dict(connection.execute("SELECT shard, received FROM peer"))
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+    lengths = {
+        name.removeprefix(LENGTH): int(value)
+        for name, value in meta.items()
+        if name.startswith(LENGTH)
+    }
+    return Held(int(steps), received, int(meta.get(CHANGES, 0)), lengths)
