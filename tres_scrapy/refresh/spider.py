@@ -20,10 +20,9 @@ from twisted.python.failure import Failure
 from tres_scrapy.addon import CLOSED, OFFLINE
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import apply_arguments
-from tres_scrapy.downloader.crawl_delay import CrawlDelay
+from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
 from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions.ending import NO_PAGE
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.middlewares.charset import CharsetMiddleware
