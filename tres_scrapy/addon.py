@@ -46,32 +46,42 @@ from tres_scrapy.middlewares.reward import RewardMiddleware
 from tres_scrapy.middlewares.warc import ArchiveMiddleware
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
-COMPONENTS: dict[str, dict[type, int | None]] = {
-    "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
+Components = dict[str, dict[type, int | None]]
+# What every spider of this package fetches with. Others may have written a list of URLs, and pages
+# redirect: no URL is trusted more than a link.
+FETCHING: Components = {
     "DOWNLOADER_MIDDLEWARES": {
         OfflineProxyMiddleware: 10,
         CharsetMiddleware: 585,  # between decompression and meta refreshes
-        ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
         CredentialMiddleware: 755,  # after HttpProxy: a proxy resolves names itself
         PrivateAddressMiddleware: 760,
     },
+    "EXTENSIONS": {
+        OfflineWeb: 100,
+        SharedAddresses: 125,
+        CrawlDelay: 130,
+        SpiderState: None,  # it unpickles a file of JOBDIR, which can run code
+    },
+}
+# What a crawl from a frontier has besides.
+CRAWLING: Components = {
+    "SPIDER_MIDDLEWARES": {RewardMiddleware: 10},  # before HttpError, which hides failures
+    "DOWNLOADER_MIDDLEWARES": {
+        ArchiveMiddleware: 740,  # sees bodies as received, and URLs without credentials
+    },
     "ITEM_PIPELINES": {NewnessPipeline: 880, CsvPipeline: 890, JsonLinesPipeline: 900},
     "EXTENSIONS": {
+        JsonSpiderState: 0,  # in the place of Scrapy's
         SteadyClock: 90,
-        OfflineWeb: 100,
         FeedFlush: 105,  # after Scrapy's FeedExporter, before the job of the learner
         CrawlSession: 110,
         Sitemaps: 115,
         Progress: 120,
-        SharedAddresses: 125,
-        CrawlDelay: 130,
         Archive: 140,
         Metrics: 145,
         Recorder: 150,
         Rendering: 160,
         Dashboard: 170,
-        SpiderState: None,  # it unpickles a file of JOBDIR, which can run code:
-        JsonSpiderState: 0,  # in its place
     },
 }
 # Limits that protect a crawl of the open web, and our name; a project may set its own.
@@ -90,7 +100,11 @@ OF_OTHERS: dict[str, Any] = {"TRES_MAX_FAILURES": 2**31 - 1}
 # No open port for commands, unless the project sets it.
 CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
 # A web on this machine needs no politeness.
-OFFLINE: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+OFFLINE: dict[str, Any] = {
+    "DOWNLOAD_DELAY": 0,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    "AUTOTHROTTLE_ENABLED": False,
+}
 # By name: a crawl without rendering does not import Playwright.
 BROWSER: dict[str, Any] = dict.fromkeys(
     ("http", "https"), "tres_scrapy.downloader.render_handler.RenderHandler"
@@ -100,19 +114,38 @@ BROWSER: dict[str, Any] = dict.fromkeys(
 class TresAddon:
     """Installs the scheduler, the reward middleware, the extensions and the pipeline.
 
-    Only where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
+    A spider with `has_frontier = False` gets only what it fetches politely and safely with. Only
+    where a spider crawls: `scrapy shell`, `fetch` and other commands work as without it.
     """
 
-    def __init__(self, *, follows_all: bool = True) -> None:
+    def __init__(self, *, follows_all: bool = True, has_frontier: bool = True) -> None:
         self._follows_all = follows_all
+        self._has_frontier = has_frontier
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawls(crawler):
             raise NotConfigured
-        return cls(follows_all=follows_links(crawler.spidercls))
+        spider = crawler.spidercls
+        return cls(
+            follows_all=follows_links(spider),
+            has_frontier=getattr(spider, "has_frontier", True),
+        )
 
     def update_settings(self, settings: BaseSettings) -> None:
+        _install(settings, FETCHING)
+        for name, value in (LIMITS | CLOSED).items():
+            settings.set(name, value, "addon")
+        _bound_headers(settings)
+        wait_for_robots(settings)
+        give_kinds(settings)
+        if self._has_frontier:
+            self._add_frontier(settings)
+        if Config.of(settings).web.kind is not None:
+            for name, value in OFFLINE.items():
+                settings.set(name, value, "project")  # over the project's, under the user's -s
+
+    def _add_frontier(self, settings: BaseSettings) -> None:
         if not self._follows_all:
             for name, value in OF_OTHERS.items():
                 settings.set(name, value, "addon")
@@ -122,23 +155,20 @@ class TresAddon:
         exporters = settings.getdict("FEED_EXPORTERS")
         settings.set("FEED_EXPORTERS", {FORMAT: ParquetItemExporter} | exporters, "addon")
         _set_scheduler(settings)
-        for name, components in COMPONENTS.items():
-            for component, order in components.items():
-                settings.setdefault_in_component_priority_dict(name, component, order)
-        for name, value in (LIMITS | CLOSED).items():
-            settings.set(name, value, "addon")
+        _install(settings, CRAWLING)
         set_scrapys(settings)
-        _bound_headers(settings)
-        wait_for_robots(settings)
-        give_kinds(settings)
         replace_middleware(settings, RetryMiddleware, OtherRetries)
         keep_as_json(settings)
-        if config.web.kind is not None:
-            for name, value in OFFLINE.items():
-                settings.set(name, value, "project")  # over the project's, under the user's -s
         if config.render.mode != NEVER:
             handlers = settings.getdict("DOWNLOAD_HANDLERS") | BROWSER
             settings.set("DOWNLOAD_HANDLERS", handlers, "project")
+
+
+def _install(settings: BaseSettings, components: Components) -> None:
+    """Add components that the project has neither installed nor turned off."""
+    for name, orders in components.items():
+        for component, order in orders.items():
+            settings.setdefault_in_component_priority_dict(name, component, order)
 
 
 def _set_scheduler(settings: BaseSettings) -> None:

@@ -13,21 +13,13 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
-from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from tres_scrapy.addon import CLOSED, OFFLINE
+from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.option import apply_arguments
-from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
-from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.robots import wait_for_robots
 from tres_scrapy.extensions.ending import NO_PAGE
-from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.middlewares.charset import CharsetMiddleware
-from tres_scrapy.middlewares.credential import CredentialMiddleware
-from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
 from tres_scrapy.page.encoding import decoded
 from tres_scrapy.page.pdf_page import is_pdf
 from tres_scrapy.refresh.collection import read_collection
@@ -41,24 +33,13 @@ from tres_scrapy.refresh.text_change import page_changes
 from tres_scrapy.refresh.visit_item import VisitItem
 
 STORE_FAILED: Final = "store_failed"
-# The spider has no frontier and handles failures itself.
-SETTINGS: Final[dict[str, Any]] = {
-    "ADDONS": {},
+SETTINGS: Final[dict[Any, Any]] = {  # the spider handles failures itself
+    "ADDONS": {TresAddon: 100},
     "ITEM_PIPELINES": {RefreshPipeline: 900},
     "HTTPERROR_ALLOW_ALL": True,
     "HTTPCACHE_ENABLED": False,  # it would answer with its own copy instead of a 304
     "METAREFRESH_ENABLED": False,
     "RETRY_ENABLED": False,
-    **CLOSED,
-}
-COMPONENTS: Final[dict[str, dict[type, int]]] = {
-    "DOWNLOADER_MIDDLEWARES": {
-        OfflineProxyMiddleware: 10,
-        CharsetMiddleware: 585,
-        CredentialMiddleware: 755,
-        PrivateAddressMiddleware: 760,
-    },
-    "EXTENSIONS": {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130},
 }
 
 logger = logging.getLogger(__name__)
@@ -68,28 +49,16 @@ class RefreshSpider(Spider):
     """Requests the pages that its job chooses and yields an item for each visit."""
 
     name = "refresh"
+    has_frontier = False
+    custom_settings = SETTINGS
     config: RefreshConfig
     job: RefreshJob
-
-    @classmethod
-    def update_settings(cls, settings: BaseSettings) -> None:
-        super().update_settings(settings)
-        for name, value in SETTINGS.items():
-            settings.set(name, value, "spider")
-        for name, components in COMPONENTS.items():
-            settings.set(name, settings.getdict(name) | components, "spider")
-        wait_for_robots(settings)
-        base = "DOWNLOADER_MIDDLEWARES_BASE"
-        settings.set(base, settings.getdict(base), "spider")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         rest = apply_arguments(crawler.settings, kwargs, RefreshConfig.arguments())
         config = RefreshConfig.of(crawler.settings)
         config.require_collection()
-        if Config.of(crawler.settings).web.kind is not None:
-            for name, value in OFFLINE.items():
-                crawler.settings.set(name, value, "project")
         spider = super().from_crawler(crawler, *args, **rest)
         spider.config = config
         spider._open(crawler)

@@ -17,39 +17,20 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from tqdm import tqdm
 from twisted.python.failure import Failure
 
-from tres_scrapy.addon import OFFLINE
-from tres_scrapy.config.config import Config
-from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
-from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.refusal import give_kinds
-from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.extensions.offline_web import OfflineWeb
-from tres_scrapy.middlewares.charset import CharsetMiddleware
-from tres_scrapy.middlewares.credential import CredentialMiddleware
-from tres_scrapy.middlewares.offline_proxy import OfflineProxyMiddleware
+from tres_scrapy.addon import TresAddon
 from tres_scrapy.page.pdf_page import DocumentError, PdfReader, is_pdf, read_document
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.whole_file import whole_file
 
-# No frontier and no pipelines: these spiders fetch only URLs that they are given. Those are trusted
-# no more than links: others may have written the list, and pages redirect.
+# These spiders fetch only the URLs that they are given.
 SETTINGS: dict[str, Any] = {
-    "ADDONS": {},
+    "ADDONS": {TresAddon: 100},
     "AUTOTHROTTLE_ENABLED": True,
     "AUTOTHROTTLE_START_DELAY": 1,
     "ITEM_PIPELINES": {},
     "LOG_LEVEL": "CRITICAL",
-    "REMOTE_CONTROL_ENABLED": False,
     "ROBOTSTXT_OBEY": True,
-    "TELNETCONSOLE_ENABLED": False,
 }
-MIDDLEWARES: dict[type, int] = {
-    OfflineProxyMiddleware: 10,
-    CharsetMiddleware: 585,
-    CredentialMiddleware: 755,
-    PrivateAddressMiddleware: 760,
-}
-EXTENSIONS: dict[type, int] = {OfflineWeb: 100, SharedAddresses: 125, CrawlDelay: 130}
 S = TypeVar("S", bound=Spider)
 NO_ANSWERS: Mapping[str, Iterable[str]] = {}
 
@@ -114,6 +95,8 @@ def read_urls(path: Path) -> list[str]:
 class FetchSpider(Spider):
     """Fetches each URL and writes its HTML, the text of its PDF, or why that failed, to files."""
 
+    has_frontier = False
+
     def __init__(self, wanted: dict[str, list[Path]]) -> None:
         super().__init__("tres-fetch")  # a class attribute `name` would list it in `scrapy crawl`
         self._wanted = wanted
@@ -170,16 +153,7 @@ def run_politely(kind: type[S], settings: Settings, **arguments: Any) -> S:
     """
     settings = settings.copy()
     for name, value in SETTINGS.items():
-        settings.set(name, value, "spider")  # a lower priority than the user's -s
-    for middleware, order in MIDDLEWARES.items():
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", middleware, order)
-    for extension, order in EXTENSIONS.items():
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, order)
-    wait_for_robots(settings)
-    give_kinds(settings)
-    if Config.of(settings).web.kind is not None:
-        for name, value in (OFFLINE | {"AUTOTHROTTLE_ENABLED": False}).items():
-            settings.set(name, value, "spider")
+        settings.set(name, value, "project")  # a lower priority than the user's -s
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(kind)
     process.crawl(crawler, **arguments)

@@ -42,6 +42,8 @@ SAID: Final = {  # of errors whose names say little
 class SeedSpider(Spider):
     """Fetches each seed and `most` of its links; `ratings` holds what was found, in order."""
 
+    has_frontier = False
+
     def __init__(
         self, seeds: Sequence[str], judge: Judge, threshold: float, most: int, max_delay: float
     ) -> None:
