@@ -13,7 +13,6 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.downloader.rendering import NO_BROWSER
 from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.output_file import OUTPUT_FAILED
@@ -37,7 +36,6 @@ SAID_IN_ONE_LINE = (
     WorkerError,
     RecordError,
     CollectionError,
-    ExtraError,
     StoreError,
 )
 

@@ -213,7 +213,7 @@ class Config(Options):
         return () if self.topic is None else tuple(self.topic.split("+"))
 
     def require_packages(self) -> None:
-        """Raise ExtraError if the crawl needs a package that is not installed."""
+        """Raise ConfigError if the crawl needs a package that is not installed."""
         if EXTRACTED.intersection(self.output.fields):
             require("content", "-a fields=markdown or date")
         if self.render.mode != NEVER:

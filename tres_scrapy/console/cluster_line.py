@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError, require
+from tres_scrapy.config.extra import require
 from tres_scrapy.console.spider_option import SPIDERS, LineParser
 from tres_scrapy.lab.webs.web_process import OfflineWebError
 from tres_scrapy.run.job_file import JobError
@@ -56,7 +56,7 @@ def run_cluster(given: Sequence[str]) -> int:
             sys.exit(f"tres cluster: {error}")
         except KeyboardInterrupt:
             sys.exit("tres cluster: stopped at once; the same line resumes the crawl")
-    except (ConfigError, ExtraError, JobError, OfflineWebError, PackError) as error:
+    except (ConfigError, JobError, OfflineWebError, PackError) as error:
         sys.exit(f"tres cluster: {error}")
 
 

@@ -100,13 +100,6 @@ class _Addresses:
         self.complete.callback(self._found)
 
 
-class PrivateAddressError(FetchRefusedError):
-    """Raised when a request is refused; the message says why and which setting allows it."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "private_address")
-
-
 def _is_start(request: Request) -> bool:
     """Return whether a spider starts with a request: no link and no redirect led to it."""
     meta = request.meta
@@ -159,7 +152,8 @@ class PrivateAddressMiddleware:
 
     def _refuse(self, reason: str) -> NoReturn:
         """Raise an error; log only the first, because one page may hold a thousand such links."""
-        error = PrivateAddressError(f"{reason}; to allow it, add -s TRES_PRIVATE_ADDRESSES=1")
+        message = f"{reason}; to allow it, add -s TRES_PRIVATE_ADDRESSES=1"
+        error = FetchRefusedError(message, "private_address")
         if not self._said:
             self._said = True
             logger.warning("Request refused: %s (later refusals are not logged)", error)

@@ -14,12 +14,12 @@ from playwright.async_api import Error as BrowserError
 from playwright.async_api import Page
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDownloadHandler
 
 from tres_scrapy.downloader.browser import Rotation, context_options, launch_options
 from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import RECEIVED, RENDERED, header_pairs
 from tres_scrapy.downloader.tab import FetchedPage, Rendered, RenderError, Tab, TabLimits
@@ -34,14 +34,6 @@ KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "St
 NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
 
 logger = logging.getLogger(__name__)
-
-
-class NotRenderedError(IgnoreRequest):
-    """Raised with the reason when a page was not rendered; `kind` is the RenderError's."""
-
-    def __init__(self, error: RenderError, url: str) -> None:
-        super().__init__(f"{error}: {url}")
-        self.kind: str = error.kind
 
 
 class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: ignore[misc]
@@ -118,7 +110,7 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         try:
             rendered = await self._rendered(request, seen.response)
         except RenderError as error:
-            raise NotRenderedError(error, request.url) from None
+            raise FetchRefusedError(f"{error}: {request.url}", error.kind) from None
         finally:
             self._restart_delay(request)
         if self._archives:
