@@ -8,13 +8,12 @@ from pathlib import Path
 from tres_scrapy.config.declaration import Group, setting
 from tres_scrapy.config.parser import (
     flag,
+    name_ending,
     number,
     one_of,
-    packed_warc,
     paths,
     port,
     some_of,
-    textfile,
     whole,
 )
 
@@ -48,7 +47,9 @@ class OutputOptions:
         one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )
     warc_file: Path | None = setting(
-        packed_warc, None, "file of the archive; unset: beside the JSON lines file, with .warc.gz"
+        name_ending(".warc.gz"),
+        None,
+        "file of the archive; unset: beside the JSON lines file, with .warc.gz",
     )
     metrics_port: int | None = setting(
         whole(0, 65535),
@@ -57,7 +58,9 @@ class OutputOptions:
     )
     metrics_host: str = setting(str, "127.0.0.1", "address on which `metrics_port` listens")
     metrics_file: Path | None = setting(
-        textfile, None, "file for the same metrics, for the textfile collector of node_exporter"
+        name_ending(".prom"),
+        None,
+        "file for the same metrics, for the textfile collector of node_exporter",
     )
 
 
