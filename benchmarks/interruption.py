@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Booking

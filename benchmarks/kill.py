@@ -33,7 +33,7 @@ import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger

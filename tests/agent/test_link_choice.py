@@ -7,9 +7,8 @@ from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks

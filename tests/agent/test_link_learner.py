@@ -4,7 +4,7 @@ import pytest
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Experience, Past
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger

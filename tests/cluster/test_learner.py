@@ -10,8 +10,7 @@ from safetensors.numpy import load, save
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.cluster.learner import HURRIED_CALL, NEWS, Learner
 from tres_scrapy.cluster.transition import Transition
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import KNOWN

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.cluster.router import LinkBatch, Router, owner_of
 from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks

@@ -6,8 +6,8 @@ import pytest
 from archived import answered
 
 from tres_scrapy import settings
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc_record import exchange_records
 from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent.policy import Decision, Policy
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks

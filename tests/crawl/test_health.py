@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.health import JITTER, Health
 from tres_scrapy.frontier.admission import Outlinks

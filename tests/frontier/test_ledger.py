@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.url.domain import registrable_domain
 

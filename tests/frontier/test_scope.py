@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import FrontierLimits, ScopeOptions
 from tres_scrapy.frontier.admission import Outlinks, Scope, directory_of, refused_links
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.recovery import restore_samples

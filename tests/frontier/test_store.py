@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts

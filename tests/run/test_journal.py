@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure

@@ -13,7 +13,7 @@ from test_scheduler import redirected, scheduler_of
 from twisted.python.failure import Failure
 
 from tres_scrapy import scheduler as module
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import host_of

@@ -14,14 +14,14 @@ from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions import session as learner_module
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks

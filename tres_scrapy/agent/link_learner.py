@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Experience, Past, random_state, restore_random
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore

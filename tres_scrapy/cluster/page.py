@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from tres_scrapy.cluster.coordinator import GONE, Overview
 from tres_scrapy.cluster.message import Status
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.pace import Pace
 from tres_scrapy.extensions.dashboard import ANSWERS, FAREWELL, SENDING, WATCHED

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.ledger import origin_of
 from tres_scrapy.frontier.store import SampleStore

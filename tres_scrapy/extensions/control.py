@@ -10,8 +10,8 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE, follows_links
 from tres_scrapy.downloader.wake import wake

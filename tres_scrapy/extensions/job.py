@@ -15,10 +15,10 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl

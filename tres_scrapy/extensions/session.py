@@ -20,7 +20,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl, threshold_of
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure

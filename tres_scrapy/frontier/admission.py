@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.frontier.column import Table, within
 from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
 from tres_scrapy.links.code import RaggedArray, silent

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.column import IntegerSet, Table
 from tres_scrapy.url.domain import registrable_domain
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.condition import TOPIC

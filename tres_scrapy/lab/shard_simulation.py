@@ -24,8 +24,7 @@ from tres_scrapy.cluster.outbox import EVERY, SendSchedule
 from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import WeightUpdate
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.sharding import ShardOptions
+from tres_scrapy.config.config import Config, ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup, make_crawl
 from tres_scrapy.lab.simulation import Fetching, World
 from tres_scrapy.lab.webs.web import Count

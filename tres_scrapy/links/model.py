@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
 
 # The columns of what is known; the features of x(s, a) bear their numbers.

@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Final
 
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.url.public_address import may_be_public
 
 RUNNING, PAUSED, ENDING = "running", "paused", "ending"
