@@ -56,6 +56,7 @@ from kill import (
 )
 
 from tres_scrapy.cluster.router import LinkBatch
+from tres_scrapy.cluster.shard_journal import ShardJournal
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
 from tres_scrapy.run.job_file import NAME
@@ -133,7 +134,7 @@ def compare(
     links = (set(booked) if options.snapshots else set(urls)) | links_of(
         web, urls.keys() & set(booked)
     )
-    stores = [recovered_crawl(shard, options.max).store for shard in shards]
+    stores = [recovered_crawl(shard, options.max, ShardJournal).store for shard in shards]
     relevant = set().union(*map(relevant_pages, shards))
     exported = urls_in(job / f"{TOPIC}.jsonl")
     forgotten = bool(options.snapshots)  # pages that the log has, but no shard
@@ -165,7 +166,7 @@ def lost(
         url
         for url in links - waiting - outbox
         if pages[domain(url)] < most
-        and not any(store.is_closed(url) or given_up(store, url) for store in stores)
+        and not any(store.closure.is_closed(url) or given_up(store, url) for store in stores)
     ]
     for url in found:
         print(f"lost: {url}: {pages[domain(url)]} pages booked")

@@ -69,11 +69,11 @@ def rows_of(topic: str, seed: int, options: argparse.Namespace) -> Iterator[Sequ
     store, policy = simulation.crawl.store, simulation.crawl.policy
     assert isinstance(policy, TresPolicy)
     waiting = store.pending_rows()
-    waiting = waiting[store.standing(waiting) == Eligibility.READY]
+    waiting = waiting[store.eligibility(waiting) == Eligibility.READY]
     rows = random.choice(waiting, min(MOST, len(waiting)), replace=False)
     labels = np.array(world.web.labels([store.url(row) for row in rows.tolist()]), dtype=np.bool_)
     x = store.features(rows)
-    half = (random.random(len(store.ledger)) < 0.5)[store.domains(rows)]  # by domains
+    half = (random.random(len(store.ledger)) < 0.5)[store["domain"].take(rows)]  # by domains
     eight = np.delete(x, LINK, axis=1)
     values = ranked(eight, labels, half), ranked(x, labels, half), x[:, LINK], policy.value(x)
     new = x[:, KNOWN_DOMAIN] < 1

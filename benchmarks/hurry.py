@@ -70,7 +70,7 @@ class TimedSimulation(Simulation):
         decision = self.crawl.next(busy)
         if decision is None:
             return False
-        host = self.crawl.store.host(decision.row)
+        host = self.crawl.store["host"][decision.row]
         if self._pace.delay:
             self._free[host] = self.now + max(self._pace.delay, self._pace.latency)
         heapq.heappush(self._coming, (self.now + self._pace.latency, decision.row))

@@ -22,14 +22,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Booking
-from tres_scrapy.lab.fetching import Fetching
 from tres_scrapy.lab.library import Fetched
-from tres_scrapy.lab.simulation import Simulation, World
+from tres_scrapy.lab.simulation import Fetching, Simulation, World
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import marks, recover
 

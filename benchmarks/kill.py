@@ -33,13 +33,13 @@ import numpy as np
 from scrapy.http import Headers, HtmlResponse
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SAVED, SampleStore
-from tres_scrapy.lab.webs.count import PAGES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
+from tres_scrapy.lab.webs.web import PAGES
 from tres_scrapy.page.text import read_page
 from tres_scrapy.run.job_file import NAME
 from tres_scrapy.run.journal import Journal
@@ -201,7 +201,7 @@ def lost(
         if url not in waiting
         and pages[domain(url)] < most
         and not given_up(store, url)
-        and not any(map(store.is_closed, (url, *deque(chain(web, url), maxlen=1))))
+        and not any(map(store.closure.is_closed, (url, *deque(chain(web, url), maxlen=1))))
     ]
     for url in found:
         print(f"lost: {url}: {pages[domain(url)]} pages booked")
@@ -325,11 +325,11 @@ def chain(web: SyntheticWeb, url: str) -> Iterator[str]:
         url = urljoin(url, location)
 
 
-def recovered_crawl(job: Path, most: int) -> Crawl:
-    """Return the crawl that a JOBDIR holds."""
+def recovered_crawl(job: Path, most: int, kind: type[Journal] = Journal) -> Crawl:
+    """Return the crawl that a JOBDIR holds in a kind of journal."""
     store = SampleStore(DomainLedger(Cap(most, most)))
     crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
-    journal = Journal.open(job, {})
+    journal = kind.open(job, {})
     recover(journal, crawl)
     journal.close()
     return crawl

@@ -23,10 +23,9 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import BUSY, ERROR, OUTAGE, Fault
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.web import HTML, TEXT, Answer
+from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, Count
 
 PROJECT = Path(__file__).parents[1]
 AWAY = 75.0  # seconds

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from tres_scrapy.lab.webs.changing import ChangingWeb
-from tres_scrapy.lab.webs.truth import deliveries, freshness
+from tres_scrapy.lab.webs.changing import ChangingWeb, deliveries, freshness
 
 PROJECT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results" / "refresh"

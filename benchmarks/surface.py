@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
 
-from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
 from tres_scrapy.lab.surface_selectors import (
     GenericFrequency,
     Paper,
@@ -32,7 +31,7 @@ from tres_scrapy.lab.surface_selectors import (
     recaptured_total,
     spelling_features,
 )
-from tres_scrapy.lab.surface_simulation import Oracle, surface
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
 from tres_scrapy.surface.acquired import Ints
 from tres_scrapy.surface.keyword_feature import statistical_features
 from tres_scrapy.surface.selector import Recapture, Selector, Trials

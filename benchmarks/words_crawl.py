@@ -201,7 +201,7 @@ def main() -> None:
     if options.variant == NO_SCOUT:
         scout.FIRST = 0  # type: ignore[misc]
     if options.variant == AS_FOUND:
-        revision.MOST = 0  # type: ignore[misc]
+        revision.DESCRIBED_SAMPLES = 0  # type: ignore[misc]
     torch.set_num_threads(1)
     file = RESULTS / "words_crawl.csv"
     file.touch()

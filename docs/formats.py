@@ -14,9 +14,8 @@ from tres_scrapy.export.csv_table import COLUMNS, DOMAIN_COLUMNS
 from tres_scrapy.export.metrics import ALL
 from tres_scrapy.frontier.feature import TABLE, Feature
 from tres_scrapy.items import CHOSEN, RelevantPage
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.recording import KINDS
-from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.lab.webs.recorded import KINDS
+from tres_scrapy.lab.webs.web import Answer, Count
 
 ITEM = {  # what the fields of an item hold
     "url": "the URL that was chosen",

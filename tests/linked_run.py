@@ -3,9 +3,8 @@
 import numpy as np
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -13,7 +12,7 @@ from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.links.code import Wordbook, page_codes
 from tres_scrapy.page.text import read_page
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 from tres_scrapy.topic.keyword import KeywordSet
 
 META = {"topic": "food", "policy": "tres"}
@@ -76,7 +75,7 @@ def record(path, crawl, html=html_of):
     writer, bookings = Writer.open(path, crawl, META, {}, 100.0), []
     for number, booking in enumerate(steps(crawl, html)):
         bookings.append(booking)
-        writer.note(booking, 100.0 + number, title="a page", probability=0.5)
+        writer.note(RecordEntry(booking, 100.0 + number, title="a page", probability=0.5))
         if number % 10 == 0:
             writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")

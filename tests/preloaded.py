@@ -26,41 +26,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import iter_modules, walk_packages
 from types import ModuleType
 from typing import NoReturn
 
-LIBRARIES = (
-    *(
-        "numpy.random",
-        "torch._dynamo",
-        "safetensors.torch",
-        "tqdm",
-        "jinja2",
-        "sqlite3",
-        "lxml.html",
-    ),
-    *(
-        "fastwarc",
-        "warcio",
-        "selectolax.lexbor",
-        "py3langid",
-        "tldextract",
-        "prometheus_client.core",
-    ),
-    *("aiohttp.web", "protego", "scrapy.cmdline", "scrapy.core.downloader.handlers.http11"),
-    *("scrapy.extensions.corestats", "scrapy.extensions.feedexport", "scrapy.extensions.telnet"),
-    *("scrapy.robotstxt", "scrapy.shell", "scrapy.statscollectors"),
-    *("scrapy.utils.test", "twisted.web.server", "twisted.internet.endpoints"),
-    *("numpy.ma", "platformdirs.unix", "tres_scrapy.addon"),
+LIBRARIES = (  # that the modules of TRES do not load
+    "aiohttp.web",
+    "platformdirs.unix",
+    "safetensors.torch",
+    "scrapy.extensions.corestats",
+    "scrapy.extensions.telnet",
+    "torch._dynamo",
+    "warcio",
 )
-PACKAGES = (  # each module of them
-    *("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares"),
-    *("tres_scrapy.cli", "tres_scrapy.downloader"),
-    *("tres_scrapy.export", "tres_scrapy.extensions", "tres_scrapy.middlewares"),
-    *("tres_scrapy.refresh", "tres_scrapy.report", "tres_scrapy.spiders", "tres_scrapy.surface"),
-    *("tres_scrapy.topic", "tres_scrapy.lab.webs"),
-)
+PACKAGES = ("scrapy.commands", "scrapy.downloadermiddlewares", "scrapy.spidermiddlewares")
 LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
 CLIENT = """#!{python} -IS
 import array, json, os, resource, signal, socket, sys
@@ -153,6 +132,10 @@ def _load() -> None:
         import_module(name)
     for name in PACKAGES:
         for module in iter_modules(import_module(name).__path__, f"{name}."):
+            import_module(module.name)
+    package = import_module("tres_scrapy")
+    for module in walk_packages(package.__path__, "tres_scrapy."):
+        if not module.name.startswith("tres_scrapy.cluster"):  # Ray is slow, few tests need it
             import_module(module.name)
     del sys.path[0]
 

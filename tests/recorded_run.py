@@ -3,15 +3,14 @@
 import numpy as np
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 META = {"topic": "food", "policy": "tres"}
 
@@ -47,7 +46,7 @@ def record(path, crawl, every=10):
     for number, booking in enumerate(steps(crawl)):
         bookings.append(booking)
         page = {"title": f"title {number}", "text": f"text {number}", "probability": 0.75}
-        writer.note(booking, 100.0 + number, **page)
+        writer.note(RecordEntry(booking, 100.0 + number, **page))
         if number % every == 0:
             writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")

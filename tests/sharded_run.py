@@ -12,7 +12,7 @@ from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.report.record_file import HealthPoint
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 SEED = "http://0.test/"
 
@@ -75,9 +75,17 @@ class ShardedRun:
             actions = self.random.random((6, 3)).astype(np.float32)
             booking = crawl.book_page(decision.row, good, Outlinks(links, links, actions))
         writer = self.writers[shard]
-        writer.note(booking, time, title=f"title {url}", text="text", probability=0.5)
-        writer.remark(decision.row, f"remark {url}")
-        writer.score(decision.row, {"food": 0.5, "sports": shard / 10})
+        writer.note(
+            RecordEntry(
+                booking,
+                time,
+                title=f"title {url}",
+                text="text",
+                probability=0.5,
+                remark=f"remark {url}",
+                scores={"food": 0.5, "sports": shard / 10},
+            )
+        )
 
     def _time(self, shard):
         return 100.0 + self.round + 0.1 * shard + self.skew * shard

@@ -10,8 +10,7 @@ from collections import Counter
 import pytest
 from conftest import PROJECT, interpreter
 
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.lab.webs.web import Answer, Count
 
 PAGES = 80
 KITCHEN = PROJECT / "tests" / "example_project"

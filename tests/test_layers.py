@@ -41,7 +41,6 @@ COMMANDS = {
     "cluster.py": {"cluster"},
     "refresh.py": {"refresh"},
     "surface.py": {"surface"},
-    "classify.py": {"training"},  # reads documents as the training does
 }
 
 

@@ -36,10 +36,11 @@ def dangers(tree):
                 yield name
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_nothing_is_unpickled(file):
-    if file.relative_to(ROOT).as_posix() not in ALLOWED:
-        assert not list(dangers(ast.parse(file.read_text(encoding="utf-8"))))
+def test_nothing_is_unpickled():
+    for file in FILES:
+        name = file.relative_to(ROOT).as_posix()
+        found = list(dangers(ast.parse(file.read_text(encoding="utf-8"))))
+        assert not found or name in ALLOWED, f"{name} may unpickle: {found}"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.spiderstate import SpiderState
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -13,16 +14,14 @@ from scrapy.utils.misc import load_object
 from tres_scrapy import settings as ours
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.download import NEVER
 from tres_scrapy.config.preset import set_scrapys
-from tres_scrapy.config.render import NEVER
-from tres_scrapy.downloader.crawl_delay import CrawlDelay
+from tres_scrapy.downloader.delay import CrawlDelay, SharedAddresses
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
-from tres_scrapy.downloader.refusal import give_kinds
+from tres_scrapy.downloader.refusal import OtherRetries, give_kinds, replace_middleware
 from tres_scrapy.downloader.rendering import Rendering
 from tres_scrapy.downloader.request import follows_links
-from tres_scrapy.downloader.retry import leave_retries
 from tres_scrapy.downloader.robots import wait_for_robots
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.csv_table import CsvPipeline
 from tres_scrapy.export.json_lines import JsonLinesPipeline
@@ -158,7 +157,7 @@ class TresAddon:
         _set_scheduler(settings)
         _install(settings, CRAWLING)
         set_scrapys(settings)
-        leave_retries(settings)
+        replace_middleware(settings, RetryMiddleware, OtherRetries)
         keep_as_json(settings)
         if config.render.mode != NEVER:
             handlers = settings.getdict("DOWNLOAD_HANDLERS") | BROWSER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -20,13 +20,13 @@ from scrapy.utils.job import job_dir
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from tres_scrapy.agent.ranking import LONGEST
 from tres_scrapy.config.config import Config
+from tres_scrapy.crawl.availability import Availability, Slot
 from tres_scrapy.crawl.failure import REDIRECT_CLOSED, REDIRECT_NOT_HTTP, REDIRECT_OUT_OF_SCOPE
 from tres_scrapy.crawl.registry import kind_of
+from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import SHUTDOWN, failure_of
 from tres_scrapy.downloader.request import LEASE, OWN, SAMPLE, START
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.downloader.wake import is_under_way, wake
 from tres_scrapy.extensions.own_queue import OwnQueue
 from tres_scrapy.extensions.probe import Probe
@@ -71,8 +71,8 @@ class TreeFrontierScheduler(BaseScheduler):
         self._delay = settings.getfloat("DOWNLOAD_DELAY")
         self._again: deque[Request] = deque()  # redirects and retries of leased samples
         self._out: dict[int, Request] = {}  # by row, the request that was handed out last
-        self._resting: dict[int, float] = {}  # by host, the time when its next request may be sent
-        self._sent: dict[str, int] = {}  # the numbers of hosts that were sent a request
+        names = self._crawl.store.hosts.names
+        self._available = Availability(names, self._slot_of, self._crawl.is_leased)
         self._waking: CallLaterResult | None = None
         self._scheduling: int | None = None  # the row of a sample between the two calls
         self._told: float | None = None  # the end of a rest that the log has named
@@ -163,7 +163,7 @@ class TreeFrontierScheduler(BaseScheduler):
         decision = None
         if self._crawl.leased < self._concurrency:
             self._note_patience(busy)
-            self._crawl.store.only_known(self._asked_new() + 1 > self._most_new)
+            self._crawl.store.hosts.only_known = self._asked_new() + 1 > self._most_new
             decision = self._session.next(busy)
         if decision is None:
             self._release_replaced()
@@ -176,8 +176,7 @@ class TreeFrontierScheduler(BaseScheduler):
         return self._hand_out(row, request.replace(meta=meta | {LEASE: row}, errback=errback))
 
     def request_left_downloader(self, request: Request, spider: Spider) -> None:
-        if (host := self._give_back(request.meta.get(LEASE, NO_PARENT))) is not None:
-            self._recover(host)
+        self._available.left(request.meta.get(LEASE, NO_PARENT))
 
     def _take_sample(self, row: int, request: Request) -> bool:
         """Ask the filter of the project for the request of a new sample, as Scrapy does now."""
@@ -194,7 +193,7 @@ class TreeFrontierScheduler(BaseScheduler):
         A middleware may send the request in another form, for example to a server that renders
         pages: the row keeps its URL.
         """
-        self._give_back(row)
+        self._available.left(row)
         self._out.pop(row, None)
         url, current = canonicalise(request.url), self._crawl.store.url(row)
         came_from = request.meta.get("redirect_urls", [None])[-1]
@@ -234,10 +233,10 @@ class TreeFrontierScheduler(BaseScheduler):
             if row is None or not self._crawl.is_leased(row):  # its page was booked meanwhile
                 request.meta.pop(LEASE, None)
                 return request
-            if (host := self._crawl.store.host(row)) in resting:
+            if (host := self._crawl.store["host"][row]) in resting:
                 self._crawl.set_back(row)  # it would hold one of CONCURRENT_REQUESTS meanwhile
                 continue
-            is_new = not self._crawl.store.is_known(host)
+            is_new = not self._crawl.store.hosts.is_known(host)
             if host not in busy and not (is_new and self._asked_new() >= self._most_new):
                 return self._hand_out(row, request)
             self._again.append(request)
@@ -256,85 +255,38 @@ class TreeFrontierScheduler(BaseScheduler):
                 self._session.book_data(row, NO_LINKS)
 
     def _hand_out(self, row: int, request: Request) -> Request:
-        lease, host = self._crawl.lease_of(row), self._crawl.store.host(row)
-        assert lease is not None  # a request is handed out for a leased row only
         if not self._session.follows_all:
             self._out[row] = request
-        lease.host = host
-        self._sent[self._crawl.store.hosts[host]] = host
-        self._rest(host, since=monotonic())
+        self._available.sent(row, int(self._crawl.store["host"][row]), monotonic())
         return request
-
-    def _give_back(self, row: int) -> int | None:
-        """Record that the request of a row has left its host; return that host, if any."""
-        lease = self._crawl.lease_of(row)
-        if lease is None:
-            return None
-        host, lease.host = lease.host, None
-        return host
 
     def _busy_hosts(self) -> list[int]:
         """Return the hosts that must not get another request now."""
         now = monotonic()
-        failing = self._health.resting(now)
-        self._resting = {host: until for host, until in self._resting.items() if until > now}
-        if self._concurrency == 1:
-            return failing
-        hosts = [lease.host for lease in self._crawl.leases if lease.host is not None]
-        transfers = Counter(map(self._slot_key, hosts))
-        full = {host for host in hosts if transfers[self._slot_key(host)] >= self._transfers(host)}
-        busy = full | self._resting.keys()
-        return list(busy.union(failing, *map(self._sharing, busy)))
+        failing, busy = self._health.resting(now), self._available.busy(now)
+        return failing if self._concurrency == 1 else [*busy.union(failing)]
 
     def _note_patience(self, busy: list[int]) -> None:
         """Tell the crawl which of the busy hosts are soon free, and how many slots are."""
         now = monotonic()
         hosts = set(busy).difference(self._health.resting(now))
-        soon = [host for host in hosts if self._is_soon_free(host, now)]
-        self._patience.note(now, soon, 1 - self._crawl.leased / self._concurrency)
-
-    def _is_soon_free(self, host: int, now: float) -> bool:
-        """Return whether a busy host rests for a moment only, or was sent its request just now."""
-        if host in self._resting:
-            return self._resting[host] <= now + LONGEST
-        slot = self._slot(host)
-        return slot is None or slot.lastseen > now - LONGEST
-
-    def _sharing(self, host: int) -> list[int]:
-        """Return the hosts that share the downloader slot of a host."""
-        names = self._shared.hosts_of(self._slot_key(host))
-        return [self._sent[name] for name in names if name in self._sent]
-
-    def _slot_key(self, host: int) -> str:
-        return self._shared.slot_of(self._crawl.store.hosts[host])
+        free = 1 - self._crawl.leased / self._concurrency
+        self._patience.note(now, self._available.soon_free(hosts, now), free)
 
     def _asked_new(self) -> int:
         """Return how many requests wait for a host that has never answered."""
-        store = self._crawl.store
-        return sum(
-            lease.host is not None and not store.is_known(lease.host)
-            for lease in self._crawl.leases
-        )
+        hosts = self._crawl.store.hosts
+        return sum(not hosts.is_known(host) for host in self._available.open_hosts())
 
-    def _transfers(self, host: int) -> int:
-        slot = self._slot(host)
-        return slot.concurrency if slot is not None else self._host_concurrency
-
-    def _rest(self, host: int, since: float) -> None:
-        """Record until when the delay of a host's downloader slot forbids another request."""
-        slot = self._slot(host)
-        delay = slot.delay * (1 + slot.jitter) if slot is not None else self._delay
-        if delay > 0:
-            self._resting[host] = since + delay
-
-    def _recover(self, host: int) -> None:
-        """Recompute a host's rest from the last request that was sent to it, if any."""
-        self._resting.pop(host, None)
-        if (slot := self._slot(host)) is not None:
-            self._rest(host, since=slot.lastseen)
-
-    def _slot(self, host: int) -> Any:
-        return self._crawler.engine.downloader.slots.get(self._slot_key(host))
+    def _slot_of(self, name: str) -> Slot:
+        """Return the downloader slot of a host as it is, or as it will be."""
+        key = self._shared.slot_of(name)
+        hosts = self._shared.hosts_of(key)
+        slot = self._crawler.engine.downloader.slots.get(key)
+        if slot is None:
+            return Slot(key, hosts, self._host_concurrency, self._delay)
+        delay = slot.delay * (1 + slot.jitter)
+        return Slot(key, hosts, slot.concurrency, delay, slot.lastseen)
 
     def _wake_when_a_host_is_free(self) -> None:
         """Wake the engine when the rest of the first host ends.
@@ -346,15 +298,15 @@ class TreeFrontierScheduler(BaseScheduler):
             self._waking.cancel()
             self._waking = None
         self._say_what_waits()
-        times = [*self._resting.values(), self._health.until(monotonic())]
-        if times := [time for time in times if time is not None]:
+        ends = self._available.next_time(), self._health.until(monotonic())
+        if times := [time for time in ends if time is not None]:
             delay = max(0.0, min(times) - monotonic())
             self._waking = call_later(delay, self._wake)
 
     def _say_what_waits(self) -> None:
         now, pending = monotonic(), self._crawl.store.pending
         until = self._health.until(now)
-        idle = pending and not self._crawl.leased and not self._resting
+        idle = pending and not self._crawl.leased and self._available.next_time() is None
         hopes = not self._session.exhausted(now)  # else the crawl ends
         if until is not None and idle and hopes and until != self._told:
             self._told = until
@@ -377,8 +329,7 @@ class TreeFrontierScheduler(BaseScheduler):
         request.errback = errback
         if not self._session.follows_all:
             request.meta.pop(START, None)  # or a copy of it might start at a local file
-        if (host := self._give_back(row)) is not None:
-            self._recover(host)  # never sent: the host need not rest
+        self._available.left(row)  # perhaps never sent: then the host need not rest
         self._out.pop(row, None)
         found, ours = failure_of(failure.value), self._session.follows_all
         if found.kind == SHUTDOWN or (ours and self._session.set_back(row, found, monotonic())):

@@ -131,11 +131,11 @@ class Pages:
     @staticmethod
     def _check_page(page: Page) -> None:
         written = [page.title, page.text, page.language, page.canonical]
-        written += [*page.contexts, *page.paths]
+        written += page.contexts
         written += [link.anchor for link in page.links]
         "".join(written).encode()  # the page must be writable as an item
         assert len(page.title) <= MAX_TITLE_LENGTH
-        assert len(page.contexts) == len(page.paths) == len(page.links) <= LIMITS.links
+        assert len(page.contexts) == len(page.links) <= LIMITS.links
         assert len({link.url for link in page.links}) == len(page.links)
         for link in page.links:
             assert canonicalise(link.url) == link.url != BASE, link.url

@@ -21,8 +21,8 @@ def test_memory_equals_sums_over_fetches(fetches):
     memory = HostMemory()
     found = defaultdict(list)  # reward and lead of each fetch of a host
     for row, (host, reward, lead) in enumerate(fetches):
-        memory.fetched(host, reward)
-        memory.led(row, host, lead)
+        memory.note_fetch(host, reward)
+        memory.note_lead(row, host, lead)
         found[host].append([reward, lead])
     every = FADE ** np.arange(len(fetches))[::-1]
     mean = every @ np.array(fetches)[:, 2] / every.sum() if fetches else 0.5
@@ -40,11 +40,11 @@ def test_memory_equals_sums_over_fetches(fetches):
 def test_leads_are_shares(fetches, proved):
     memory = HostMemory()
     for row, (host, reward, lead) in enumerate(fetches):
-        memory.fetched(host, reward)
-        memory.led(row, host, lead)
+        memory.note_fetch(host, reward)
+        memory.note_lead(row, host, lead)
         before = memory.leads(HOSTS)
         for page in proved[row : row + 1]:
-            memory.proved(page)
+            memory.note_proof(page)
         leads = memory.leads(HOSTS)
         assert (leads >= before).all()
         assert (leads <= 1 + 1e-6).all()
@@ -53,47 +53,47 @@ def test_leads_are_shares(fetches, proved):
 def test_relevant_link_proves_its_page():
     memory = HostMemory()
     for page in range(2):
-        memory.fetched(page, 0.0)
-        memory.led(page, page, 0.2)
-    memory.proved(0)
+        memory.note_fetch(page, 0.0)
+        memory.note_lead(page, page, 0.2)
+    memory.note_proof(0)
     first, second, unknown = memory.leads(HOSTS[:3])
     assert first - second == pytest.approx(0.8 / 2, abs=1e-6)
     assert unknown == pytest.approx(0.2), "nothing is proved of other hosts"
-    memory.proved(0)
+    memory.note_proof(0)
     assert memory.leads(HOSTS[:3]).tolist() == [first, second, unknown], "once"
-    memory.proved(7)
+    memory.note_proof(7)
     assert memory.leads(HOSTS[:3]).tolist() == [first, second, unknown], "an unknown page"
 
 
 def test_later_links_can_only_raise_the_lead():
     memory = HostMemory()
-    memory.fetched(0, 0.0)
-    memory.led(0, 0, 0.6)
+    memory.note_fetch(0, 0.0)
+    memory.note_lead(0, 0, 0.6)
     before = memory.leads(HOSTS[:1])[0]
-    memory.led(0, 0, 0.3)
+    memory.note_lead(0, 0, 0.3)
     assert memory.leads(HOSTS[:1])[0] == before
-    memory.led(0, 0, 0.9)
+    memory.note_lead(0, 0, 0.9)
     assert memory.leads(HOSTS[:1])[0] > before
 
 
 def test_host_that_is_used_up_is_noticed_soon():
     memory = HostMemory()
     for _ in range(200):
-        memory.fetched(0, 1.0)
+        memory.note_fetch(0, 1.0)
     assert memory.logits(HOSTS[:1])[0] > 3
     for _ in range(14):
-        memory.fetched(0, 0.0)
+        memory.note_fetch(0, 0.0)
     assert memory.logits(HOSTS[:1])[0] < 0
 
 
 def test_old_pages_are_forgotten(monkeypatch):
-    monkeypatch.setattr(link_learner, "KEPT", 2)
+    monkeypatch.setattr(link_learner, "PAGES_KEPT", 2)
     memory = HostMemory()
     for page in range(3):
-        memory.fetched(page, 0.0)
-        memory.led(page, page, 0.0)
+        memory.note_fetch(page, 0.0)
+        memory.note_lead(page, page, 0.0)
     before = memory.leads(HOSTS).tolist()
-    memory.proved(0)
+    memory.note_proof(0)
     assert memory.leads(HOSTS).tolist() == before
-    memory.proved(2)
+    memory.note_proof(2)
     assert memory.leads(HOSTS).tolist() != before

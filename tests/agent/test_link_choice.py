@@ -7,9 +7,8 @@ from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -95,7 +94,7 @@ def test_chosen_row_is_never_drawn_again(crawled):
     listed = set(web.policy._best.ready().tolist())
     assert listed
     assert not listed & chosen
-    assert all(web.store.state(row) == State.PENDING for row in listed)
+    assert all(web.store["state"][row] == State.PENDING for row in listed)
 
 
 def test_choice_knows_its_row(crawled):
@@ -142,7 +141,9 @@ def test_feature_is_older_than_its_reward(concurrency):
         for _ in range(turned + 10 + concurrency):
             if (decision := web.crawl.next()) is not None:
                 leased.append(decision.row)
-                rated[decision.row] = float(web.store.rated(np.array([decision.row]))[0])
+                rated[decision.row] = float(
+                    web.store["probability"].take(np.array([decision.row]))[0]
+                )
             if decision is None or len(leased) == concurrency:
                 web.book(leased.pop(0), relevant=relevant if len(seen) == turned else None)
         assert all(float(each.x[LINK]) == rated[each.row] for each in seen)
@@ -156,7 +157,7 @@ def test_feature_is_older_than_its_reward(concurrency):
 
 def test_best_of_a_big_leaf_is_found(monkeypatch):
     """Among thousands of links of a leaf, the best would hardly ever be drawn."""
-    monkeypatch.setattr(tres, "MOST_DRAWN", 10)
+    monkeypatch.setattr(tres, "MAX_DRAWN", 10)
     learning = LearningOptions(breadth=0.0, ucb=0.0)
     store = SampleStore(DomainLedger())
     links = LinkOptions(exploration=0.0)
@@ -166,10 +167,12 @@ def test_best_of_a_big_leaf_is_found(monkeypatch):
     urls = [f"http://h.test/{number}" for number in range(3_000)]
     policy.readmit(store.add(NO_PARENT, Outlinks(urls, [""] * 3_000, actions)))
     for _ in range(5):
-        best = store.pending_rows()[np.argmax(store.rated(store.pending_rows()))]
+        best = store.pending_rows()[np.argmax(store["probability"].take(store.pending_rows()))]
         decision = policy.select()
         assert len(decision.choice.rows) < 3_000
-        assert store.rated(np.array([decision.row])) == store.rated(np.array([best]))
+        assert store["probability"].take(np.array([decision.row])) == store["probability"].take(
+            np.array([best])
+        )
         store.lease(decision.row)
 
 
@@ -227,9 +230,9 @@ def test_link_described_again_is_rated_again():
         said[ACTION.stop - 1] = web.is_relevant(int(row))
         web.policy._links.observe(Experience(int(row), said, float(web.is_relevant(int(row)))))
     web.crawl.revise(rows, np.array([[0, 0, 0.0]], dtype=np.float32))
-    before = float(web.store.rated(rows)[0])
+    before = float(web.store["probability"].take(rows)[0])
     web.crawl.revise(rows, np.array([[0, 0, 1.0]], dtype=np.float32))
-    assert float(web.store.rated(rows)[0]) > before
+    assert float(web.store["probability"].take(rows)[0]) > before
 
 
 def test_restored_links_are_rated():
@@ -239,9 +242,9 @@ def test_restored_links_are_rated():
     store, policy = web.store, web.policy
     rows = store.pending_rows()
     policy._links.rate(rows)
-    rated = store.rated(rows)
+    rated = store["probability"].take(rows)
     store.rate(rows, np.zeros(len(rows), dtype=np.float32))  # as in a restored store
     restored = make_policy("tres", store, PolicyInputs(learning=FEW_UPDATES))
     restored.restore(web.past(), policy.rules, policy.state(), rows[1:])
-    np.testing.assert_allclose(store.rated(rows), rated, rtol=1e-5)
+    np.testing.assert_allclose(store["probability"].take(rows), rated, rtol=1e-5)
     assert rows[0] not in restored.tree.pool.rows(0)

@@ -4,7 +4,7 @@ import pytest
 from tres_scrapy.agent import link_learner
 from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Experience, Past
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -35,7 +35,7 @@ def fetch(store, learner, row, reward):
     """Fetch a row as a crawl does; return the experience."""
     experience = Experience(row, store.features(np.array([row]))[0], reward)
     store.lease(row)
-    store.ledger.book_page(store.domain(row), reward)
+    store.ledger.book_page(store["domain"][row], reward)
     learner.observe(experience)
     store.finish(row, store.path_after(row, reward))
     return experience
@@ -70,7 +70,7 @@ def all_of(learner):
     kept = [(*map(np.ndarray.tolist, link), reward) for link, reward in learner._trainer.kept]
     random = learner._trainer._random.bit_generator.state
     links = [learner._links[name].tolist() for name in ("fetched", "relevant")]
-    hosts = np.arange(len(learner._store.hosts), dtype=np.int32)
+    hosts = np.arange(len(learner._store.hosts.names), dtype=np.int32)
     memory = [learner._hosts.logits(hosts).tolist(), learner._hosts.doubts(hosts).tolist()]
     return (
         learner.model.state(),
@@ -133,11 +133,11 @@ def test_rating_is_older_than_the_reward():
     learner = learner_over(store)
     (row,) = add(store, NO_PARENT, [GOOD])
     learner.rate(np.array([row]))
-    rated = store.rated(np.array([row]))[0]
+    rated = store["probability"].take(np.array([row]))[0]
     experience = fetch(store, learner, row, 1.0)
     assert experience.x[LINK] == rated
     learner.rate(np.array([row]))
-    assert store.rated(np.array([row]))[0] > rated
+    assert store["probability"].take(np.array([row]))[0] > rated
     assert experience.x[LINK] == rated, "the experience keeps what was believed"
 
 
@@ -148,7 +148,7 @@ def test_cues_decide_what_is_learned():
     for row in rows[:40].tolist():
         fetch(store, learner, row, float(row % 2 == 0))
     learner.rate(rows[40:])
-    rated = store.rated(rows[40:])
+    rated = store["probability"].take(rows[40:])
     assert rated[::2].min() > 0.7
     assert rated[1::2].max() < 0.3
 
@@ -160,13 +160,13 @@ def test_links_without_cues_are_rated():
     actions = np.array([[0, 0, 0.1], [1, 1, 0.9]], dtype=np.float32)
     rows = add(store, NO_PARENT, 2, actions)
     learner.rate(rows)
-    rated = store.rated(rows)
+    rated = store["probability"].take(rows)
     assert 0 < rated[0] < rated[1] < 1
     for _ in range(10):
         row = int(add(store, NO_PARENT, 1, actions[:1])[0])
         fetch(store, learner, row, 1.0)
     learner.rate(rows)
-    assert store.rated(rows)[0] > rated[0]
+    assert store["probability"].take(rows)[0] > rated[0]
 
 
 def test_siblings_tell_of_each_other():
@@ -196,7 +196,7 @@ def test_waiting_links_are_rated_in_turn():
     store.lease(4)
     turns = [learner.rate_again(4).tolist() for _ in range(4)]
     assert turns == [[0, 1, 2, 3], [5, 6, 7], [8, 9], [0, 1, 2, 3]]
-    rated = store.rated(rows)
+    rated = store["probability"].take(rows)
     assert rated[4] == 0
     assert (np.delete(rated, 4) > 0).all()
     assert learner.rate_again(0).tolist() == []
@@ -242,15 +242,15 @@ def test_refreshed_rating_equals_a_new_one():
     learner = learner_over(store)
     rows = add(store, NO_PARENT, [GOOD, BAD] * 8)
     learner.rate(rows)
-    learner._hosts.fetched(0, 1.0)
-    store.ledger.book_page(store.domain(int(rows[0])), 1.0)
+    learner._hosts.note_fetch(0, 1.0)
+    store.ledger.book_page(store["domain"][int(rows[0])], 1.0)
     x = learner.refresh(rows[1:], 3)
-    found = store.rated(rows)
+    found = store["probability"].take(rows)
     np.testing.assert_array_equal(x, store.features(rows[1:]))
     learner.rate(rows)
-    np.testing.assert_allclose(found[1:], store.rated(rows)[1:], rtol=1e-5)
+    np.testing.assert_allclose(found[1:], store["probability"].take(rows)[1:], rtol=1e-5)
     assert found[7] > found[5], "the others of the host"
-    assert found[0] != store.rated(rows)[0]
+    assert found[0] != store["probability"].take(rows)[0]
 
 
 def test_bonus_is_hope_and_lead():
@@ -281,7 +281,7 @@ def test_restored_leads_are_those_of_now():
     learner.expand(seed, children)
     experiences.append(fetch(store, learner, int(children[0]), 1.0))
     learner.expand(int(children[0]), children[:0])
-    hosts = np.arange(len(store.hosts), dtype=np.int32)
+    hosts = np.arange(len(store.hosts.names), dtype=np.int32)
     leads = learner._hosts.leads(hosts)
     restored = learner_over(store)
     restored.restore(past_of(experiences), learner.state())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils import clip_grad_norm_, parameters_to_vector, vector_to_parameters
 
-from tres_scrapy.agent.ddqn import LEAK, MOST, Batch, DoubleDQN, QNetwork
+from tres_scrapy.agent.ddqn import LEAK, MAX_LOG, Batch, DoubleDQN, QNetwork
 from tres_scrapy.config.learning import AgentOptions
 from tres_scrapy.frontier.feature import FEATURES, LINK
 
@@ -44,7 +44,7 @@ class Reference(nn.Module):
         m = self.mlp(inputs)[:, 0]
         if self.value is None:
             return m
-        return self.value + inputs[:, LINK] * torch.exp(m.clamp(-MOST, MOST))
+        return self.value + inputs[:, LINK] * torch.exp(m.clamp(-MAX_LOG, MAX_LOG))
 
 
 def vector(parameters):

@@ -10,7 +10,7 @@ from test_link_choice import CueWeb
 
 from tres_scrapy.agent import tres
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.agent.ranking import PAGES_A_CHOICE, WORTH, Patience, Ranking
+from tres_scrapy.agent.ranking import MIN_GAIN, PAGES_A_CHOICE, Patience, Ranking
 from tres_scrapy.config.learning import LearningOptions
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -50,21 +50,21 @@ def test_after_equals_a_loop(data, hosts, busy, soon):
     for row in (chosen, *leased):
         store.lease(row)
     busy, soon = (
-        [store.host_number(HOSTS[each]) for each in some if each in hosts] for some in (busy, soon)
+        [store.hosts.find(HOSTS[each]) for each in some if each in hosts] for some in (busy, soon)
     )
     left = [row for row in rows.tolist() if row not in {chosen, *leased}]
-    free = [row for row in left if store.host(row) not in busy]
-    ready = [row for row in free if store.domain(row) != store.domain(chosen)]
+    free = [row for row in left if store["host"][row] not in busy]
+    ready = [row for row in free if store["domain"][row] != store["domain"][chosen]]
     found = ranking_of(rows, bounds).after(store, chosen, busy, soon)
-    if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + WORTH:
+    if not ready or max(bounds[r] for r in free) > max(bounds[r] for r in ready) + MIN_GAIN:
         assert found is None
         return
     assert rows[found.ready].tolist() == ready
     assert found.best({}) in ready
     assert bounds[found.best({})] == max(bounds[row] for row in ready)
-    later = [bounds[row] for row in left if store.host(row) in soon]
+    later = [bounds[row] for row in left if store["host"][row] in soon]
     assert found.later == np.float32(max(later, default=-np.inf))
-    assert found.domains == (store.domain(chosen),)
+    assert found.domains == (store["domain"][chosen],)
     assert found.after(store, ready[0]) is None, "it has served its choices"
 
 
@@ -95,7 +95,7 @@ def test_few_pages_under_way_need_no_ranking():
 
 @pytest.mark.parametrize("under_way", [1, PAGES_A_CHOICE, 5 * PAGES_A_CHOICE])
 def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
     web, drawings = CueWeb(), []
     draw = tres.representatives
     monkeypatch.setattr(
@@ -116,7 +116,7 @@ def test_pages_under_way_share_a_ranking(monkeypatch, under_way):
 
 
 def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
-    monkeypatch.setattr("tres_scrapy.agent.ranking.WORTH", np.inf)
+    monkeypatch.setattr("tres_scrapy.agent.ranking.MIN_GAIN", np.inf)
     web = CueWeb()
     web.run(40)
     decisions = [web.crawl.next() for _ in range(20)]
@@ -124,7 +124,7 @@ def test_choices_of_a_ranking_go_to_different_domains(monkeypatch):
     for before, decision in itertools.pairwise(decisions):
         if set(decision.choice.rows) < set(before.choice.rows):
             shared += 1
-            assert web.store.domain(decision.row) != web.store.domain(before.row)
+            assert web.store["domain"][decision.row] != web.store["domain"][before.row]
     assert shared > 5
 
 
@@ -166,7 +166,7 @@ def test_patient_crawl_waits_for_the_domain_of_a_ranking():
     patience = Patience(0.0)
     store, policy = policy_over([*bad, *good], [0.0] * 6 + [1.0] * 6, patience=patience)
     assert chosen_by(store, policy, 1) == ["good.test"]
-    host = store.host_number("good.test")
+    host = store.hosts.find("good.test")
     patience.note(0.0, [host], free=1.0)
     assert policy.select([host]) is None
     assert chosen_by(store, policy, 1) == ["good.test"]

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from tres_scrapy.agent import tres
-from tres_scrapy.agent.policy import Experience, Past, Valuing
+from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.frontier.admission import Outlinks
@@ -73,13 +72,13 @@ def test_other_seed_other_order(name):
 def test_theorem_2_bounds_evaluations(finished):
     """At most 1 + 3/2 T + T^2/2: at step t the tree has at most t + 1 leaves."""
     steps = finished.pages
-    assert finished.policy.evaluations <= 1 + 1.5 * steps + steps**2 / 2
-    assert finished.policy.evaluations < finished.store.pending * steps / 10
+    assert finished.policy.figures()["q_evaluations"] <= 1 + 1.5 * steps + steps**2 / 2
+    assert finished.policy.figures()["q_evaluations"] < finished.store.pending * steps / 10
 
 
 @pytest.mark.parametrize(("most", "drawn"), [(10_000, 8), (5, 4), (1, 2)])
 def test_many_leaves_mean_fewer_draws(monkeypatch, most, drawn):
-    monkeypatch.setattr(tres, "MOST_DRAWN", most)
+    monkeypatch.setattr(tres, "MAX_DRAWN", most)
     store = SampleStore(DomainLedger())
     policy = policy_over(store, exploration_steps=0, representatives=4)
     actions = np.array([[0, 0, 0], [1, 1, 1]], dtype="f4").repeat(9, axis=0)
@@ -89,7 +88,7 @@ def test_many_leaves_mean_fewer_draws(monkeypatch, most, drawn):
         policy.observe(Experience(0, store.features(rows[3 * i : 3 * i + 1])[0], float(i > 2)))
     assert len(policy.tree) == 2
     policy.select()
-    assert policy.evaluations == drawn
+    assert policy.figures()["q_evaluations"] == drawn
 
 
 @pytest.mark.parametrize("each", [1, 4])
@@ -104,7 +103,7 @@ def test_one_evaluation_a_leaf_and_representative(each):
         policy.observe(Experience(0, store.features(rows[i : i + 1])[0], float(i % 2)))
     occupied = len(policy.tree.pool.occupied())
     decision = policy.select()
-    assert policy.evaluations == each * occupied > each
+    assert policy.figures()["q_evaluations"] == each * occupied > each
     assert decision.q_value is not None
     choice = decision.choice
     assert (choice.splits, len(choice.rows)) == (policy.tree.splits, each * occupied)
@@ -115,7 +114,7 @@ def test_one_evaluation_a_leaf_and_representative(each):
 
 def test_exploration_asks_no_q(finished):
     crawl, _ = crawl_small_web(pages=30, exploration_steps=31)
-    assert crawl.policy.evaluations == 0
+    assert crawl.policy.figures()["q_evaluations"] == 0
     assert crawl.policy.figures()["phase"] == "exploration"
     assert finished.policy.figures()["phase"] == "exploitation"
 
@@ -125,10 +124,10 @@ def test_valuing_is_no_choice(finished):
         finished.policy,
         np.full((5, len(FEATURES)), 0.5, dtype=np.float32),
     )
-    before = policy.evaluations
+    before = policy.figures()["q_evaluations"]
     assert policy.value(x).shape == (5,)
-    assert isinstance(policy, Valuing)
-    assert policy.evaluations == before
+    assert policy.learns_q
+    assert policy.figures()["q_evaluations"] == before
 
 
 def test_next_sample_joins_last_candidates():
@@ -202,8 +201,8 @@ def test_new_domains_promise_more():
     urls = ["http://a.test/", "http://b.test/", "http://c.test/"]
     rows = store.add(-1, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.rate(rows, np.array([0.5, 0.5, 0.5], dtype=np.float32))
-    store.ledger.book_page(store.domain(0), 0.0)
-    store.ledger.lease(store.domain(1))
+    store.ledger.book_page(store["domain"][0], 0.0)
+    store.ledger.count_lease(store["domain"][1])
     assert learner.q_values(rows).tolist() == [0.5, 0.5, 0.625]
 
 

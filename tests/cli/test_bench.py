@@ -16,8 +16,7 @@ from conftest import PROJECT, TRES, command, running
 from tres_scrapy.export.warc_record import Note, exchange_records, info_record, note_record
 from tres_scrapy.lab import comparison_plot as plot
 from tres_scrapy.lab.condition import Conditions
-from tres_scrapy.lab.grid import read_results
-from tres_scrapy.lab.result import Run
+from tres_scrapy.lab.result import Run, read_results
 
 SMALL = ["--seeds", 1, "--pages", 60, "--jobs", 1]
 

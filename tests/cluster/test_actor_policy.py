@@ -128,7 +128,7 @@ def test_worth_is_of_links_that_can_be_fetched_now():
     crawl = begun()
     policy, store = crawl.policy, crawl.store
     rows = store.pending_rows()
-    values, hosts = policy.value(store.features(rows)), store.host_numbers(rows)
+    values, hosts = policy.value(store.features(rows)), store["host"].take(rows)
     best = hosts[values.argmax()]
     assert policy.worth([best]) < policy.worth()
     assert policy.worth(np.unique(hosts).tolist()) == policy.worth(), "they are free soon"
@@ -149,7 +149,7 @@ def test_links_to_other_shards_are_leads():
     """A directory is worth its links, whoever fetches them."""
     crawls = [begun(), begun()]
     for crawl, links in zip(crawls, ([], [f"{url}x" for url in OTHER[:9]]), strict=True):
-        host = crawl.store.host(fetch(crawl, links).experience.row)
+        host = crawl.store["host"][fetch(crawl, links).experience.row]
         crawl.lead = crawl.policy.link_learner._hosts.leads(np.array([host], dtype=np.int32))[0]
     assert crawls[1].lead > crawls[0].lead
 

@@ -172,7 +172,7 @@ def test_ended_crawl_is_one_crawl(tmp_path):
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
-        (["--dashboard", "1", "--no-record"], "it needs record=1"),
+        (["--dashboard", "1", "--no-record"], "it needs --record"),
         (["--metrics-port", "70000"], "metrics-port"),
         (["--warc-file", "a.warc.gz"], "each shard writes its own archive"),
     ],

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.cluster.learner import FULL, NEWS, Learner
+from tres_scrapy.cluster.learner import HURRIED_CALL, NEWS, Learner
 from tres_scrapy.cluster.transition import Transition
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
 from tres_scrapy.frontier.feature import FEATURES, KNOWN_DOMAIN
 from tres_scrapy.links.code import CODES
 from tres_scrapy.links.model import KNOWN
@@ -123,12 +122,12 @@ def test_teacher_learns_what_is_relevant():
 
 def test_many_transitions_at_once_are_hurried():
     learner = Learner(SETUP, 1)
-    transitions = [transition_of(number) for number in range(FULL + 3)]
+    transitions = [transition_of(number) for number in range(HURRIED_CALL + 3)]
     learner.learn(0, 0, transitions[:3])
     assert learner.hurried == 0
     learner.learn(0, 0, transitions)
-    assert (learner.steps, learner.hurried) == (FULL + 3, FULL)
-    assert learner.update_since().updates == (FULL + 3) // SETUP.learning.update_period
+    assert (learner.steps, learner.hurried) == (HURRIED_CALL + 3, HURRIED_CALL)
+    assert learner.update_since().updates == (HURRIED_CALL + 3) // SETUP.learning.update_period
 
 
 def test_first_transitions_are_news():

@@ -86,6 +86,6 @@ def test_impossible_batch_is_refused(old, new):
 
 
 def test_batch_is_not_unpacked_without_end(monkeypatch):
-    monkeypatch.setattr(module, "LARGEST", 1000)
+    monkeypatch.setattr(module, "LARGEST_BATCH", 1000)
     with pytest.raises(ValueError, match="batch of links"):
         LinkBatch.unpacked(batch_of([("a" * 1000, (0, 0, 0), [])]).packed())

@@ -88,7 +88,7 @@ class Shard:
         pending = store.pending_rows()
         seeds = set(store.seeds().tolist())
         in_tree = {row for leaf in range(len(tree)) for row in tree.pool.rows(leaf).tolist()}
-        alive = pending[store.standing(pending) != Eligibility.DEAD].tolist()
+        alive = pending[store.eligibility(pending) != Eligibility.DEAD].tolist()
         outbox = self.journal.database.execute("SELECT * FROM outbox ORDER BY shard, number")
         return {
             "trails": [store.trail(row) for row in rows.tolist()],

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.agent.policy import Decision
+from tres_scrapy.agent.policy import Decision, Policy
 from tres_scrapy.cluster.router import LinkBatch, Router, owner_of
 from tres_scrapy.cluster.shard_crawl import MAX_HOPS, ShardCrawl
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, REDIRECT_LIMIT
 from tres_scrapy.frontier.admission import Outlinks
@@ -18,7 +18,7 @@ from tres_scrapy.frontier.store import NO_PARENT, SampleStore, State
 from tres_scrapy.links.code import RaggedArray
 
 
-class Obedient:
+class Obedient(Policy):
     """A policy that chooses the row that it is told to."""
 
     row = None
@@ -75,7 +75,7 @@ def samples_of(crawl):
     store = crawl.store
     found = Counter()
     for row in store.pending_rows().tolist():
-        rows, parent = np.array([row]), store.parent(row)
+        rows, parent = np.array([row]), store["parent"][row]
         page = None if parent == NO_PARENT else store.url(parent)
         x = tuple(store.features(rows)[0, :LINK].round(5).tolist())
         cues = tuple(store.cues.take(rows).codes.tolist())
@@ -103,7 +103,7 @@ def test_shards_have_the_samples_of_one_crawl(choices, count):
         crawl._first.empty()  # this test chooses
     for choice in choices:
         urls = sorted({one.store.url(row) for row in one.store.pending_rows().tolist()})
-        urls = [url for url in urls if not one.store.is_closed(url)]
+        urls = [url for url in urls if not one.store.closure.is_closed(url)]
         if not urls:
             break
         url = urls[choice % len(urls)]
@@ -175,7 +175,7 @@ def test_redirect_away_is_fetched_by_its_owner_first():
     store = shards[1].store
     leased = [shards[1].next().row for _ in range(2)]
     assert [store.url(row) for row in leased] == [other + "/seed", target]
-    assert store.path_to(store.parent(leased[1])) == path
+    assert store.path_to(store["parent"][leased[1]]) == path
     assert store.anchors[leased[1]] == f"to {start}/next"
     assert store.features(np.array(leased))[1, 3:6].tolist() == [0.5] * 3
     assert shards[1].book_page(leased[1], True, links_of()).kind == PAGE
@@ -232,7 +232,7 @@ def test_page_of_another_shard_is_never_fetched():
     deliver(shards)
     store = shards[1].store
     (guest,) = store.guests
-    assert store.state(guest) == State.DONE
+    assert store["state"][guest] == State.DONE
     assert store.url(guest) == start
     assert guest not in shards[1].change_cap(None).tolist()
     assert not store.seeds().tolist()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.cluster.outbox import MOST, NEWS, SendSchedule
+from tres_scrapy.cluster.outbox import DELIVERED, NEWS, SendSchedule
 
 
 def calls(rhythm, arrivals, step=0.25):
@@ -47,4 +47,4 @@ def test_no_batch_waits_long(arrivals):
         new, now = new + some, number * 0.25
         if rhythm.take_turn(1, new, known, now):
             known, new, last = known + new, 0, now
-        assert not new or (now - last < 1 and new < MOST and new <= NEWS * known)
+        assert not new or (now - last < 1 and new < DELIVERED and new <= NEWS * known)

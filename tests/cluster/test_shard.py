@@ -12,7 +12,7 @@ from scrapy.signalmanager import SignalManager
 from tres_scrapy.cluster import shard as module
 from tres_scrapy.cluster.coordinator import StaleEpochError
 from tres_scrapy.cluster.message import Command, Orders, Receipt, Reply, Version
-from tres_scrapy.cluster.outbox import EVERY, FULL, KEPT, OWNER, NumberedBatch
+from tres_scrapy.cluster.outbox import EVERY, FULL_OUTBOX, FULL_STORE, OWNER, NumberedBatch
 from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard import SOON, Shard
 from tres_scrapy.cluster.shard_journal import ShardJournal
@@ -188,7 +188,7 @@ def test_spare_pages_go_back(parts):
 
 def test_full_outbox_holds_the_crawl(parts):
     outbox = parts.job.outbox
-    large = bytes(FULL // 2 + 1)
+    large = bytes(FULL_OUTBOX // 2 + 1)
     outbox.size, outbox.sent[1] = 2 * len(large), 2
     outbox.batches[1] = [NumberedBatch(1, large), NumberedBatch(2, large)]
     parts.shard._obey(Orders(20))
@@ -196,7 +196,7 @@ def test_full_outbox_holds_the_crawl(parts):
     parts.shard._sender.arrived(1, Receipt(1, 0))
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 20
-    outbox.size = KEPT + 1
+    outbox.size = FULL_STORE + 1
     parts.shard._obey(Orders(20))
     assert parts.crawl.granted == 7
 

@@ -13,7 +13,6 @@ from tres_scrapy.cluster.snapshot_store import SnapshotError, SnapshotStore
 from tres_scrapy.cluster.start import Order, crawl
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.url.message import TresError
 
@@ -72,7 +71,7 @@ def test_unfit_option_is_refused(tmp_path, arguments, complaint):
 def test_missing_package_is_said_first(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     order = Order(tmp_path / "job", 2, arguments={**FOOD, "fields": "date"})
-    with pytest.raises(ExtraError, match="fields=markdown or date needs trafilatura: "):
+    with pytest.raises(ConfigError, match="fields=markdown or date needs trafilatura: "):
         crawl(order)
     assert not (tmp_path / "job").exists()
 

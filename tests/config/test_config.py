@@ -7,10 +7,9 @@ from conftest import PROJECT
 from scrapy.settings import Settings
 
 from tres_scrapy.addon import TresAddon
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits
 from tres_scrapy.config.option import apply_arguments
 from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.surface.settings import SurfaceOptions
@@ -68,8 +67,7 @@ def test_value_is_read(name, text, value):
     [
         ("pages", "0", "whole number of 1 or more"),
         ("pages", "1.5", "whole number"),
-        ("max_pending_per_domain", "9" * 26, "from 1 to 1000000000"),
-        ("replay_capacity", "9" * 26, "from 1 to 100000000"),
+        ("batch_size", "9" * 26, "from 1 to 10000"),
         ("gamma", "1", "number from 0 to 0.999"),
         ("gamma", "nan", "number from 0"),
         ("bucketed_features", "maybe", "1 or 0"),
@@ -108,13 +106,13 @@ def test_misspelt_choice_gets_a_hint(settings, hint):
 
 
 def test_reading_limits_are_settings():
-    limits = config(max_html=1000, max_links=10, max_anchor=50).reading
-    assert limits == ReadingLimits(html=1000, links=10, anchor=50)
+    limits = config(max_html=1000, max_links=10).reading
+    assert limits == ReadingLimits(html=1000, links=10)
 
 
 def test_frontier_limits_are_settings():
-    limits = config(max_frontier=100, max_pending_per_domain=10, max_failures=5).frontier
-    assert limits == FrontierLimits(pending=100, pending_per_domain=10, failures=5)
+    limits = config(max_frontier=100, max_failures=5).frontier
+    assert limits == FrontierLimits(pending=100, failures=5)
 
 
 def test_unknown_setting_gets_a_hint():

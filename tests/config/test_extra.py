@@ -15,7 +15,8 @@ from conftest import PROJECT, interpreter
 from packaging.requirements import Requirement
 
 from tres_scrapy.config import extra as extra_module
-from tres_scrapy.config.extra import EXTRAS, PURPOSES, ExtraError, install_command, require
+from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.extra import EXTRAS, PURPOSES, install_command, require
 
 ALL = {package for packages in EXTRAS.values() for package in packages}
 WITHOUT = """
@@ -118,7 +119,8 @@ def test_all_is_every_extra():
 def test_missing_extra_is_named(monkeypatch):
     monkeypatch.chdir(PROJECT)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ExtraError, match=r"^the feed needs pyarrow: \S+ install .*\.\[parquet\]'$"):
+    needed = r"^the feed needs pyarrow: \S+ install .*\.\[parquet\]'$"
+    with pytest.raises(ConfigError, match=needed):
         require("parquet", "the feed")
     monkeypatch.undo()
     require("parquet", "the feed")

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.agent.policy import Decision
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.agent.policy import Decision, Policy
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
@@ -13,7 +13,7 @@ from tres_scrapy.frontier.store import SampleStore, State
 A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
 
 
-class Queue:
+class Queue(Policy):
     """A policy that takes samples in order and records its calls."""
 
     def __init__(self, store):
@@ -22,11 +22,11 @@ class Queue:
         self.told = []
 
     def observe(self, experience):
-        visits = self.store.ledger.features(np.array([self.store.domain(experience.row)]))
+        visits = self.store.ledger.features(np.array([self.store["domain"][experience.row]]))
         self.told.append(("observe", experience.row, experience.reward, float(visits[0, 0])))
 
     def expand(self, experience, outlinks, page):
-        state = self.store.state(experience.row)
+        state = self.store["state"][experience.row]
         self.told.append(("expand", experience.row, outlinks.tolist(), state))
         self.rows.extend(outlinks.tolist())
 
@@ -117,7 +117,7 @@ def test_experience_keeps_features_of_choice():
     seen = []
     crawl.policy.observe = seen.append
     row = crawl.next().row
-    crawl.store.ledger.book_page(crawl.store.domain(row), 0.0)  # another fetch of a.test
+    crawl.store.ledger.book_page(crawl.store["domain"][row], 0.0)  # another fetch of a.test
     book(crawl, row, 1.0)
     assert seen[0].x[NEIGHBOURHOOD].tolist() == [0.5, 0.5]
 
@@ -211,7 +211,7 @@ def test_lost_requests_stay_dropped():
 
 def test_seed_of_a_busy_host_waits():
     crawl = crawl_of(A, B)
-    busy = [crawl.store.hosts.index("a.test")]
+    busy = [crawl.store.hosts.names.index("a.test")]
     assert crawl.store.url(crawl.next(busy).row) == B
     assert crawl.next(busy) is None
     assert crawl.store.url(crawl.next().row) == A
@@ -219,14 +219,14 @@ def test_seed_of_a_busy_host_waits():
 
 def test_busy_seeds_are_not_rescanned(monkeypatch):
     crawl = crawl_of(*(f"http://a.test/{number}" for number in range(50)), B)
-    looked_at, standing = [], crawl.store.standing
+    looked_at, eligibility = [], crawl.store.eligibility
 
     def spy(rows, busy_hosts=()):
         looked_at.extend(rows.tolist())
-        return standing(rows, busy_hosts)
+        return eligibility(rows, busy_hosts)
 
-    monkeypatch.setattr(crawl.store, "standing", spy)
-    busy = [crawl.store.hosts.index("a.test")]
+    monkeypatch.setattr(crawl.store, "eligibility", spy)
+    busy = [crawl.store.hosts.names.index("a.test")]
     assert crawl.store.url(crawl.next(busy).row) == B
     assert [crawl.next(busy) for _ in range(5)] == [None] * 5
     assert len(looked_at) == 51

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.rest import RestOptions
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.health import JITTER, Health
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.recovery import restore_given_up
 from tres_scrapy.frontier.store import NO_PARENT, Eligibility, SampleStore
 
 SILENT = Failure("DownloadTimeoutError", passes=True)
@@ -16,10 +17,10 @@ def health_of(*urls, known=True, earlier=(), **options):
     """The health of the hosts of URLs, which are given a row each."""
     store = SampleStore(DomainLedger(limits=FrontierLimits(failures=5)))
     store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((len(urls), 3), dtype=np.float32)))
-    store.restore_given_up(np.array(earlier, dtype=np.int64))
+    restore_given_up(store, np.array(earlier, dtype=np.int64))
     health = Health(store, RestOptions(**options))
-    for host in range(len(store.hosts)) if known else ():
-        health.note_answer(host, f"http://{store.hosts[host]}")
+    for host in range(len(store.hosts.names)) if known else ():
+        health.note_answer(host, f"http://{store.hosts.names[host]}")
     return health, store
 
 
@@ -38,9 +39,9 @@ def test_rests_double_until_host_is_given_up(known, count):
     expected = [15.0 * 2**i for i in range(count)]
     assert rests_of(health, 0) == pytest.approx(expected, rel=JITTER)
     assert health.given_up == {0: SILENT.kind}
-    assert store.standing(np.array([0]))[0] == Eligibility.DEAD
+    assert store.eligibility(np.array([0]))[0] == Eligibility.DEAD
     assert not len(store.add(NO_PARENT, Outlinks(["http://a.test/2"], [""], np.zeros((1, 3)))))
-    assert store.refused == {"max_rests": 1}
+    assert store.admission.refused == {"max_rests": 1}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,10 @@ def test_trap_of_dead_hosts_ends_its_domain():
     for host in range(1, 6):
         health.note_failure(host, SILENT, 0.0)
         health.note_answer(0, "http://good.test")
-    assert store.ledger.given_up(store.domains(np.arange(6))).tolist() == [False, *[True] * 5]
+    assert store.ledger.given_up(store["domain"].take(np.arange(6))).tolist() == [
+        False,
+        *[True] * 5,
+    ]
 
 
 def test_links_of_unknown_host_come_last():

@@ -11,7 +11,7 @@ LINKS = [f"http://s{n}.test/" for n in range(6)]
 @pytest.fixture
 def crawl(monkeypatch):
     """A crawl with six waiting links, the last the best; three may be described again at once."""
-    monkeypatch.setattr(revision, "MOST", 3)
+    monkeypatch.setattr(revision, "DESCRIBED_SAMPLES", 3)
     crawl = crawl_of(A)
     book(crawl, crawl.next().row, 1.0, *LINKS)
     crawl.store.rate(np.arange(1, 7), np.linspace(0.1, 0.6, 6).astype(np.float32))

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from scrapy import Request
 
-from tres_scrapy.downloader.private_address import PrivateAddressError, PrivateAddressMiddleware
+from tres_scrapy.downloader.private_address import PrivateAddressMiddleware
+from tres_scrapy.downloader.refusal import FetchRefusedError
 
 # The name server of these tests: each look-up returns the next address, at the end the last one.
 SCRIPT = """
@@ -40,7 +41,7 @@ def crawl(crawl, tmp_path):
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/", "s3://bucket/key"])
 def test_other_schemes_are_refused(url):
-    with pytest.raises(PrivateAddressError, match="not http or https; to allow it, add -s TRES_"):
+    with pytest.raises(FetchRefusedError, match="not http or https; to allow it, add -s TRES_"):
         asyncio.run(PrivateAddressMiddleware().process_request(Request(url)))
 
 

@@ -11,7 +11,6 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.test import get_crawler
 
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.downloader.private_address import PrivateAddressError
 from tres_scrapy.downloader.refusal import (
     BoundedCompression,
     FetchRefusedError,
@@ -88,7 +87,7 @@ def test_forbidden_page_has_a_kind():
         (DownloadCancelledError(), Failure("DownloadCancelledError")),
         (DownloadTimeoutError(), Failure("DownloadTimeoutError", passes=True)),
         (FetchRefusedError("too many", "redirect_limit"), Failure("redirect_limit")),
-        (PrivateAddressError("10.0.0.1"), Failure("private_address")),
+        (FetchRefusedError("10.0.0.1", "private_address"), Failure("private_address")),
         (IgnoreRequest("by another middleware"), Failure("ignored")),
         (OwnRefusal("by a project's"), Failure("OwnRefusal")),
         (OSError("too many open files"), Failure("OSError", passes=True)),

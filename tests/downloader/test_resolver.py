@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.address import IPv4Address, IPv6Address
 
-from tres_scrapy.downloader.resolver import PublicResolver
+from tres_scrapy.downloader.private_address import PublicResolver
 
 PRIVATE, PUBLIC = "127.0.0.1", "8.8.8.8"
 

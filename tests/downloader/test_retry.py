@@ -7,9 +7,8 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.test import get_crawler
 
-from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError
+from tres_scrapy.downloader.refusal import SHUTDOWN, FetchRefusedError, OtherRetries
 from tres_scrapy.downloader.request import LEASE
-from tres_scrapy.downloader.retry import OtherRetries
 
 URL = "http://a.test/"
 

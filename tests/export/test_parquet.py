@@ -7,7 +7,6 @@ from pyarrow import parquet
 from scrapy.settings import Settings
 
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.extra import ExtraError
 from tres_scrapy.export import parquet as ours
 from tres_scrapy.export.parquet import ParquetItemExporter, check_parquet
 from tres_scrapy.items import RelevantPage, item_class
@@ -103,6 +102,6 @@ def test_existing_file_is_not_added_to(tmp_path):
 
 def test_missing_library_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(ExtraError, match=r"needs pyarrow: .*pip install .*\[parquet\]'$"):
+    with pytest.raises(ConfigError, match=r"needs pyarrow: .*pip install .*\[parquet\]'$"):
         check_parquet(feeds(tmp_path / "a.parquet"))
     check_parquet(Settings({"FEEDS": {"a.jsonl": {"format": "jsonlines"}}}))

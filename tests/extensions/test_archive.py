@@ -172,7 +172,7 @@ def test_unwritable_archive_is_one_line(opened, tmp_path, name, reason):
     (tmp_path / "thesis.warc.gz").write_bytes(b"thesis")
     (tmp_path / "x").touch()
     with pytest.raises(
-        ConfigError, match=f"TRES_WARC_FILE '.*{name}' cannot be written: .*{reason}"
+        ConfigError, match=f"TRES_WARC_FILE .* '.*{name}' cannot be written: .*{reason}"
     ):
         opened("all", name)
     assert (tmp_path / "thesis.warc.gz").read_bytes() == b"thesis"

@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from scrapy.settings import Settings
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions import control as module

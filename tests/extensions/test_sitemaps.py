@@ -4,7 +4,7 @@ import asyncio
 import gzip
 from collections import Counter
 from concurrent.futures import Future
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
 from soup import FOOD, OTHER, link
@@ -106,7 +106,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
     monkeypatch.setattr(sitemaps, "PAUSE", 0)
     engine, read = Mock(paused=reason == "pause"), []
     extension = Sitemaps(Mock(engine=engine))
-    learner = Mock(**{"crawl.finished": False, "crawl.store.host_number.return_value": 3})
+    learner = Mock(**{"crawl.finished": False, "crawl.store.hosts.find.return_value": 3})
     learner.health.resting.return_value = [3] if reason == "rest" else []
     extension._session = learner
 
@@ -130,7 +130,7 @@ def test_nothing_is_read_in_a_pause_or_rest(monkeypatch, reason):
 
 
 def test_hosts_asked_before_are_not_asked_again():
-    learner = Mock(listeners=[], **{"job.asked.return_value": ["http://a.test"]})
+    learner = MagicMock(listeners=[], **{"job.asked.return_value": ["http://a.test"]})
     learner.crawl.store.ledger.id_of_host.return_value = 5
     learner.crawl.store.ledger.exhausted.return_value = [False]
     extension = Sitemaps(Mock(**{"get_extension.return_value": learner}))

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.word_option import WordOptions
+from tres_scrapy.config.config import Config, WordOptions
 from tres_scrapy.extensions.topic_source import new_folder, task_of
 from tres_scrapy.run.journal import Journal
 from tres_scrapy.url.message import TresError

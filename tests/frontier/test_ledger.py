@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.url.domain import registrable_domain
 
@@ -65,9 +64,9 @@ def test_unvisited_domain_is_neutral():
     ledger.book_page(domain[0], 0.0)
     np.testing.assert_array_equal(ledger.features(domain), [[0.5, 1.0], [0.5, 0.5]])
     assert ledger.relevant_domains == 1
-    ledger.lease(domain[1])
+    ledger.count_lease(domain[1])
     assert ledger.features(domain[1:]).tolist() == [[0.5, 1.0]], "its first fetch is running"
-    ledger.lease(domain[1], -1)
+    ledger.count_lease(domain[1], -1)
     assert ledger.features(domain[1:]).tolist() == [[0.5, 0.5]]
 
 
@@ -108,7 +107,7 @@ def test_features_follow_every_count(events, prior):
         for each in (ledger, again):
             domain = each.id_of(f"{name}.test")
             if kind == "lease":
-                each.lease(domain, 1)
+                each.count_lease(domain, 1)
             elif kind == "page":
                 each.book_page(domain, float(number % 2))
             elif kind == "failure":
@@ -133,10 +132,10 @@ def test_cap_counts_open_leases():
     ledger.book_page(domain[0], 1.0)
     ledger.book_failure(domain[0])
     assert not ledger.full(domain)[0]
-    ledger.lease(domain[0])
+    ledger.count_lease(domain[0])
     assert ledger.full(domain)[0]
     assert not ledger.exhausted(domain)[0]
-    ledger.lease(domain[0], -1)
+    ledger.count_lease(domain[0], -1)
     ledger.book_page(domain[0], 0.0)
     assert ledger.exhausted(domain)[0]
 
@@ -227,7 +226,7 @@ def test_budget_of_a_domain_replaces_the_cap(cap, others):
     for domain in domains:
         ledger.book_page(int(domain), 1.0)
     assert ledger.at_cap(domains).tolist() == [False, others]
-    ledger.lease(int(domains[0]))
+    ledger.count_lease(int(domains[0]))
     assert ledger.full(domains).tolist() == [True, others]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.sampling import LeafPool, counts, representatives
@@ -54,10 +54,10 @@ def test_leaf_draw_is_uniform():
 
 def test_dead_samples_are_dropped_once():
     store, pool = frontier([["http://a.test/1", "http://a.test/2"]], Cap(1, 1))
-    store.ledger.book_page(store.domain(0), 1.0)
+    store.ledger.book_page(store["domain"][0], 1.0)
     assert draw(store, pool).rows.tolist() == []
     assert len(pool) == 0
-    assert [store.state(row) for row in (0, 1)] == [State.DONE] * 2
+    assert [store["state"][row] for row in (0, 1)] == [State.DONE] * 2
     assert store.pending == 0
 
 
@@ -65,7 +65,7 @@ def test_dead_samples_are_dropped_once():
 def test_ready_sample_is_always_found(seed):
     urls = [f"http://slow.test/{i}" for i in range(200)]
     store, pool = frontier([[*urls, "http://free.test/"], urls])
-    busy = [store.hosts.index("slow.test")]
+    busy = [store.hosts.names.index("slow.test")]
     drawn = draw(store, pool, busy, seed)
     assert drawn.leaves.tolist() == [0]
     assert drawn.rows.tolist() == [200]
@@ -74,7 +74,7 @@ def test_ready_sample_is_always_found(seed):
 
 def test_busy_leaf_waits():
     store, pool = frontier([["http://slow.test/"], ["http://free.test/"]])
-    assert draw(store, pool, [store.hosts.index("slow.test")]).leaves.tolist() == [1]
+    assert draw(store, pool, [store.hosts.names.index("slow.test")]).leaves.tolist() == [1]
 
 
 @pytest.mark.parametrize("each", [1, 3])

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import FrontierLimits, ScopeOptions
 from tres_scrapy.frontier.admission import Outlinks, Scope, directory_of, refused_links
 from tres_scrapy.frontier.ledger import DomainLedger
+from tres_scrapy.frontier.recovery import restore_samples
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
 
 SEED = "http://seed.test/"
@@ -46,9 +46,9 @@ def followed(urls, **rules):
 def test_each_rule_refuses(rules, kept, refused):
     found, store = followed([kept, refused], **rules)
     assert found == [kept]
-    assert refused_links(store.scope.taken_counts()) == {next(iter(rules)): 1}
-    assert store.scope.refusal(refused).rule == next(iter(rules))
-    assert not store.knows(refused)
+    assert refused_links(store.admission.scope.taken_counts()) == {next(iter(rules)): 1}
+    assert store.admission.scope.refusal(refused).rule == next(iter(rules))
+    assert not store.closure.knows(refused)
 
 
 def test_seeds_are_exempt():
@@ -62,7 +62,7 @@ def test_depth_counts_links_from_the_seed():
     assert found == [first]
     assert add(store, finish(store, first), second) == [second]
     assert add(store, finish(store, second), third) == []
-    assert refused_links(store.scope.taken_counts()) == {"max_depth": 1}
+    assert refused_links(store.admission.scope.taken_counts()) == {"max_depth": 1}
 
 
 def test_directory_takes_few_urls():
@@ -81,15 +81,21 @@ def test_resumed_directory_is_full():
     for urls, rule in (("http://a.test/d/2", None), ("http://a.test/d/3", "max_per_path")):
         store = store_of(max_per_path=2)
         parts = store_parts(first)
-        store.restore(*parts)
-        refusal = store.scope.refusal(urls)
+        restore_samples(store, **parts)
+        refusal = store.admission.scope.refusal(urls)
         assert (refusal and refusal.rule) == rule
         add(first, finish(first, "http://a.test/d/1"), "http://a.test/d/2")
 
 
 def store_parts(store):
     """Return what a journal saves of a store."""
-    return store.hosts, store.urls, list(store.anchors), store.cues.since(0), store.saved(0)
+    return {
+        "records": store.saved(0),
+        "hosts": store.hosts.names,
+        "urls": store.closure.urls,
+        "anchors": list(store.anchors),
+        "cues": store.cues.since(0),
+    }
 
 
 def test_redirect_is_refused_except_of_seeds():
@@ -125,8 +131,8 @@ def test_only_links_that_enter_count_in_their_directory():
     page = finish(store, SEED)
     for _ in range(5):
         add(store, page, "http://a.test/1", "http://a.test/2")
-    assert not refused_links(store.scope.taken_counts())
-    assert store.scope.refusal("http://a.test/3") is None
+    assert not refused_links(store.admission.scope.taken_counts())
+    assert store.admission.scope.refusal("http://a.test/3") is None
 
 
 def test_pages_of_unknown_language_pass():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.queue import Shortlist
@@ -50,7 +50,7 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
     @rule(share=st.sampled_from([0.1, 0.5]))
     def rate_all_lower(self, share):
         rows = self.store.pending_rows()
-        rate(self.store, rows, share * self.store.rated(rows))
+        rate(self.store, rows, share * self.store["probability"].take(rows))
         self.list.offer(rows)
 
     @rule(best=st.booleans(), data=st.data())
@@ -60,14 +60,14 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
             return
         row = ready[0] if best else data.draw(st.sampled_from(ready))
         self.store.lease(row)
-        self.store.ledger.book_page(self.store.domain(row), 0.0)
+        self.store.ledger.book_page(self.store["domain"][row], 0.0)
         self.store.finish(row)
 
     def ready(self, busy=()):
         """Return all ready rows, the best first."""
         rows = self.store.pending_rows()
-        rows = rows[self.store.standing(rows, busy) == Eligibility.READY]
-        return rows[np.argsort(-self.store.rated(rows))].tolist()
+        rows = rows[self.store.eligibility(rows, busy) == Eligibility.READY]
+        return rows[np.argsort(-self.store["probability"].take(rows))].tolist()
 
     @invariant()
     def the_best_are_listed(self):
@@ -84,13 +84,17 @@ class ShortlistEqualsSorting(RuleBasedStateMachine):
 
     @invariant()
     def busy_ones_wait(self):
-        busy = [self.store.hosts.index(host) for host in HOSTS[:2] if host in self.store.hosts]
+        busy = [
+            self.store.hosts.names.index(host)
+            for host in HOSTS[:2]
+            if host in self.store.hosts.names
+        ]
         listed = self.list.ready(busy).tolist()
         assert set(listed) <= set(self.ready(busy))
         assert set(self.list.ready().tolist()) >= set(listed)
 
     def values(self, rows):
-        rated = self.store.rated(np.array(rows, dtype=np.int64))
+        rated = self.store["probability"].take(np.array(rows, dtype=np.int64))
         return sorted(rated.tolist(), reverse=True)
 
 
@@ -118,7 +122,7 @@ def test_dead_samples_do_not_fill_the_list():
     """The best links of a domain that has MAX pages would hide all others."""
     values = np.linspace(1, 0.1, 100) - np.arange(100) % 2 * 0.05
     store, shortlist = full_list(values, Cap(1, 1))
-    store.ledger.book_page(store.domain(0), 1.0)
+    store.ledger.book_page(store["domain"][0], 1.0)
     listed = shortlist.ready()
     assert len(listed) >= ENOUGH
     assert set((listed % 2).tolist()) == {1}

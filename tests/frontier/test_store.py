@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.limit import FrontierLimits
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.frontier.ledger import DomainLedger
@@ -74,7 +73,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def with_state(self, state):
         return [i for i, row in enumerate(self.rows) if row["state"] == state]
 
-    def standing(self, number, busy=(), *, only_known=False):
+    def eligibility(self, number, busy=(), *, only_known=False):
         row = self.rows[number]
         count = self.count(row["domain"])
         if row["url"] in self.closed or self.is_exhausted(row["domain"]):
@@ -117,7 +116,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
                 link = self.rows[parent]["domain"], domain
                 self.links.setdefault(link, self.rows[parent]["reward"])
         assert rows.tolist() == list(range(first, len(self.rows)))
-        assert self.store.left_out == self.left_out
+        assert self.store.admission.left_out == self.left_out
 
     @rule(links=LINKS)
     def add_seeds(self, links):
@@ -136,7 +135,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     @rule(data=st.data())
     def lease(self, data):
         number = data.draw(st.sampled_from(self.with_state(State.PENDING)))
-        if self.standing(number) != Eligibility.READY:
+        if self.eligibility(number) != Eligibility.READY:
             return
         self.store.lease(number)
         self.rows[number]["state"] = State.LEASED
@@ -153,12 +152,13 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         is_lost = row["url"] in self.closed or self.is_given_up(row["domain"])
         assert self.lost[before:] == [number] * is_lost
 
-    @precondition(lambda self: self.store.hosts)
+    @precondition(lambda self: self.store.hosts.names)
     @rule(data=st.data(), answers=st.booleans())
     def hear(self, data, answers):
-        number = data.draw(st.integers(0, len(self.store.hosts) - 1))
-        (self.store.know if answers else self.store.give_up)(number)
-        (self.known if answers else self.gone).add(self.store.hosts[number])
+        number = data.draw(st.integers(0, len(self.store.hosts.names) - 1))
+        hosts = self.store.hosts
+        (hosts.mark_known if answers else hosts.give_up)(number)
+        (self.known if answers else self.gone).add(self.store.hosts.names[number])
 
     @precondition(lambda self: self.with_state(State.LEASED))
     @rule(data=st.data())
@@ -168,7 +168,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         alike = [i for i, row in enumerate(self.rows) if row["url"] == url and i != number]
         if url in self.passing or any(self.rows[i]["state"] != State.PENDING for i in alike):
             return  # a crawl does not redirect to what is closed
-        self.store.set_back(number)
+        self.store.release(number)
         self.rows[number]["state"] = State.PENDING
         self.closed.discard(url)
 
@@ -199,7 +199,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         row["state"] = State.DONE
         self.held.discard(number)
         self.passing = {url: by for url, by in self.passing.items() if by != number}
-        domain = self.store.domain(number)
+        domain = self.store["domain"][number]
         if reward is None:
             self.store.ledger.book_failure(domain)
             self.store.finish(number)
@@ -223,7 +223,7 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         numbers = np.arange(len(self.rows))
         assert len(self.store) == len(self.rows)
         assert [self.store.url(i) for i in numbers] == [row["url"] for row in self.rows]
-        assert [self.store.state(i) for i in numbers] == [row["state"] for row in self.rows]
+        assert [self.store["state"][i] for i in numbers] == [row["state"] for row in self.rows]
         assert self.store.pending == len(self.with_state(State.PENDING))
         expected = []
         for row in self.rows:
@@ -244,8 +244,8 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
         said = store.cues.take(rows)
         assert said.codes.tolist() == [code for i in rows for code in self.rows[i]["cues"]]
         assert said.counts.tolist() == [len(self.rows[i]["cues"]) for i in rows]
-        assert store.rated(rows).tolist() == [self.rows[i]["rated"] for i in rows]
-        assert store.parents(rows).tolist() == [self.rows[i]["parent"] for i in rows]
+        assert store["probability"].take(rows).tolist() == [self.rows[i]["rated"] for i in rows]
+        assert store["parent"].take(rows).tolist() == [self.rows[i]["parent"] for i in rows]
 
     @invariant()
     def the_same_domains_are_counted(self):
@@ -258,18 +258,22 @@ class StoreEqualsDictionaries(RuleBasedStateMachine):
     def the_same_rows_can_be_taken(self):
         numbers = np.array(self.with_state(State.PENDING), dtype=np.int64)
         for names in ([], ["a.x.test"], ["b.x.test", "y.test"]):
-            busy = [self.store.hosts.index(name) for name in names if name in self.store.hosts]
-            found = self.store.standing(numbers, busy)
-            assert found.tolist() == [self.standing(i, names) for i in numbers]
+            busy = [
+                self.store.hosts.names.index(name)
+                for name in names
+                if name in self.store.hosts.names
+            ]
+            found = self.store.eligibility(numbers, busy)
+            assert found.tolist() == [self.eligibility(i, names) for i in numbers]
             elsewhere = [i for i in numbers if self.rows[i]["host"] not in names]
             assert self.store.may_be_ready(busy) == bool(elsewhere)
-            self.store.only_known(True)
-            found = self.store.standing(numbers, busy).tolist()
-            expected = [self.standing(i, names, only_known=True) for i in numbers]
+            self.store.hosts.only_known = True
+            found = self.store.eligibility(numbers, busy).tolist()
+            expected = [self.eligibility(i, names, only_known=True) for i in numbers]
             assert found == expected
             known = [i for i in elsewhere if self.rows[i]["host"] in self.known]
             assert self.store.may_be_ready(busy) == bool(known)
-            self.store.only_known(False)
+            self.store.hosts.only_known = False
 
 
 TestStoreEqualsDictionaries = StoreEqualsDictionaries.TestCase
@@ -280,8 +284,8 @@ def test_rejected_row_leaves_no_trace():
     urls = [f"http://{host}.test/" for host in ("a.x", "b.x", "c.x", "y", "z")]
     rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((5, 3), dtype=np.float32)))
     assert [store.url(row) for row in rows] == ["http://a.x.test/", "http://b.x.test/"]
-    assert store.left_out == 3
-    assert (store.urls, store.hosts) == (urls[:2], ["a.x.test", "b.x.test"])
+    assert store.admission.left_out == 3
+    assert (store.closure.urls, store.hosts.names) == (urls[:2], ["a.x.test", "b.x.test"])
 
 
 def test_refused_url_counts_once_if_it_waits():
@@ -290,11 +294,11 @@ def test_refused_url_counts_once_if_it_waits():
     urls = ["http://a.test/0", "http://a.test/1"]
     store.add(NO_PARENT, Outlinks(urls, urls, zeros))
     store.lease(0)
-    store.ledger.book_page(store.domain(0), 1.0)
+    store.ledger.book_page(store["domain"][0], 1.0)
     store.finish(0, store.path_after(0, 1.0))
     late = ["http://a.test/1", "http://a.test/2"]  # found again, and found too late
     assert not len(store.add(0, Outlinks(late, late, zeros)))
-    assert store.refusals() == {"max_per_domain": 2}
+    assert store.admission.refusals(store) == {"max_per_domain": 2}
 
 
 def test_dropped_rows_that_max_may_bring_back_are_not_lost():
@@ -303,7 +307,7 @@ def test_dropped_rows_that_max_may_bring_back_are_not_lost():
     urls = [f"http://a.test/{i}" for i in (0, 0, 1)]
     rows = store.add(NO_PARENT, Outlinks(urls, urls, np.zeros((3, 3), dtype=np.float32)))
     store.lease(0)
-    store.ledger.book_page(store.domain(0), 1.0)
+    store.ledger.book_page(store["domain"][0], 1.0)
     store.drop(rows[1:])
     assert lost == [1]
     store.ledger.cap = None

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.grid import Shares, make_grid, read_results, world_of
-from tres_scrapy.lab.result import Result, Run, Series
+from tres_scrapy.lab.result import Result, Run, Series, Shares, make_grid, read_results, world_of
 
 
 def grid(policies=("tres", "random"), caps=("none", "10"), topics=("food",), seeds=(1, 2)):

@@ -6,8 +6,7 @@ import pytest
 
 from tres_scrapy.lab.http import CrawlError, Tally, crawl_served
 from tres_scrapy.lab.result import Run
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.lab.webs.web import Answer, Count
 
 RUN = Run("synthetic", "food", 1, "random", "none", 3)
 ANSWERS = [

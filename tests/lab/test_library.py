@@ -105,7 +105,6 @@ def test_late_reader_still_gets_words(library):
     text = library.fetch("http://a.test/", READER).text
     assert text.text.startswith("Soup Leek soup")
     assert text.contexts == {"http://a.test/b": "leek soup and with bread"}
-    assert text.paths == {"http://a.test/b": "html body p a"}
     assert text.probability == 0.9
 
 

@@ -10,8 +10,8 @@ import pytest
 from archived import answered
 
 from tres_scrapy import settings
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.crawl.registry import POLICIES

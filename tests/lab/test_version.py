@@ -1,14 +1,14 @@
 from importlib.resources import files
 
-from tres_scrapy.lab import version
-from tres_scrapy.lab.version import DECIDING, code_version
+from tres_scrapy.lab import result
+from tres_scrapy.lab.result import DECIDING, code_version
 
 
 def test_version_follows_crawl_code_alone(tmp_path, monkeypatch):
     for name in (*DECIDING, "bench"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "a.py").write_text("a = 1\n")
-    monkeypatch.setattr(version, "files", lambda package: tmp_path)
+    monkeypatch.setattr(result, "files", lambda package: tmp_path)
     versions = [code_version.__wrapped__()]
     for name in ("bench", *DECIDING):
         (tmp_path / name / "a.py").write_text("a = 2\n")

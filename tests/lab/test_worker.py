@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from tres_scrapy.lab.condition import Crawl
-from tres_scrapy.lab.grid import make_grid, read_results
-from tres_scrapy.lab.result import Result, Run, Series
-from tres_scrapy.lab.version import code_version
+from tres_scrapy.lab.result import Result, Run, Series, code_version, make_grid, read_results
 from tres_scrapy.lab.worker import Advance, RunFailure, work
 
 pytestmark = pytest.mark.usefixtures("loaded_python")

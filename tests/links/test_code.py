@@ -9,8 +9,8 @@ from tres_scrapy.links.code import (
     ABSENT,
     BITS,
     CODES,
-    LONGEST,
-    MOST,
+    MAX_CODES,
+    MAX_URL_BYTES,
     PARTS,
     RUNS,
     SIZE,
@@ -69,9 +69,9 @@ def code_of_run(run):
 def codes_of_url(url):
     address = url.partition("//")[2]
     text = address.lower().encode("utf-8", "surrogatepass")
-    if len(text) > LONGEST:
-        third = LONGEST // 3
-        text = text[:third] + text[len(text) - LONGEST + third :]
+    if len(text) > MAX_URL_BYTES:
+        third = MAX_URL_BYTES // 3
+        text = text[:third] + text[len(text) - MAX_URL_BYTES + third :]
     text = b"/" + b"".join(b"0" if byte in b"0123456789" else bytes([byte]) for byte in text) + b"$"
     runs = [
         text[start : start + length] for length in RUNS for start in range(len(text) - length + 1)
@@ -107,18 +107,18 @@ def test_take_equals_lists(lists, data):
     assert taken.codes.dtype == np.uint32
 
 
-@pytest.mark.parametrize("group", MOST)
+@pytest.mark.parametrize("group", MAX_CODES)
 def test_groups_are_limited_and_apart(group):
     words = [f"word{number}" for number in range(100)]
     codes = coded(group, [*words, *words])
-    assert codes == coded(group, words[: MOST[group]])
-    assert groups_of(codes) == [group] * MOST[group]
+    assert codes == coded(group, words[: MAX_CODES[group]])
+    assert groups_of(codes) == [group] * MAX_CODES[group]
     assert coded(group, ["soup", "soup"]) == coded(group, ["soup"])
 
 
 def test_same_word_differs_by_group():
-    codes = {coded(group, ["soup"])[0] for group in MOST}
-    assert len(codes) == len(MOST)
+    codes = {coded(group, ["soup"])[0] for group in MAX_CODES}
+    assert len(codes) == len(MAX_CODES)
     assert len({code % SIZE for code in codes}) == 1
 
 
@@ -175,7 +175,7 @@ def test_any_page_is_bounded(words, probability):
     place = Place(tuple(words), tuple(words), tuple(words))
     page = page_of(place, anchor=" ".join(words), title=" ".join(words))
     codes = codes_of(page, probability)
-    assert len(codes) <= sum(MOST.values()) + len(Fact)
+    assert len(codes) <= sum(MAX_CODES.values()) + len(Fact)
     assert all(0 <= code < CODES for code in codes)
 
 

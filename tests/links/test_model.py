@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, CueGroup, RaggedArray
 from tres_scrapy.links.model import GROUPS, LinkModel, LinkPrior, sigmoid
 

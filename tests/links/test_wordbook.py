@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tres_scrapy.links import code
 from tres_scrapy.links.code import (
     BITS,
-    LONGEST_NAME,
-    MOST,
+    MAX_CODES,
+    MAX_NAME_LENGTH,
     RUNS,
     CueGroup,
     Names,
@@ -63,12 +63,12 @@ def test_wordbook_changes_no_code():
 @given(st.lists(st.text(max_size=8), max_size=30))
 def test_kept_codes_are_the_hashed_ones(texts):
     words = Wordbook()
-    for group in MOST:
+    for group in MAX_CODES:
         assert words.coded(group, texts) == words.coded(group, texts) == coded(group, texts)
 
 
 def test_full_group_tells_again(monkeypatch):
-    monkeypatch.setattr(code, "KEPT", 5)
+    monkeypatch.setattr(code, "MAX_TEXTS", 5)
     words = Wordbook()
     for number in range(40):
         words.coded(CueGroup.ANCHOR, [f"word{number}"])
@@ -79,7 +79,7 @@ def test_full_group_tells_again(monkeypatch):
 
 
 def test_paths_are_kept_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(code, "PATHS_KEPT", 5)
+    monkeypatch.setattr(code, "MAX_PATHS", 5)
     words = Wordbook()
     for number in range(40):
         path = ("html", "body", f"div.{number}", "a")
@@ -91,7 +91,7 @@ def test_long_text_is_cut_at_its_start():
     words = Wordbook()
     words.path(("html", f"div.{'x' * 50}.{'y' * 50}", "ul.list", "a"))
     longest = max((text for _, text in words.new), key=len)
-    assert len(longest) == LONGEST_NAME
+    assert len(longest) == MAX_NAME_LENGTH
     assert longest.startswith("…")
     assert longest.endswith("y ul.list a")
 
@@ -126,7 +126,7 @@ def test_first_text_of_a_code_stays():
 
 
 def test_names_are_bounded_by_group(monkeypatch):
-    monkeypatch.setattr(code, "MOST_NAMES", 3)
+    monkeypatch.setattr(code, "MAX_NAMES", 3)
     names = Names()
     names.learn([(CueGroup.AROUND << BITS | number, f"flood{number}") for number in range(50)])
     names.learn([(CueGroup.ANCHOR << BITS, "soup")])

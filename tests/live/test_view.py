@@ -12,9 +12,9 @@ from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.live.answering import Answering
-from tres_scrapy.live.view import COST, FOUND, PERIOD, RECENT, View
+from tres_scrapy.live.view import DRAWING_COST, DRAWING_PERIOD, FOUND_PAGES, RECENT_PAGES, View
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 PAGES = 50
 
@@ -36,9 +36,15 @@ def record(tmp_path_factory):
         anchors = ["<script>alert(1)</script>"] * 4
         booking = crawl.book_page(row, float(step % 2), Outlinks(urls, anchors, actions))
         writer.note(
-            booking, float(step), title="</script><b>", text=f"Soup {step}%", probability=step % 2
+            RecordEntry(
+                booking,
+                float(step),
+                title="</script><b>",
+                text=f"Soup {step}%",
+                probability=step % 2,
+                scores={"food": step % 2, "sports": 0.25},
+            )
         )
-        writer.score(row, {"food": step % 2, "sports": 0.25})
     writer.flush(float(PAGES))
     yield path
     writer.close(float(PAGES), "finished")
@@ -64,7 +70,8 @@ def view(record, answering, clock):
 def test_state_sends_only_new_pages(view):
     state = json.loads(view.state({"pages": PAGES}, -1))
     assert (state["pages"], state["step"]) == (PAGES, PAGES)
-    assert [page["step"] for page in state["recent"]] == list(range(PAGES, PAGES - RECENT, -1))
+    newest = range(PAGES, PAGES - RECENT_PAGES, -1)
+    assert [page["step"] for page in state["recent"]] == list(newest)
     assert state["recent"][0]["title"] == "</script><b>"
     assert state["recent"][0]["scores"] == {"food": 1.0, "sports": 0.25}
     assert state["recent"][0]["why"].startswith(
@@ -82,7 +89,7 @@ def found(view, words, before=-1):
 
 def test_relevant_pages_are_searched(view):
     newest = found(view, "")
-    assert len(newest) == FOUND
+    assert len(newest) == FOUND_PAGES
     assert all(page["outcome"] == "relevant" for page in newest)
     older = found(view, "", newest[-1]["step"])
     assert newest[-1]["step"] > older[0]["step"]
@@ -118,16 +125,16 @@ def test_figures_are_redrawn_rarely(view, clock, monkeypatch):
     assert first["step"] == PAGES
     assert {"harvest", "tree", "frontier"} <= {chart["name"] for chart in first["charts"]}
     assert view.figures(PAGES) is None
-    clock.now += 0.9 * PERIOD
+    clock.now += 0.9 * DRAWING_PERIOD
     view.figures(-1)
     assert drawn == [100.0]
-    clock.now += 0.2 * PERIOD
+    clock.now += 0.2 * DRAWING_PERIOD
     view.figures(-1)
     assert len(drawn) == 2
 
 
 def test_slow_figures_are_drawn_seldom(record, answering, monkeypatch):
-    times = iter([0.0, 0.0, 0.0, 2.0, 2.0 + COST * 2 - 1])
+    times = iter([0.0, 0.0, 0.0, 2.0, 2.0 + DRAWING_COST * 2 - 1])
     view = View(record, answering, lambda: next(times))
     assert view.figures(-1) is not None
     monkeypatch.setattr(View, "_draw", lambda view: pytest.fail("drawn too soon"))

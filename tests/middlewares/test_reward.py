@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
@@ -397,7 +397,7 @@ def test_repeated_url_is_dropped():
 
 def test_link_that_a_rule_excludes_is_dropped():
     middleware, crawl, response = leased_page(follow_every_link=False)
-    crawl.store.scope = Scope(ScopeOptions(deny=("c.test",)))
+    crawl.store.admission.scope = Scope(ScopeOptions(deny=("c.test",)))
 
     async def callback():
         yield Request("http://c.test/")

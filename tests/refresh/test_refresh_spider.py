@@ -97,7 +97,7 @@ def test_next_run_sends_validators(pages, scrapy, collection, tmp_path):
         (("collection=x", "policy=best"), "(-a policy=) 'best': must be one of static, fgdqn"),
         (("collection=x", "horizon=soon"), "(-a horizon=) 'soon': must be a time such as 90s"),
         (("collection=x", "min_age=2d", "max_age=1d"), "must not be above max_age"),
-        (("collection=x", "watch=1"), "TRES_REFRESH_WATCH needs a horizon"),
+        (("collection=x", "watch=1"), "-a watch=1 needs a horizon"),
     ],
 )
 def test_refresh_error_is_one_line(arguments, said):

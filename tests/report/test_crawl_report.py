@@ -21,7 +21,7 @@ from tres_scrapy.report.crawl_report import render, web_link, write_report
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.report.record_path import find_record, latest_record, record_path
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 HOSTILE = '</script><script>document.title = "owned"</script><img src=x onerror="alert(1)">\u202e'
 
@@ -48,7 +48,7 @@ def hostile(tmp_path_factory):
     while (decision := crawl.next()) is not None:
         actions = np.zeros((len(urls), 3), dtype=np.float32)
         booking = crawl.book_page(decision.row, 0.0, Outlinks(urls, [HOSTILE] * 2, actions))
-        writer.note(booking, 100.0, title=HOSTILE, text=HOSTILE)
+        writer.note(RecordEntry(booking, 100.0, title=HOSTILE, text=HOSTILE))
         urls = []
         actions = actions[:0]
     writer.flush(101.0)
@@ -264,7 +264,7 @@ def test_failures_alone_have_a_report(tmp_path):
     crawl = crawl_of(pages=5)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     decision = crawl.next()
-    writer.note(crawl.book_failure(decision.row, Failure("http_404")), 101.0)
+    writer.note(RecordEntry(crawl.book_failure(decision.row, Failure("http_404")), 101.0))
     writer.close(102.0, "no_page")
     with Record(tmp_path / "a.run") as read:
         page = render(read)
@@ -359,8 +359,9 @@ def test_topics_are_compared(tmp_path):
     (tmp_path / "both.jsonl").touch()
     writer = Writer.open(path, crawl, META | both, {}, 100.0)
     for number, booking in enumerate(steps(crawl)):
-        writer.note(booking, 100.0 + number, title="t", probability=0.9)
-        writer.score(booking.experience.row, {"food": 0.9, "sports": 0.2 + 0.5 * (number % 2)})
+        scores = {"food": 0.9, "sports": 0.2 + 0.5 * (number % 2)}
+        entry = RecordEntry(booking, 100.0 + number, title="t", probability=0.9, scores=scores)
+        writer.note(entry)
         writer.flush(100.0 + number)
     writer.close(500.0, "page_limit")
     with Record(path) as read:

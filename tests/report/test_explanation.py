@@ -9,6 +9,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.report.explanation import FetchExplanation, plain
 from tres_scrapy.report.reason import GREEDY
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_unrecorded_way_says_so(path, tmp_path, greedy):
 
 
 def test_unknown_url_names_the_nearest(read, greedy):
-    with pytest.raises(LookupError, match=r"was not fetched in this crawl; did you mean .*"):
+    with pytest.raises(RecordError, match=r"was not fetched in this crawl; did you mean .*"):
         FetchExplanation(read, f"{greedy.url}x")
 
 

@@ -5,7 +5,7 @@ import pytest
 from linked_run import crawl_of, steps
 
 from tres_scrapy.links.code import CODES, CueGroup, Fact, Names, coded, fact, url_codes, url_texts
-from tres_scrapy.links.model import KNOWN, Said
+from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.report.link_part import (
     AGAINST,
     FOR,
@@ -24,7 +24,7 @@ def said(adds, url=URL, anchor=""):
     first = url_codes([url])[0].astype(np.int64)
     where = np.concatenate([first, np.array([*adds], dtype=np.int64)])
     values = np.concatenate([np.zeros(len(first)), [*adds.values()]]).astype(np.float32)
-    return Said(url, anchor, where, values)
+    return LinkEvidence(url, anchor, where, values)
 
 
 def names_of(group, *texts):
@@ -46,7 +46,7 @@ def test_parts_add_up_to_the_logit(crawl):
     rows = crawl.store.pending_rows()[:20]
     logits = learner.model.estimate(learner.links(rows)).logit
     rest = [
-        logit - learner.said(row).adds.sum()
+        logit - learner.evidence(row).adds.sum()
         for row, logit in zip(rows.tolist(), logits, strict=True)
     ]
     assert rest == pytest.approx([rest[0]] * len(rest), abs=1e-4)
@@ -56,9 +56,9 @@ def test_said_is_the_same_for_rated_rows(crawl):
     learner = crawl.policy.link_learner
     rows = crawl.store.pending_rows()[:5]
     learner.rate(rows[1:])
-    known = learner.said(int(rows[3]))
+    known = learner.evidence(int(rows[3]))
     learner.rate(rows[:1])
-    again = learner.said(int(rows[3]))
+    again = learner.evidence(int(rows[3]))
     assert (known.url, known.anchor) == (again.url, again.anchor)
     np.testing.assert_array_equal(known.where, again.where)
     np.testing.assert_allclose(known.adds, again.adds, rtol=1e-5, atol=1e-6)

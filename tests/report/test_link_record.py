@@ -22,7 +22,7 @@ from tres_scrapy.report.link_part import FETCHED, WEIGHTS, parts_of, phrase_of, 
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 
@@ -133,7 +133,7 @@ def test_item_mentions_what_the_record_says(tmp_path):
 
     crawl.next = next_
     for booking in steps(crawl):
-        writer.note(booking, 100.0)
+        writer.note(RecordEntry(booking, 100.0))
     writer.close(101.0, "page_limit")
     with Record(tmp_path / "a.run") as read:
         pages = read.last(100)[::-1]
@@ -146,7 +146,7 @@ def test_names_survive_a_kill(tmp_path):
     path, crawl = tmp_path / "a.run", crawl_of(pages=80)
     writer, bookings = Writer.open(path, crawl, META, {}, 100.0), steps(crawl)
     for _ in range(30):
-        writer.note(next(bookings), 100.0)
+        writer.note(RecordEntry(next(bookings), 100.0))
     writer.flush(101.0)
     writer._connection.close()  # as a kill does
     known = crawl.store.names
@@ -156,7 +156,7 @@ def test_names_survive_a_kill(tmp_path):
     assert len(names) == len(known) > 50
     assert all(names.text(code) == text for code, text in known.since(0))
     names.learn([(CueGroup.AROUND << BITS | 5, "new")])
-    writer.note(next(steps(again)), 200.0)
+    writer.note(RecordEntry(next(steps(again)), 200.0))
     writer.close(201.0, "")
     with sqlite3.connect(path) as connection:
         found = dict(connection.execute("SELECT code, text FROM name"))

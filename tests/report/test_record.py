@@ -13,7 +13,7 @@ from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.reason import EXPLORED, GREEDY, OTHER, SEED, UNCERTAIN, Reasons, RuleBook
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import RecordError, open_to_write
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 
 
 def test_every_booking_is_kept(recorded, read):
@@ -26,7 +26,7 @@ def test_every_booking_is_kept(recorded, read):
         assert list(page.x) == list(FEATURES)
         assert list(page.x.values()) == x.tolist()
         assert (page.url, page.final_url or page.url) == (booking.lease.url, store.url(row))
-        assert page.domain == store.ledger.names[store.domain(row)]
+        assert page.domain == store.ledger.names[store["domain"][row]]
         assert page.anchor == store.anchors[row]
         assert page.q_value == booking.lease.decision.q_value
         assert (page.title, page.time, page.probability) == (f"title {number}", 100 + number, 0.75)
@@ -205,7 +205,7 @@ def test_record_is_readable_while_written(tmp_path):
     with Record(path) as read:
         for number in range(1, 6):
             for _ in range(10):
-                writer.note(next(bookings), 100.0 + number)
+                writer.note(RecordEntry(next(bookings), 100.0 + number))
             assert len(read.last(1000)) == 10 * (number - 1), "what waits is not yet there"
             writer.flush(100.0 + number)
             assert len(read.last(1000)) == 10 * number
@@ -213,7 +213,7 @@ def test_record_is_readable_while_written(tmp_path):
             assert "ended" not in read.meta()
         with read.moment():
             before = read.count()
-            writer.note(next(bookings), 107.0)
+            writer.note(RecordEntry(next(bookings), 107.0))
             writer.flush(107.0)
             assert read.count() == before
         assert read.count() != before
@@ -232,7 +232,7 @@ def test_record_goes_on_where_it_was(tmp_path):
     for start in (100.0, 200.0):
         writer = Writer.open(path, crawl, META, {"A": str(start)}, start)
         for _ in range(30):
-            writer.note(next(bookings), start)
+            writer.note(RecordEntry(next(bookings), start))
         if start == 100.0:
             writer.flush(start)
             writer._connection.close()  # as a kill does
@@ -251,7 +251,7 @@ def test_kill_gap_is_filled(tmp_path):
     bookings = list(steps(crawl))
     writer = Writer.open(path, crawl, META, {}, 100.0)
     for booking in bookings[:20]:
-        writer.note(booking, 100.0, title="seen")
+        writer.note(RecordEntry(booking, 100.0, title="seen"))
     writer.flush(101.0)
     writer._connection.close()
     writer = Writer.open(path, crawl, META, {}, 200.0)
@@ -271,7 +271,7 @@ def test_refetched_sample_is_there_once(tmp_path):
     booking = next(steps(crawl))
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     for title in ("lost", "again"):
-        writer.note(booking, 100.0, title=title)
+        writer.note(RecordEntry(booking, 100.0, title=title))
         writer.flush(101.0)
     writer.close(102.0, "")
     with Record(tmp_path / "a.run") as read:
@@ -284,7 +284,7 @@ def test_record_size_is_bounded(tmp_path, monkeypatch):
     crawl = crawl_of(pages=150)
     writer = Writer.open(tmp_path / "a.run", crawl, META, {}, 100.0)
     for booking in steps(crawl):
-        writer.note(booking, 100.0, title="long " * 10_000)
+        writer.note(RecordEntry(booking, 100.0, title="long " * 10_000))
         writer.flush(101.0)
     writer.close(102.0, "")
     with Record(tmp_path / "a.run") as read:

@@ -3,9 +3,8 @@ import sqlite3
 
 import pytest
 
-from tres_scrapy.config.config import Config
+from tres_scrapy.config.config import Config, WordOptions
 from tres_scrapy.config.offline import WebOptions
-from tres_scrapy.config.word_option import WordOptions
 from tres_scrapy.extensions.job import identity_of
 from tres_scrapy.run.job_file import NAME, SCHEMA, open_database
 from tres_scrapy.run.journal import Journal

@@ -12,13 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tres_scrapy.agent import link_learner
-from tres_scrapy.agent.policy import Resumable
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.learning import LearningOptions
-from tres_scrapy.config.limit import FrontierLimits
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LearningOptions, LinkOptions
+from tres_scrapy.config.limit import Cap, FrontierLimits
 from tres_scrapy.crawl import revision
 from tres_scrapy.crawl.crawl import PAGE, Crawl
 from tres_scrapy.crawl.failure import Failure
@@ -142,18 +139,24 @@ def state_of(crawl):
     store, policy = crawl.store, crawl.policy
     rows = np.arange(len(store))
     pending = store.pending_rows()
-    alive = pending[store.standing(pending) != Eligibility.DEAD]
+    alive = pending[store.eligibility(pending) != Eligibility.DEAD]
     known = {
         "urls": [store.url(row) for row in rows.tolist()],
         "trails": [store.trail(row) for row in rows.tolist()],
         "anchors": list(store.anchors),
         "features": store.features(rows)[:, :LINK].tolist(),  # a resumed crawl rates links again
         "alive": alive.tolist(),
-        "closed": [store.is_closed(url) for url in store.urls],
+        "closed": [store.closure.is_closed(url) for url in store.closure.urls],
         "ledger": visits_of(store.ledger),
         "links": links_of(store.ledger),
         "cues": [column.tolist() for column in store.cues.since(0)],
-        "counts": (crawl.pages, crawl.relevant, crawl.failures, crawl.counts, store.left_out),
+        "counts": (
+            crawl.pages,
+            crawl.relevant,
+            crawl.failures,
+            crawl.counts,
+            store.admission.left_out,
+        ),
         "rules": list(policy.rules),
         "state": policy.state(),
     }
@@ -170,7 +173,7 @@ def state_of(crawl):
         ]
         known["learned"] = links._trainer.seen, links._trainer._random.bit_generator.state
         known["siblings"] = [links._links[name].tolist() for name in ("fetched", "relevant")]
-        hosts = np.arange(len(store.hosts), dtype=np.int32)
+        hosts = np.arange(len(store.hosts.names), dtype=np.int32)
         known["hosts"] = links._hosts.logits(hosts).tolist(), links._hosts.doubts(hosts).tolist()
     if hasattr(policy, "_learner"):
         learner = policy._learner
@@ -196,7 +199,7 @@ def frontier_of(crawl):
     """Return the samples that the policy can choose."""
     pool = crawl.policy.tree.pool if hasattr(crawl.policy, "tree") else crawl.policy._pool
     rows = np.concatenate([pool.rows(leaf) for leaf in range(len(pool._segments))])
-    return sorted(row for row in rows.tolist() if crawl.store.standing(np.array([row]))[0])
+    return sorted(row for row in rows.tolist() if crawl.store.eligibility(np.array([row]))[0])
 
 
 @pytest.mark.slow
@@ -228,10 +231,10 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             journal, resumed = Journal.open(directory, {}), new_crawl(policy)
             recover(journal, resumed)
             for row in web.leased:  # requests under way will be fetched again, and their duplicates
-                alike = crawl.store._samples["url"] == crawl.store.url_id(row)
-                crawl.store._samples["state"][alike] = State.PENDING
-                crawl.store.ledger.lease(crawl.store.domain(row), -1)
-                crawl.store.closure._closed["closed"][crawl.store.url_id(row)] = False
+                alike = crawl.store["url"] == crawl.store["url"][row]
+                crawl.store["state"][alike] = State.PENDING
+                crawl.store.ledger.count_lease(crawl.store["domain"][row], -1)
+                crawl.store.closure._closed["closed"][crawl.store["url"][row]] = False
             expected = state_of(crawl) | {"state": web.state}
             assert state_of(resumed) == expected
             assert set(frontier_of(resumed)) == set(expected["alive"]) - set(web.leased)
@@ -240,14 +243,14 @@ def test_killed_crawl_resumes_anywhere(policy, tmp_path_factory, events):
             for _ in again:
                 web.lease()
             given_up = np.array(sorted(set(again) - set(web.leased)), dtype=np.int64)
-            domains = crawl.store.domains(given_up)  # given up after these links were leased
+            domains = crawl.store["domain"].take(given_up)  # given up after these links were leased
             assert crawl.store.ledger.exhausted(domains).all()
     journal.close()
 
 
 def keep_ratings(crawl, resumed):
     """Give links of a resumed crawl the ratings of the killed one, which were older."""
-    resumed.store._samples["link"][:] = crawl.store._samples["link"][: len(resumed.store)]
+    resumed.store["probability"][:] = crawl.store["probability"][: len(resumed.store)]
     policy = resumed.policy
     policy._best, policy._best._store = crawl.policy._best, resumed.store
     if policy._links is not None:
@@ -309,7 +312,7 @@ def test_resumed_crawl_takes_the_same_random_links(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_resumed_crawl_knows_links_that_were_described_again(tmp_path, monkeypatch):
     monkeypatch.setattr(recovery, "_drop_dead", lambda store: store.pending_rows())
-    monkeypatch.setattr(revision, "MOST", 5)
+    monkeypatch.setattr(revision, "DESCRIBED_SAMPLES", 5)
     whole = order_of(tmp_path / "whole", SETUP, learns=True)
     assert whole != order_of(tmp_path / "unchanged", SETUP)
     killed = order_of(tmp_path / "killed", SETUP, kills=range(1, 40), learns=True)
@@ -373,7 +376,7 @@ def test_rolled_back_lease_is_rewritten(tmp_path):
     journal.close()
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed)
-    assert resumed.store.urls == crawl.store.urls
+    assert resumed.store.closure.urls == crawl.store.closure.urls
     assert resumed.next().row == decision.row
     journal.close()
 
@@ -408,7 +411,7 @@ def test_resumable_policies_are_known(policy):
         search="http://s/?{query}",
     )
     store = SampleStore(DomainLedger())
-    resumable = isinstance(make_policy(policy, store, setup), Resumable)
+    resumable = make_policy(policy, store, setup).is_resumable
     assert resumable == (policy in [*RESUMABLE, "tres_svm"])
 
 
@@ -440,7 +443,7 @@ def test_seeds_keep_their_reward(tmp_path, trusted, changed):
     recover(journal, resumed)
     assert state_of(resumed) == state_of(crawl)
     last = len(crawl.store) - 1  # an outlink of the second page
-    for row in (0, crawl.store.parent(last)):
+    for row in (0, crawl.store["parent"][last]):
         assert resumed.store.path_to(row) == crawl.store.path_to(row)
     assert resumed.store.path_to(0).features == ((1, 1, 1) if trusted else (0, 0, 0))
     assert resumed.store.depth(last) == 2
@@ -625,8 +628,8 @@ def test_redirect_survives_kill(tmp_path):
     recover(journal, resumed)
     store, ledger = resumed.store, resumed.store.ledger
     assert store.url(row) == way[-1]
-    assert [store.is_closed(url) for url in store.urls] == [True, True, False]
-    assert store.hosts[store.host(row)] == "h2.test"
+    assert [store.closure.is_closed(url) for url in store.closure.urls] == [True, True, False]
+    assert store.hosts.names[store["host"][row]] == "h2.test"
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 0], [0, 0, 1]]
     assert resumed.next().row == row
     assert [ledger._records[name].tolist() for name in ("leased", "held")] == [[0, 0, 1], [0, 0, 0]]
@@ -635,7 +638,7 @@ def test_redirect_survives_kill(tmp_path):
     journal.close()
     journal, again = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, again)
-    assert all(map(again.store.is_closed, store.urls))
+    assert all(map(again.store.closure.is_closed, store.closure.urls))
     assert again.next() is None
     journal.close()
 
@@ -645,7 +648,7 @@ def test_redirect_of_lost_request_leaves_its_urls(tmp_path):
     redirected_job(tmp_path, "http://h1.test/1", "http://h2.test/target")
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed, own=())
-    assert not any(map(resumed.store.is_closed, resumed.store.urls))
+    assert not any(map(resumed.store.closure.is_closed, resumed.store.closure.urls))
     journal.close()
 
 
@@ -662,7 +665,7 @@ def test_interrupted_fetch_keeps_its_slot_of_max(tmp_path):
     row = resumed.next().row
     assert resumed.store.url(row) == urls[0]
     resumed.set_back(row, last=True)
-    busy = [resumed.store.host(row)]
+    busy = [resumed.store["host"][row]]
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is not None
     assert resumed.next(busy) is None, "MAX is 3"
@@ -680,7 +683,7 @@ def test_dropped_fetch_frees_its_slot_of_max(tmp_path):
     journal.database.close()
     journal, resumed = Journal.open(tmp_path, {}), new_crawl()
     recover(journal, resumed)
-    resumed.store.give_up(resumed.store.host(0))
+    resumed.store.hosts.give_up(resumed.store["host"][0])
     assert len(list(iter(resumed.next, None))) == 3
     journal.close()
 
@@ -799,13 +802,13 @@ def test_given_up_hosts_survive_resume(tmp_path):
     for names in ([], ["h0.test"], ["h0.test", "h1.test"]):
         journal, crawl = Journal.open(tmp_path, {}), new_crawl("random")
         recover(journal, crawl)
-        assert [crawl.store.hosts[host] for host in crawl.store.given_up] == names
+        assert [crawl.store.hosts.names[host] for host in crawl.store.hosts.ever_given_up] == names
         rows = crawl.store.pending_rows()
-        assert Eligibility.DEAD not in crawl.store.standing(rows)
+        assert Eligibility.DEAD not in crawl.store.eligibility(rows)
         url = f"http://h{len(names)}.test/0"
         crawl.add_seeds(Outlinks([url], [""], np.zeros((1, 3), dtype=np.float32)))
-        crawl.store.give_up(crawl.store.host_number(f"h{len(names)}.test"))
-        crawl.store.refused["max_rests"] += 2
+        crawl.store.hosts.give_up(crawl.store.hosts.find(f"h{len(names)}.test"))
+        crawl.store.admission.refused["max_rests"] += 2
         journal.save(crawl)
         journal.close()
-    assert crawl.store.refused["max_rests"] == 2 * 3
+    assert crawl.store.admission.refused["max_rests"] == 2 * 3

@@ -19,7 +19,7 @@ from tres_scrapy.run.journal import Journal
 book = Journal.book
 def fail(self, *arguments):
     if self.steps == 4:
-        self.connection.execute("PRAGMA query_only = ON")
+        self.database.execute("PRAGMA query_only = ON")
     return book(self, *arguments)
 Journal.book = fail
 runpy.run_module("scrapy", run_name="__main__")

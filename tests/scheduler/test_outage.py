@@ -13,10 +13,10 @@ from test_scheduler import redirected, scheduler_of
 from twisted.python.failure import Failure
 
 from tres_scrapy import scheduler as module
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.downloader.request import LEASE
 from tres_scrapy.frontier.admission import Outlinks
-from tres_scrapy.frontier.host import host_of
+from tres_scrapy.frontier.ledger import host_of
 
 TIMEOUT = 30.0
 GONE = DownloadConnectionRefusedError("refused")
@@ -155,10 +155,10 @@ def test_host_away_for_long_loses_nothing(monkeypatch, fault):
 def test_dead_host_is_given_up(monkeypatch):
     world = World(monkeypatch, lambda host, *_: GONE if host == "h4.test" else None)
     world.run()
-    assert [world.crawl.store.hosts[host] for host in world.health.given_up] == ["h4.test"]
+    assert [world.crawl.store.hosts.names[host] for host in world.health.given_up] == ["h4.test"]
     assert world.crawl.pages == 4 * 20
     assert len(world.asked["h4.test"]) == 4, "a host that never answered has three rests"
-    assert world.crawl.store.refusals() == {"max_rests": 1}
+    assert world.crawl.store.admission.refusals(world.crawl.store) == {"max_rests": 1}
 
 
 def test_broken_page_ends_no_host(monkeypatch):

@@ -37,12 +37,12 @@ CLOCK_IS_SET = """
 import time
 real, set_by = time.time, [0]
 time.time = lambda: real() + set_by[0]
-from tres_scrapy.extensions.session import Learner
-book_page = Learner.book_page
+from tres_scrapy.extensions.session import CrawlSession
+book_page = CrawlSession.book_page
 def set_clock(self, *arguments):
     set_by[0] += {days} * 86400
     return book_page(self, *arguments)
-Learner.book_page = set_clock
+CrawlSession.book_page = set_clock
 """
 
 

@@ -14,14 +14,14 @@ from twisted.python import failure as twisted_failure
 
 from tres_scrapy import scheduler as module
 from tres_scrapy.agent.policy_inputs import PolicyInputs
-from tres_scrapy.config.cap import Cap
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
 from tres_scrapy.crawl.reward import Verdicts
+from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.request import ASIDE, LEASE, SAMPLE
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.extensions import session as learner_module
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
@@ -123,7 +123,7 @@ def test_learner_is_told_which_hosts_are_busy(clock):
     learner = scheduler._session
     assert not learner.busy_hosts()
     request = scheduler.next_request()
-    assert list(learner.busy_hosts()) == [crawl.store.host(request.meta[LEASE])]
+    assert list(learner.busy_hosts()) == [crawl.store["host"][request.meta[LEASE]]]
     scheduler.request_left_downloader(request, None)
     assert not learner.busy_hosts()
 
@@ -222,7 +222,7 @@ def test_crawl_with_page_budget_waits_for_hosts_that_are_soon_free(clock, settin
     for _ in slots:
         scheduler.next_request()
     scheduler.next_request()
-    names = [crawl.store.hosts[host] for host in crawl.patience.hosts]
+    names = [crawl.store.hosts.names[host] for host in crawl.patience.hosts]
     assert names == (["a.test"] if patient else [])
 
 
@@ -523,8 +523,8 @@ def test_request_of_dropped_sample_is_forgotten(clock):
     scheduler, crawl = scheduler_of("http://a.test/", "http://b.test/")
     requests = scheduler._session.requests
     assert 1 in requests
-    crawl.store.ledger.book_failure(crawl.store.domain(1))
+    crawl.store.ledger.book_failure(crawl.store["domain"][1])
     for _ in range(crawl.store.ledger.limits.failures):
-        crawl.store.ledger.book_failure(crawl.store.domain(1))
+        crawl.store.ledger.book_failure(crawl.store["domain"][1])
     crawl.store.drop(np.array([1]))
     assert 1 not in requests

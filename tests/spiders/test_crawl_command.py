@@ -17,6 +17,7 @@ from soup import FOOD, FRENCH, OTHER, lines_of, link
 from tres_scrapy.report.crawl_report import render
 from tres_scrapy.report.explanation import FetchExplanation
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.topic.pack import Pack
 
 
@@ -172,9 +173,9 @@ def test_scope_holds_for_links_and_redirects(crawl, pages, tmp_path):
     with Record(tmp_path / "pages.run") as record:
         assert record.refused() == {"allowed_domains": 2, "deny": 1}
         assert "allowed_domains 2, deny 1." in " ".join(render(record).split())
-        with pytest.raises(LookupError, match="the scope refuses it by deny: /deny/"):
+        with pytest.raises(RecordError, match="the scope refuses it by deny: /deny/"):
             FetchExplanation(record, "http://a.test/deny/1")
-        with pytest.raises(LookupError, match="refused by the scope: allowed_domains 2, d"):
+        with pytest.raises(RecordError, match="refused by the scope: allowed_domains 2, d"):
             FetchExplanation(record, "http://a.test/other")
 
 
@@ -403,7 +404,7 @@ def test_ctrl_c_once_saves_and_reports(tmp_path):
     ("policy", "reason"),
     [
         ("oracle", "it needs the labels of an offline web: add -a web=synthetic"),
-        ("lookahead", "it needs the links of an offline web: add -a web=recorded or web=corpus"),
+        ("lookahead", "it needs the links of an offline web: add -a web=recorded or -a web=corpus"),
         ("seedfinder", "set TRES_SEARCH_URL"),
         ("ache", "needs the pack 'food-svm', which is not in models/"),
     ],

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tres_scrapy.lab.simulated_database import Search, SimulatedDatabase
 from tres_scrapy.lab.surface_selectors import (
     GenericFrequency,
     Paper,
@@ -19,7 +18,7 @@ from tres_scrapy.lab.surface_selectors import (
     rewards,
     zipf_mandelbrot,
 )
-from tres_scrapy.lab.surface_simulation import Oracle, surface
+from tres_scrapy.lab.surface_simulation import Oracle, Search, SimulatedDatabase, surface
 from tres_scrapy.surface.acquired import MOST_PLACES, PRIOR, Acquired, Recaptures, Sightings, Token
 from tres_scrapy.surface.keyword_feature import Features, features, kernel, statistical_features
 from tres_scrapy.surface.selector import Recapture, Trial, Trials

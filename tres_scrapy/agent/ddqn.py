@@ -17,11 +17,14 @@ from tres_scrapy.frontier.feature import FEATURES
 BETA: Final = 0.9, 0.999  # of Adam: of the mean, of the mean square
 EPSILON: Final = 1e-8
 LEAK: Final = 0.1
-MOST: Final = 0.7  # logarithm of the factor by which the MLP changes a prior
+MAX_LOG: Final = 0.7  # of the factor by which the MLP changes a prior
 _CHUNK: Final = 1_000  # samples at once: larger arrays cost a page fault for each 4 kB
+_LARGEST: Final = 1e6  # weight allowed in a file: no sum of products overflows
+_TINY: Final = 1e-6  # added to the norm of a gradient before it divides
 
 Values = NDArray[np.float32]
 Prior = Callable[[Values], Values]  # from x(s, a) [n, 9] to what Q starts from [n]
+Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class QNetwork:
@@ -29,10 +32,10 @@ class QNetwork:
 
     With f(z) = max(z, LEAK z), the MLP is m = W3 f(W2 f(W1 x^T + b1) + b2) + b3, and Q = m.
 
-    With a `prior` p(x), Q is v + p exp(m): m is the output of the MLP between -MOST and MOST, and v
-    one number that is learned for all links, like the state value of a dueling network (Wang et
-    al., 2016). Both are 0 at first: before anything is learned, Q is p. A product keeps apart links
-    of p = 0.01 and 0.02, which a sum would not. The paper has no prior.
+    With a `prior` p(x), Q is v + p exp(m): m is the output of the MLP between -MAX_LOG and MAX_LOG,
+    and v one number that is learned for all links, like the state value of a dueling network (Wang
+    et al., 2016). Both are 0 at first: before anything is learned, Q is p. A product keeps apart
+    links of p = 0.01 and 0.02, which a sum would not. The paper has no prior.
 
     `parameters` [P] holds v (with `prior`), W1 [30, 9], b1, W2 [15, 30], b2, W3 [1, 15], b3.
     """
@@ -85,7 +88,7 @@ class QNetwork:
         by_m = error[None] * (2 / len(x))  # [1, n], the gradient by Q
         if self._prior is not None:
             gradient[0] = by_m.sum()
-            by_m *= self._prior(x) * _factor(m) * (np.abs(m) <= MOST)
+            by_m *= self._prior(x) * _factor(m) * (np.abs(m) <= MAX_LOG)
         by_2 = _back(third, by_m, h_2)
         by_1 = _back(second, by_2, h_1)
         parts = _layers(gradient, self._hidden, self._first)
@@ -126,7 +129,7 @@ def _back(weight: Values, by_z: Values, h: Values) -> Values:
 
 
 def _factor(m: Values) -> Values:
-    factor: Values = np.exp(np.minimum(np.maximum(m, -MOST), MOST))  # np.clip takes longer
+    factor: Values = np.exp(np.minimum(np.maximum(m, -MAX_LOG), MAX_LOG))  # np.clip takes longer
     return factor
 
 
@@ -162,12 +165,6 @@ class Adam:
         self.square += (1 - second) * (gradient**2 - self.square)
         deviation = np.sqrt(self.square) / math.sqrt(1 - second**self.steps)
         self._parameters -= rate / (1 - first**self.steps) * self.mean / (deviation + EPSILON)
-
-
-_LARGEST = 1e6  # weight allowed in a file: no sum of products overflows
-_TINY = 1e-6  # added to the norm of a gradient before it divides
-
-Features = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 class Batch(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.policy import Experience, Past, random_state, restore_random
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.feature import LINK
 from tres_scrapy.frontier.store import NO_PARENT, SampleStore
@@ -18,21 +18,28 @@ from tres_scrapy.links.model import (
     KNOWN,
     NO_PRIOR,
     Estimate,
+    LinkEvidence,
     LinkModel,
     LinkPrior,
     Links,
-    Said,
     known_of,
     prior_of,
     sigmoid,
 )
 
 FADE: Final = 0.95  # of what a fetch counts, at each further fetch of its host
-KEPT: Final = 10_000  # pages whose links may still prove relevant
+PAGES_KEPT: Final = 10_000  # pages whose links may still prove relevant
 _HOST: Final = np.dtype([("fetches", "i4"), ("recent", "f4"), ("relevant", "f4"), ("leads", "f4")])
 
 Hosts = NDArray[np.int32]
 Values = NDArray[np.float32]
+EXPERIENCES_A_REPLAY: Final = 4  # that were seen: the first few are not overlearned
+CHECKPOINT: Final = 1_000  # experiences between two saved states
+_CHUNK: Final = 5_000  # links scored at once
+_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
+_LINK: Final = np.dtype(
+    [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
+)
 
 
 class HostMemory:
@@ -49,9 +56,9 @@ class HostMemory:
         self._recent = self._leads = 0.0  # of all hosts
         self._pages: dict[int, tuple[int, float]] = {}  # host and lead of the last ones, by row
 
-    def fetched(self, host: int, reward: float) -> None:
+    def note_fetch(self, host: int, reward: float) -> None:
         """Count a fetch; `host` is its number."""
-        self._grow(host + 1)
+        self._hosts.grow(host + 1)
         hosts = self._hosts
         hosts["fetches"][host] += 1
         hosts["recent"][host] = FADE * hosts["recent"][host] + 1
@@ -59,16 +66,16 @@ class HostMemory:
         hosts["leads"][host] *= FADE
         self._recent, self._leads = FADE * self._recent + 1, FADE * self._leads
 
-    def led(self, row: int, host: int, lead: float) -> None:
+    def note_lead(self, row: int, host: int, lead: float) -> None:
         """Note the lead of the page that was just `fetched`, or a higher one of an earlier page."""
         if row not in self._pages:
             self._pages[row] = host, 0.0
             self._leads += lead
-            if len(self._pages) > KEPT:
+            if len(self._pages) > PAGES_KEPT:
                 del self._pages[next(iter(self._pages))]
         self._raise(row, lead)
 
-    def proved(self, row: int) -> None:
+    def note_proof(self, row: int) -> None:
         """Note that a link first seen on a page is relevant.
 
         This counts for its host like the lead of a page fetched now, however old the page is: a
@@ -86,14 +93,14 @@ class HostMemory:
 
     def logits(self, hosts: Hosts) -> Values:
         """Return the logit of the relevant share of the last fetches [n], 0 without a fetch."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         recent, relevant = (self._hosts[name].take(hosts) for name in ("recent", "relevant"))
         logits: Values = np.log((relevant + 0.5) / (recent - relevant + 0.5))
         return logits
 
     def leads(self, hosts: Hosts) -> Values:
         """Return the mean lead of the last pages [n], drawn to that of all hosts by one page."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         mean = self._leads / self._recent if self._recent else 0.5
         recent, leads = (self._hosts[name].take(hosts) for name in ("recent", "leads"))
         values: Values = ((leads + mean) / (recent + 1)).astype(np.float32)
@@ -101,15 +108,9 @@ class HostMemory:
 
     def doubts(self, hosts: Hosts) -> Values:
         """Return how little is known [n]: 1 / sqrt(1 + fetches)."""
-        self._grow(int(hosts.max(initial=-1)) + 1)
+        self._hosts.grow(int(hosts.max(initial=-1)) + 1)
         doubts: Values = (1 / np.sqrt(1 + self._hosts["fetches"].take(hosts))).astype(np.float32)
         return doubts
-
-    def _grow(self, count: int) -> None:
-        self._hosts.extend(max(0, count - len(self._hosts)))
-
-
-NEW: Final = 4  # a replay at each step for so many experiences: the first few are not overlearned
 
 
 class LinkTrainer:
@@ -134,7 +135,7 @@ class LinkTrainer:
         """Learn from the experience that was just kept, and, if `replays`, from earlier ones."""
         self._model.gain(link)
         self._model.fit(link, reward)
-        count = min(self._options.replays, self.seen // NEW) if replays else 0
+        count = min(self._options.replays, self.seen // EXPERIENCES_A_REPLAY) if replays else 0
         for number in self._random.integers(len(self.kept), size=count).tolist():
             self._model.fit(*self.kept[number])
 
@@ -146,14 +147,6 @@ class LinkTrainer:
         """Load the random choices of `counts`; return how many experiences were seen."""
         restore_random(self._random, counts["random"].encode())
         return int(counts["seen"])
-
-
-CHECKPOINT: Final = 1_000  # experiences between two saved states
-_CHUNK: Final = 5_000  # links scored at once
-_EDGE: Final = 1e-6  # P is no surer than this where its logit is taken
-_LINK: Final = np.dtype(
-    [("logit", "f4"), ("variance", "f4"), ("fetched", "i4"), ("relevant", "f4")]
-)
 
 
 class LinkLearner:
@@ -183,7 +176,7 @@ class LinkLearner:
 
     def rate(self, rows: Rows) -> None:
         """Set P(relevant) of samples from what the model has learned so far."""
-        self._grow()
+        self._links.grow(len(self._store))
         for start in range(0, len(rows), _CHUNK):
             some = rows[start : start + _CHUNK]
             self._read(some, self.links(some))
@@ -193,14 +186,14 @@ class LinkLearner:
 
         The `best` of them are read again. Return x(s, a) [n, 9] with the new feature 9.
         """
-        self._grow()
+        self._links.grow(len(self._store))
         x = self._store.features(rows)
         known = self._known(rows, x)
         self._rate(rows, known)
-        rated = self._store.rated(rows)
+        rated = self._store["probability"].take(rows)
         some = np.argpartition(-rated, best)[:best] if len(rows) > best else np.arange(len(rows))
         self._read(rows[some], self.model.read(known[some], *self._best_codes(rows[some])))
-        x[:, LINK] = self._store.rated(rows)
+        x[:, LINK] = self._store["probability"].take(rows)
         return x
 
     def rate_again(self, count: int) -> Rows:
@@ -208,7 +201,7 @@ class LinkLearner:
         last = min(self._next + count, len(self._store))
         rows = np.arange(self._next, last)
         self._next = last % max(1, len(self._store))
-        rows = rows[self._store.waits(rows)]
+        rows = rows[self._store.is_pending(rows)]
         self.rate(rows)
         return rows
 
@@ -219,8 +212,8 @@ class LinkLearner:
         higher logit (an upper confidence bound), from 0 to 1 times as much higher with `want`.
         Second, its pages lead to others.
         """
-        hosts = self._store.host_numbers(rows)
-        p = self._store.rated(rows)
+        hosts = self._store["host"].take(rows)
+        p = self._store["probability"].take(rows)
         bounded = np.clip(p, _EDGE, 1 - _EDGE)
         logits = np.log(bounded / (1 - bounded))
         higher = want * self.options.exploration * self._hosts.doubts(hosts)
@@ -239,8 +232,9 @@ class LinkLearner:
 
         `away` is the highest P(relevant) of its links to domains of other shards.
         """
-        host = int(self._store.host_numbers(np.array([page]))[0])
-        self._hosts.led(page, host, float(self._store.rated(outlinks).max(initial=away)))
+        host = int(self._store["host"][page])
+        lead = self._store["probability"].take(outlinks).max(initial=away)
+        self._hosts.note_lead(page, host, float(lead))
 
     def state(self) -> dict[str, bytes]:
         """Return the state at the last checkpoint; `restore` learns what came after it again."""
@@ -270,7 +264,7 @@ class LinkLearner:
         known = self._known(rows, self._store.features(rows))
         return self.model.read(known, *self._codes(rows))
 
-    def said(self, row: int) -> Said:
+    def evidence(self, row: int) -> LinkEvidence:
         """Return what a sample says, as the model understands it now.
 
         A known fact adds what it differs from the mean of fetched links.
@@ -278,9 +272,9 @@ class LinkLearner:
         rows = np.array([row])
         known = self._known(rows, self._store.features(rows)) - self._mean
         codes = self._best[row] if row in self._best else self._codes(rows)[0]
-        self._chosen[row] = self._store.url_id(row), codes
+        self._chosen[row] = self._store["url"][row], codes
         adds = self.model.adds(self._link(known, codes))
-        return Said(self._store.url(row), self._store.anchors[row], *adds)
+        return LinkEvidence(self._store.url(row), self._store.anchors[row], *adds)
 
     def _codes(self, rows: Rows) -> tuple[Codes, NDArray[np.int64]]:
         """Return the codes of samples [m], and the sample of each by its place in `rows` [m]."""
@@ -313,13 +307,13 @@ class LinkLearner:
         none = np.zeros(len(rows), dtype=np.float32)
         without = self.options.without
         siblings = none if "siblings" in without else self._siblings(rows)
-        record = self._hosts.logits(self._store.host_numbers(rows))
+        record = self._hosts.logits(self._store["host"].take(rows))
         return known_of(x, siblings, none if "record" in without else record)
 
     def _siblings(self, rows: Rows) -> NDArray[np.float32]:
         """Return how relevant the fetched links of the same pages are [n], 0 without any."""
-        self._grow()
-        parents = self._store.parents(rows)
+        self._links.grow(len(self._store))
+        parents = self._store["parent"].take(rows)
         fetched = np.where(parents == NO_PARENT, 0, self._links["fetched"].take(parents))
         relevant = np.where(parents == NO_PARENT, 0, self._links["relevant"].take(parents))
         share: NDArray[np.float32] = ((relevant - 0.5 * fetched) / (fetched + 2)).astype("f4")
@@ -337,47 +331,47 @@ class LinkLearner:
         whole = Estimate(estimate.logit + logits, np.sqrt(estimate.deviation**2 + variances))
         self._store.rate(rows, whole.probability)
 
-    def _grow(self) -> None:
-        self._links.extend(len(self._store) - len(self._links))
-
     def _remember(self, experience: Experience) -> Links:
         """Keep an experience to learn it again, and count it for its siblings."""
         row, x, reward = experience
         rows = np.array([row])
         url, codes = self._chosen.pop(row, (None, None))
-        if codes is None or url != self._store.url_id(row):  # a redirect changes the URL
+        if codes is None or url != self._store["url"][row]:  # a redirect changes the URL
             codes, _ = self._codes(rows)
         link = self._link(self._known(rows, x[None]), codes)
         self._trainer.keep(link, reward)
         self._mean += (link.known[0] - self._mean) / self._trainer.seen
         self.fetched[link.codes] += 1
         self.rewarded[link.codes] += reward > 0
-        self._hosts.fetched(int(self._store.host_numbers(np.array([row]))[0]), reward)
-        parent = self._store.parent(row)
+        self._hosts.note_fetch(int(self._store["host"][row]), reward)
+        parent = self._store["parent"][row]
         if parent != NO_PARENT:
             self._links["fetched"][parent] += 1
             self._links["relevant"][parent] += reward
             if reward > 0:
-                self._hosts.proved(parent)
+                self._hosts.note_proof(parent)
         return link
 
     def _restore_leads(self, past: Past, pending: Rows) -> None:
         """Note again what each page leads to, as far as is known now."""
         best = np.zeros(len(self._store), dtype=np.float32)
-        for rows, values in ((pending, self._store.rated(pending)), (past.rows, past.x[:, LINK])):
-            parents = self._store.parents(rows)
+        for rows, values in (
+            (pending, self._store["probability"].take(pending)),
+            (past.rows, past.x[:, LINK]),
+        ):
+            parents = self._store["parent"].take(rows)
             linked = parents != NO_PARENT
             np.maximum.at(best, parents[linked], values[linked])
         self._hosts = HostMemory()
-        hosts = self._store.host_numbers(past.rows).tolist()
-        parents = self._store.parents(past.rows)
+        hosts = self._store["host"].take(past.rows).tolist()
+        parents = self._store["parent"].take(past.rows)
         for row, host, parent, reward in zip(
             past.rows.tolist(), hosts, parents.tolist(), past.rewards.tolist(), strict=True
         ):
-            self._hosts.fetched(host, reward)
+            self._hosts.note_fetch(host, reward)
             if reward > 0:
-                self._hosts.proved(parent)
-            self._hosts.led(row, host, float(best[row]))
+                self._hosts.note_proof(parent)
+            self._hosts.note_lead(row, host, float(best[row]))
 
     def _packed(self) -> bytes:
         head = json.dumps(self._trainer.counts())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.tree import Rule
-from tres_scrapy.links.model import Said
+from tres_scrapy.links.model import LinkEvidence
 
 
 class Choice(NamedTuple):
@@ -27,7 +27,7 @@ class Choice(NamedTuple):
     rows: Rows
     q_values: NDArray[np.float32] | None
     bounds: NDArray[np.float32] | None = None
-    said: Said | None = None
+    said: LinkEvidence | None = None
 
 
 class Decision(NamedTuple):
@@ -58,51 +58,9 @@ class PageText(NamedTuple):
     text: str = ""  # title and text
     contexts: Mapping[str, str] = MappingProxyType({})  # URL of a link: the text around it
     probability: float = 0.0  # P(relevant) of the page
-    paths: Mapping[str, str] = MappingProxyType({})  # URL of a link: the tags from the root to it
 
 
 NO_TEXT = PageText()
-
-
-class Policy(Protocol):
-    """Chooses among PENDING samples; a chosen sample is removed from the policy.
-
-    For each page, `observe`, `expand` and `learn` are called in the order of Algorithm 3.
-    """
-
-    def observe(self, experience: Experience) -> None:
-        """Receive an experience, before its page's outlinks are known."""
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Receive the frontier samples of a page's outlinks; there may be no outlinks."""
-
-    def readmit(self, rows: Rows) -> None:
-        """Take back dropped samples that can be fetched after all."""
-
-    def learn(self) -> float | None:
-        """Take the gradient step that is due and return its loss, or None without a step."""
-
-    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
-        """Return the next sample, never one on a busy host; None if no sample is ready."""
-
-    def figures(self) -> dict[str, float | str]:
-        """Return the figures of the policy, by stat name."""
-
-
-@runtime_checkable
-class Revising(Protocol):
-    """A policy that looks at features 4 to 6 of waiting samples again when they have changed."""
-
-    def revise(self, rows: Rows) -> None:
-        """Take note of samples whose features 4 to 6 have changed."""
-
-
-@runtime_checkable
-class Valuing(Protocol):
-    """A policy that learns Q, the value of a fetch."""
-
-    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return Q of any x [n, 9] as [n]."""
 
 
 class Past(NamedTuple):
@@ -116,25 +74,60 @@ class Past(NamedTuple):
     sampled: Rows  # row chosen next, -1 if none yet
 
 
-@runtime_checkable
-class Resumable(Protocol):
-    """A policy that can be restored from its past.
+class Policy:
+    """Chooses among PENDING samples; a chosen sample is removed from the policy.
 
-    `rules` only grows. `state` holds the rest of what was learned; it is small enough to be saved
-    at every step.
+    For each page, `observe`, `expand` and `learn` are called in the order of Algorithm 3. A policy
+    that `is_resumable` can be restored from its past. One with `learns_q` has a `value`.
     """
+
+    is_resumable = False
+    learns_q = False
+
+    def observe(self, experience: Experience) -> None:
+        """Receive an experience, before its page's outlinks are known."""
+
+    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
+        """Receive the frontier samples of a page's outlinks; there may be no outlinks."""
+        raise NotImplementedError
+
+    def readmit(self, rows: Rows) -> None:
+        """Take back dropped samples that can be fetched after all."""
+        raise NotImplementedError
+
+    def revise(self, rows: Rows) -> None:
+        """Take note of samples whose features 4 to 6 have changed."""
+
+    def learn(self) -> float | None:
+        """Take the gradient step that is due and return its loss, or None without a step."""
+        return None
+
+    def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
+        """Return the next sample, never one on a busy host; None if no sample is ready."""
+        raise NotImplementedError
+
+    def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return Q of any x [n, 9] as [n]."""
+        raise NotImplementedError
 
     @property
     def rules(self) -> Sequence[Rule]:
-        """The splits of the policy's tree, oldest first; empty without a tree."""
+        """The splits of the policy's tree, oldest first; the sequence only grows."""
+        return ()
 
     def state(self) -> dict[str, bytes]:
-        """Return the learned state apart from the rules, as named byte strings."""
+        """Return what was learned apart from the rules, small enough to be saved at every step."""
+        return {}
 
     def restore(
         self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
     ) -> None:
         """Load a past and the PENDING samples; raise ValueError if they do not fit."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, float | str]:
+        """Return the figures of the policy, by stat name."""
+        return {}
 
 
 def random_state(random: np.random.Generator) -> bytes:

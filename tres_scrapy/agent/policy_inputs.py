@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from tres_scrapy.agent.policy import Policy
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
 from tres_scrapy.links.model import NO_PRIOR, LinkPrior
 
 

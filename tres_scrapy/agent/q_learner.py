@@ -44,7 +44,7 @@ def _with_one(x: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.column_stack([np.ones(len(x)), x])
 
 
-NONE = -1
+NO_ROW = -1
 _EXPERIENCE = np.dtype(
     [
         ("x", "f4", (len(FEATURES),)),
@@ -77,7 +77,7 @@ class Replay:
         Return a ticket for `note_sampled`.
         """
         first = int(outlinks[0]) if len(outlinks) else 0
-        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), NONE)
+        self._records[self._added % len(self._records)] = (x, reward, first, len(outlinks), NO_ROW)
         self._added += 1
         return self._added - 1
 
@@ -109,11 +109,11 @@ class Replay:
         """Draw `size` experiences uniformly with replacement, U(B)."""
         drawn = self._records[self._random.integers(len(self), size=size)]
         sampled = drawn["sampled"]
-        counts = drawn["outlinks"] + (sampled != NONE)
+        counts = drawn["outlinks"] + (sampled != NO_ROW)
         ends = np.cumsum(counts)
         within = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
         candidates = np.repeat(drawn["first"], counts) + within
-        has_sample = sampled != NONE
+        has_sample = sampled != NO_ROW
         candidates[ends[has_sample] - 1] = sampled[has_sample]
         return Batch(drawn["x"], drawn["reward"], candidates, counts)
 
@@ -235,7 +235,7 @@ class QLearner:
             self._confidence.add(past.x)
         x, _, _, *rest = past
         self._replay.restore(x, self._earned_before(past), *rest)
-        self._incomplete = np.flatnonzero(past.sampled == NONE).tolist()
+        self._incomplete = np.flatnonzero(past.sampled == NO_ROW).tolist()
 
     def figures(self) -> dict[str, float | str]:
         """Report the agent's state."""
@@ -249,7 +249,7 @@ class QLearner:
     def _earned(self, experience: Experience) -> float:
         """Return the reward of an experience, with the intrinsic one."""
         row, _, reward = experience
-        domain = self._store.domain(row)
+        domain = self._store["domain"][row]
         if reward > 0 and domain not in self._found:
             self._found.add(domain)
             reward += self.options.novelty
@@ -258,7 +258,9 @@ class QLearner:
     def _earned_before(self, past: Past) -> NDArray[np.float32]:
         """Return the rewards [n] of a past, with the intrinsic ones."""
         rewarded = np.flatnonzero(past.rewards > 0)
-        domains, firsts = np.unique(self._store.domains(past.rows[rewarded]), return_index=True)
+        domains, firsts = np.unique(
+            self._store["domain"].take(past.rows[rewarded]), return_index=True
+        )
         self._found = set(domains.tolist())
         earned = past.rewards.copy()
         earned[rewarded[firsts]] += self.options.novelty

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
-LONGEST: Final = 5.0  # seconds: a host that rests longer is not waited for
-WORTH: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
+LONGEST_REST: Final = 5.0  # seconds: a host that rests longer is not waited for
+MIN_GAIN: Final = 0.1  # relevant pages: a link must be worth so much more to be waited for
 CREDIT: Final = 20.0  # seconds that all slots may be idle in a row, times 1 - hurry
+RECENT: Final = 30  # fetches that say how well the crawl goes
+PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
 class Patience:
@@ -36,20 +38,17 @@ class Patience:
         """Note before a choice which busy hosts are soon free, and the share of free slots."""
         patience = 1 - self.hurry
         if self._last is not None:
-            passed = min(LONGEST, now - self._last)  # longer: a pause, or the network was gone
+            passed = min(LONGEST_REST, now - self._last)  # longer: a pause, or the network was gone
             idle = self._free * passed if self.waiting else 0.0
             self.waited += idle
             self._used = max(0.0, self._used + idle - patience * passed)
         self._last, self._free, self.waiting = now, free, False
         self.hosts = hosts if self._used < CREDIT * patience else ()
 
-    def waits(self, ready: float, later: float) -> bool:
+    def is_worth_waiting(self, ready: float, later: float) -> bool:
         """Return whether to send nothing now, given what the best link is worth and the later."""
-        self.waiting = later - ready > WORTH
+        self.waiting = later - ready > MIN_GAIN
         return self.waiting
-
-
-RECENT: Final = 30  # fetches that say how well the crawl goes
 
 
 class RecentYield:
@@ -61,9 +60,6 @@ class RecentYield:
     def note(self, reward: float) -> None:
         """Note the reward of a fetch."""
         self.value += (reward - self.value) / RECENT
-
-
-PAGES_A_CHOICE: Final = 4  # under way, for which a ranking serves one more choice
 
 
 class Ranking(NamedTuple):
@@ -117,12 +113,12 @@ class Ranking(NamedTuple):
         further = min(self.further, store.ledger.leased // PAGES_A_CHOICE)
         if not further:
             return None
-        domains = (*self.domains, store.domain(row))
-        left = store.waits(self.rows)
-        free = left & (store.standing(self.rows, busy_hosts) == Eligibility.READY)
-        ready = free & ~np.isin(store.domains(self.rows), domains)
-        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + WORTH:
+        domains = (*self.domains, store["domain"][row])
+        left = store.is_pending(self.rows)
+        free = left & (store.eligibility(self.rows, busy_hosts) == Eligibility.READY)
+        ready = free & ~np.isin(store["domain"].take(self.rows), domains)
+        if not ready.any() or self.bounds[free].max() > self.bounds[ready].max() + MIN_GAIN:
             return None
-        soon_free = left & np.isin(store.host_numbers(self.rows), soon)
+        soon_free = left & np.isin(store["host"].take(self.rows), soon)
         later = float(self.bounds[soon_free].max(initial=-np.inf))
         return self._replace(ready=ready, later=later, further=further - 1, domains=domains)

@@ -15,6 +15,7 @@ from tres_scrapy.agent.policy import (
     Experience,
     PageText,
     Past,
+    Policy,
     random_state,
     restore_random,
 )
@@ -28,16 +29,19 @@ from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
 
 SHORTLIST = 1_000  # links with the highest P(relevant) that are rated with the drawn ones
-TOP = 30  # of all these, whose codes are read again
-PERIOD = 10  # experiences between two turns in which other samples are rated again
-MOST_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
+TOP_READ = 30  # of all these, whose codes are read again
+RATING_PERIOD = 10  # experiences between two turns in which other samples are rated again
+MAX_DRAWN = 4_000  # limit of samples for a choice, unless there are more leaves
 
 
-class TresPolicy:
+class TresPolicy(Policy):
     """Evaluates Q for representatives of each leaf and fetches the best (Algorithms 2, 3).
 
     In the exploration phase it fetches a random representative.
     """
+
+    is_resumable = True
+    learns_q = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.tree = TreeFrontier(self.features, setup.tree)
@@ -60,17 +64,12 @@ class TresPolicy:
         """What has learned from links, None with `link_model=0`."""
         return self._links
 
-    @property
-    def evaluations(self) -> int:
-        """The number of representatives whose Q was computed."""
-        return self._learner.evaluations
-
     def features(self, rows: Rows) -> NDArray[np.float32]:
         """Return x(s, a) [n, 9] as tree and agent use it."""
         return self.view(self._store.features(rows))
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return x(s, a) [n, 9] of the store as tree and agent use it."""
+        """Return x(s, a) [..., 9] of the store as tree and agent use it."""
         return x
 
     def value(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -79,12 +78,14 @@ class TresPolicy:
 
     def observe(self, experience: Experience) -> None:
         """Add the experience to the tree, whose leaf may split, and to the link model."""
+        experience = self._viewed(experience)
         self._learner.steps += 1
         self._yield.note(experience.reward)
         if self._links is not None:
             self._links.observe(experience)
-            if self._learner.steps % PERIOD == 0:
-                self._best.offer(self._links.rate_again(PERIOD * self._links.options.rescored))
+            if self._learner.steps % RATING_PERIOD == 0:
+                count = RATING_PERIOD * self._links.options.rescored
+                self._best.offer(self._links.rate_again(count))
         self.tree.add_experience(experience.x, experience.reward)
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
@@ -92,7 +93,7 @@ class TresPolicy:
         self._rate(outlinks)
         if self._links is not None:
             self._links.expand(experience.row, outlinks)
-        self._learner.remember(experience, outlinks)
+        self._learner.remember(self._viewed(experience), outlinks)
         self.tree.insert(outlinks)
 
     def readmit(self, rows: Rows) -> None:
@@ -117,7 +118,7 @@ class TresPolicy:
         exploring = self._learner.exploring
         each = 1 if exploring else self._learner.options.representatives
         drawn = representatives(
-            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MOST_DRAWN
+            self.tree.pool, self._store, self._random, busy_hosts, each=each, most=MAX_DRAWN
         )
         if self._links is not None:
             return self._select_link(self._links, drawn, busy_hosts)
@@ -147,8 +148,8 @@ class TresPolicy:
         rows = np.concatenate([drawn.rows[alone], listed])
         if not (count := len(rows)):
             return None
-        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP)])
-        x = self.view(links.refresh(rows, TOP))
+        rows = np.concatenate([rows, self._best.soon(self._patience.hosts, TOP_READ)])
+        x = self.view(links.refresh(rows, TOP_READ))
         self._best.offer(drawn.rows)
         bonus = links.bonus(rows, 1 - self._yield.value)
         q_values, bounds = self._learner.rate(rows, x, bonus)
@@ -177,7 +178,7 @@ class TresPolicy:
     def _decide(self, links: LinkLearner, ranking: Ranking) -> Decision | None:
         """Return the best of a ranking, None if it is better to wait."""
         best = ranking.best(self._store.priorities)
-        if self._patience.waits(float(ranking.bounds[best]), ranking.later):
+        if self._patience.is_worth_waiting(float(ranking.bounds[best]), ranking.later):
             return None
         row, leaf = int(ranking.rows[best]), int(ranking.leaves[best])
         self._last = ranking, row
@@ -189,7 +190,7 @@ class TresPolicy:
             ranking.rows[ready],
             ranking.q_values[ready],
             ranking.bounds[ready],
-            links.said(row),
+            links.evidence(row),
         )
         return Decision(row, leaf, float(ranking.q_values[best]), choice=choice)
 
@@ -201,6 +202,9 @@ class TresPolicy:
         if not setup.links.enabled:
             return None
         return LinkLearner(self._store, setup.links, setup.seed, setup.link_prior)
+
+    def _viewed(self, experience: Experience) -> Experience:
+        return experience._replace(x=self.view(experience.x))
 
     def _rate(self, rows: Rows) -> None:
         if self._links is not None:
@@ -219,6 +223,7 @@ class TresPolicy:
 
         Each sample enters the leaf that matches its current features.
         """
+        past = past._replace(x=self.view(past.x))
         if self._links is not None:
             self._links.restore(past, state)
             self._best.offer(pending)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,27 +18,20 @@ from tres_scrapy.cli.command import (
     project_settings,
     refuse,
 )
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import PREFIX
 from tres_scrapy.config.extra import require
-from tres_scrapy.config.parser import identifier, one_of, seeds, whole
+from tres_scrapy.config.parser import whole
 from tres_scrapy.config.preset import set_scrapys
 from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.lab.benchmark import RUNS, check_runs, run_grid
 from tres_scrapy.lab.condition import TOPIC, Conditions
-from tres_scrapy.lab.grid import make_grid
+from tres_scrapy.lab.grid import ALL, WEBS, grid_of, value_of
 from tres_scrapy.lab.mean import VARIANTS
-from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.webs.server import DATA, LABELS
-from tres_scrapy.url.message import plainly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from tres_scrapy.lab.result import Run
 
-ALL: Final = "all"
-WEBS: Final = ("synthetic", "corpus", "recorded")  # webs that can be crawled without search forms
 TAKEN: Final = {  # settings that differ between the runs, and the option that lists their values
     "TRES_WEB": "--web",
     "TRES_WEB_DATA": "--data",
@@ -66,8 +59,6 @@ Examples:
 """
 
 CORES: Final = os.cpu_count() or 1
-
-Value = TypeVar("Value")
 
 
 def _list(name: str, metavar: str, about: str) -> Decorator:
@@ -148,7 +139,7 @@ def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> in
     runs: list[Run] = []
     try:
         require("bench", "the report")
-        runs, processes = _grid(**given), _value("--jobs", jobs, whole(1))
+        runs, processes = grid_of(**given), value_of("--jobs", jobs, whole(1))
         conditions = _conditions(given["web"], given["data"], given["labels"], given["http"])
         check_runs(conditions, runs)
         return run_grid(runs, processes, conditions, output)
@@ -157,75 +148,6 @@ def command(words: tuple[str, ...], jobs: str, output: Path, **given: Any) -> in
         said = f"interrupted, {done} of {len(runs)} runs are done; repeat the command to continue"
         print(f"tres bench: {said}", file=sys.stderr)
         return INTERRUPTED
-
-
-def _grid(
-    *,
-    web: str,
-    topics: Sequence[str],
-    policies: Sequence[str],
-    max: Sequence[str],  # noqa: A002 - the name of the option
-    starts: Sequence[str],
-    seeds: Sequence[str],
-    pages: str,
-    **_: Any,
-) -> list[Run]:
-    """Return the runs that the options ask for; raise ValueError if an option is not valid."""
-    chosen = _each(policies)
-    if not chosen or ALL in chosen:
-        left_out = () if chosen else VARIANTS
-        chosen = [name for name in POLICIES if name not in left_out and _fits(name, web)]
-    caps = [_value("--max", text, Cap.parse) for text in _each(max or ["none", "10"])]
-    numbers = seeds or (["1"] if starts else ["1", "2", "3"])
-    return make_grid(
-        _value("--web", web, one_of(*WEBS)),
-        _value("--pages", pages, whole(1)),
-        topics=[_value("--topics", text, identifier) for text in _each(topics or ["food"])],
-        policies=[_value("--policies", text, one_of(*POLICIES)) for text in chosen],
-        caps=["none" if cap is None else str(cap) for cap in caps],
-        seeds=[_value("--seeds", text, whole(0, 2**31 - 1)) for text in _each(numbers)],
-        starts=lambda topic: list(_starts(starts, topic)) or [""],
-    )
-
-
-def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
-    """Yield the starts of a topic, each its URLs with commas between; raise ValueError if wrong."""
-    for text in options:
-        name = text.replace(TOPIC, topic)
-        lines = [text]
-        if text.startswith("@"):
-            lines = _value("--starts", name, lambda name: _lines(Path(name[1:])))
-        for line in lines:
-            yield ",".join(_value("--starts", line, seeds))
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the lines of a file; raise ValueError if it is empty or cannot be read."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {plainly(error)}") from None
-    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if not found:
-        raise ValueError("must hold at least one start")
-    return found
-
-
-def _fits(policy: str, web: str) -> bool:
-    """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
-    return web != "synthetic" or POLICIES[policy].prepare is not with_graph
-
-
-def _each(texts: Sequence[str]) -> list[str]:
-    """Return the values of a list option, separated by spaces or commas."""
-    return [part for text in texts for part in text.split(",")]
-
-
-def _value(option: str, text: str, parse: Callable[[str], Value]) -> Value:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise ValueError(f"{option} {text!r} {error}") from None
 
 
 def _conditions(web: str, data: Path | None, labels: str, http: bool) -> Conditions:

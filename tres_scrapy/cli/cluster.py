@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +30,6 @@ Examples:
       --snapshots s3://bucket/food
 """
 FORMAT: Final = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
-GROUP: Final = "Cluster"
 
 
 class ClusterCommand(SpiderCommand):
@@ -73,58 +72,40 @@ def _seconds(_: click.Context, option: click.Parameter, value: float) -> float:
     return value
 
 
-def _options() -> Sequence[Option]:
-    return [
-        Option(
-            ["--job"],
-            type=Path,
-            required=True,
-            metavar="DIR",
-            help="folder of the crawl",
-            group=GROUP,
-        ),
-        Option(
-            ["--shards"],
-            type=int,
-            default=4,
-            metavar="N",
-            help="parts of the crawl (default: 4)",
-            group=GROUP,
-        ),
-        Option(
-            ["--address"],
-            metavar="ADDRESS",
-            help="of a Ray cluster: auto, or HOST:PORT; without it, Ray is started on this machine",
-            group=GROUP,
-        ),
-        Option(
-            ["--snapshots"],
-            metavar="URL",
-            default="",
-            help="where shards are copied to, such as s3://bucket/food: --job is then a folder on "
-            "each node's own disk, and may have environment variables ('$SCRATCH/food')",
-            group=GROUP,
-        ),
-        Option(
-            ["--snapshot-interval"],
-            type=float,
-            callback=_seconds,
-            metavar="SECONDS",
-            default=60.0,
-            help="time between two snapshots of a shard (default: 60)",
-            group=GROUP,
-        ),
-    ]
+_option = partial(Option, group="Cluster")
+OPTIONS: Final = (
+    _option(["--job"], type=Path, required=True, metavar="DIR", help="folder of the crawl"),
+    _option(["--shards"], type=int, default=4, metavar="N", help="parts of the crawl (default: 4)"),
+    _option(
+        ["--address"],
+        metavar="ADDRESS",
+        help="of a Ray cluster: auto, or HOST:PORT; without it, Ray is started on this machine",
+    ),
+    _option(
+        ["--snapshots"],
+        metavar="URL",
+        default="",
+        help="where shards are copied to, such as s3://bucket/food: --job is then a folder on "
+        "each node's own disk, and may have environment variables ('$SCRATCH/food')",
+    ),
+    _option(
+        ["--snapshot-interval"],
+        type=float,
+        callback=_seconds,
+        metavar="SECONDS",
+        default=60.0,
+        help="time between two snapshots of a shard (default: 60)",
+    ),
+)
 
-
-command = click.Group("cluster", help=DESCRIPTION)
+command = click.Group("cluster", help=DESCRIPTION, no_args_is_help=False)
 command.add_command(
     ClusterCommand(
         "crawl",
         ("topic", "seed"),
         [each for each in Config.declared().values() if each.group is not Group.CLUSTER],
         crawl,
-        _options(),
+        OPTIONS,
         syntax="TOPIC URL... --job DIR [--shards N] [options of tres crawl]",
         help=DESCRIPTION,
         epilog=EXAMPLES,

@@ -71,14 +71,14 @@ class Option(click.Option):
     def of(cls, setting: Setting, group: str = "Options", *, seldom: bool = False) -> Option:
         """Return the option that is a setting."""
         name, names = option_of(setting.argument), ["-o"] * (setting.name == "TRES_OUTPUT")
-        more: dict[str, Any] = {"metavar": _metavar(setting)}
+        more: dict[str, Any] = {"metavar": setting.value_name}
         if setting.is_switch:
             name, more = f"{name}/{name.replace('--', '--no-', 1)}", {"default": None}
         return cls(
             [*names, name, setting.argument],
             group=group,
             setting=setting,
-            help=_meaning(setting),
+            help=setting.help,
             seldom=seldom,
             **more,
         )
@@ -305,24 +305,6 @@ def _refusal(name: str, *given: str) -> str:
         return f"{name!r} {kind}; did you mean `tres {meant}`?"
     hint = suggestion(name, commands()) or "."
     return f"unknown command {name!r}{hint} The commands are {', '.join(commands())}"
-
-
-def _meaning(setting: Setting) -> str:
-    """Return the help of a setting: its meaning, its choices and its default."""
-    meaning, default = setting.meaning, setting.default
-    if setting.rule.startswith("one of "):
-        meaning += f": {setting.rule.removeprefix('one of ')}"
-    if default is None or default == ():
-        return meaning
-    if setting.is_switch:
-        return f"{meaning} (default: {'yes' if default else 'no'})"
-    return f"{meaning} (default: {','.join(default) if isinstance(default, tuple) else default})"
-
-
-def _metavar(setting: Setting) -> str:
-    if setting.is_path:
-        return "PATH"
-    return "N" if "number" in setting.rule else setting.argument.rpartition("_")[2].upper()
 
 
 def _version() -> str:

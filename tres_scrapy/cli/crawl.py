@@ -27,7 +27,6 @@ SCRAPYS: Final = (  # names, metavar and meaning of options that are passed on
     (("--logfile",), "FILE", "file of the log instead of the terminal"),
     (("--pidfile",), "FILE", "file for the number of the process"),
 )
-PASSED: Final = ("set", "a", "overwrite_output", "loglevel", "logfile", "pidfile")
 STATS: Final = "STATS_DUMP"
 EXAMPLES: Final = """\
 Examples:
@@ -102,7 +101,8 @@ def run_spider(spider: str) -> Callable[..., None]:
 
     def run(arguments: dict[str, str], jobdir: Sequence[str], **passed: Sequence[str]) -> None:
         settings = pairs_of(passed.pop("set"))
-        settings |= dict(zip(["JOBDIR"], jobdir[-1:], strict=False))
+        if jobdir:
+            settings["JOBDIR"] = jobdir[-1]
         if not (passed["logfile"] or passed["loglevel"] or "LOG_FILE" in settings):
             settings.setdefault(STATS, "0")
         words = [f"--{name.replace('_', '-')}={each}" for name in passed for each in passed[name]]

@@ -145,6 +145,7 @@ def _package_fault(wanted: str, fault: str) -> Finding:
 def _code_faults() -> Iterator[Finding]:
     """Yield why the code of a crawl cannot be imported, such as a library that lacks a file."""
     try:
+        import click  # noqa: F401, PLC0415 - it may be missing itself
         import torch  # noqa: F401, PLC0415 - it takes 2 s
 
         import tres_scrapy.addon  # noqa: PLC0415 - it needs what is checked here

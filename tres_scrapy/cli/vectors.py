@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
-from tqdm import tqdm
 
 from tres_scrapy.cli.command import Command, Decorator, option, refuse
 from tres_scrapy.topic.vectors import MOST_DIMENSIONS, MOST_WORDS
 from tres_scrapy.training.document import Sentences
-from tres_scrapy.training.word_vectors import MAX_WORDS, read_vectors, train_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tres_scrapy.training.word_vectors import MAX_WORDS, Passes, read_vectors, train_vectors
 
 LIMITS: Final = {"words": MOST_WORDS, "dimension": MOST_DIMENSIONS, "epochs": 100, "workers": 64}
 
@@ -58,26 +53,9 @@ def command(files: tuple[str, ...], source: str | None, output: Path, **numbers:
     if source:
         vectors = read_vectors(source, words=numbers["words"])
     else:
-        sentences = _Passes(Sentences([Path(file) for file in files]), numbers["epochs"])
+        sentences = Passes(Sentences([Path(file) for file in files]), numbers["epochs"])
         vectors = train_vectors(sentences, **numbers)
     vectors.save(output)
     n, d = vectors.matrix.shape
     print(f"{n} words of {d} dimensions written to {output}, {output.stat().st_size / 1e6:.1f} MB")
     print(f"next: tres train TOPIC --vectors {output} ...")
-
-
-class _Passes:
-    """Sentences that can be read repeatedly: for the vocabulary, then for each epoch."""
-
-    def __init__(self, sentences: Sentences, epochs: int) -> None:
-        self._sentences = sentences
-        names = (f"epoch {n} of {epochs}" for n in range(1, epochs + 1))
-        self._names = chain(["vocabulary"], names)
-        self._total: int | None = None
-
-    def __iter__(self) -> Iterator[list[str]]:
-        with tqdm(desc=next(self._names), total=self._total, unit=" words", unit_scale=True) as bar:
-            for sentence in self._sentences:
-                bar.update(len(sentence))
-                yield sentence
-            self._total = int(bar.n)

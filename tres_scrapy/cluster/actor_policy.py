@@ -12,7 +12,7 @@ from tres_scrapy.agent.link_learner import LinkLearner
 from tres_scrapy.agent.policy import Experience, Past
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
-from tres_scrapy.agent.tres import TOP, TresPolicy
+from tres_scrapy.agent.tres import TOP_READ, TresPolicy
 from tres_scrapy.cluster.transition import TransitionLog, WeightUpdate
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.column import Rows
@@ -67,7 +67,7 @@ class ActorPolicy(TresPolicy):
         rows = self._best.ready(busy_hosts)
         if not len(rows) and not len(rows := self._best.ready()):
             return _UNKNOWN
-        rows = rows[np.argsort(-self._store.rated(rows), kind="stable")[:TOP]]
+        rows = rows[np.argsort(-self._store["probability"].take(rows), kind="stable")[:TOP_READ]]
         return float(np.sort(self._learner.value(self.features(rows)))[-_BEST:].mean())
 
     def _make_learner(self, setup: PolicyInputs) -> ActorQLearner:

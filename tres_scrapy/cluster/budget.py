@@ -12,9 +12,9 @@ from typing import Final
 
 from tres_scrapy.cluster.message import UNLIMITED, Status
 
-LOW: Final = 16  # free pages below which a shard gets another block
+FEW_FREE: Final = 16  # free pages below which a shard gets another block
 BLOCK: Final = 16  # most pages of a block
-SMALL: Final = 2  # most pages of the first blocks: the best links of a shard are on few hosts
+FIRST_BLOCK: Final = 2  # most pages of the first blocks: the best links of a shard are on few hosts
 GROWTH: Final = 1 / 64  # of the pages fetched: so many may be under way, granted and not fetched
 TEMPERATURE: Final = 0.15  # difference of Q at which a shard gets 1/e as many pages
 LEAD: Final = 2 * BLOCK  # most weighted pages by which a shard may be ahead of others
@@ -53,7 +53,7 @@ class Budget:
         self.limits[shard] = max(status.pages, min(self.limits[shard], status.limit))
         self._pages[shard] = status.pages
         active = [status, *(each for each in others if each.shard != shard)]
-        rivals = [each for each in active[1:] if each.free < LOW and not each.busy]
+        rivals = [each for each in active[1:] if each.free < FEW_FREE and not each.busy]
         best = max(each.value for each in (status, *rivals))
         ends = (self._turn_of(each.shard) + _cost(each, best) for each in rivals)
         soonest = min(ends, default=math.inf)  # the turn after a rival's next page
@@ -62,14 +62,15 @@ class Budget:
         room = most - sum(self._under_way(each) for each in active)
         share = most / len(active)  # pages under way of an average shard
         lead, cost = min(LEAD, share), _cost(status, best)
-        largest = min(BLOCK, max(SMALL, share / 4))
+        largest = min(BLOCK, max(FIRST_BLOCK, share / 4))
         if status.busy:  # if all are, each gets a page for when a host is free
             largest = int(status.free <= 0 and not rivals)
         turn = self._turn_of(shard)
         block = int(min(self.left, largest, room, (soonest + lead - turn) / cost))
         if slow:  # the last pages are for those that can fetch them
             block = int(self.left > sum(each.free <= 0 for each in rivals))
-        if status.ready and not status.idle and status.free < (1 if slow else LOW) and block > 0:
+        is_short = status.free < (1 if slow else FEW_FREE)
+        if status.ready and not status.idle and is_short and block > 0:
             self._turns[shard], self._turn = turn + block * cost, max(turn, self._turn)
             self.limits[shard] += block
         return self.limits[shard]

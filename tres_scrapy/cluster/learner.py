@@ -21,7 +21,7 @@ from tres_scrapy.frontier.feature import FEATURES
 from tres_scrapy.links.model import LinkModel, Links, prior_of
 
 NEWS: Final = 0.1  # of the transitions: if so many are new to a shard, it gets weights at once
-FULL: Final = 32  # transitions of one call from which the link model learns each only once
+HURRIED_CALL: Final = 32  # transitions of one call from which the link model learns each only once
 
 
 class TransitionReplay:
@@ -102,7 +102,7 @@ class Learner:
         known = self.positions[shard] - first
         new = transitions[known:] if known >= 0 else []
         for packed in new:
-            self._learn(Transition.unpacked(packed), hurried=len(new) >= FULL)
+            self._learn(Transition.unpacked(packed), hurried=len(new) >= HURRIED_CALL)
             self.positions[shard] += 1
 
     def follow(self, shard: int, forks: Sequence[tuple[int, int]]) -> None:

@@ -23,10 +23,10 @@ from tres_scrapy.cluster.router import PackedBatch
 
 OWNER: Final = 32  # bits of a number below those that say which owner of a shard gave it
 EVERY: Final = 2.0  # seconds between two deliveries to a shard
-MOST: Final = 200  # batches of one delivery
+DELIVERED: Final = 200  # batches of one delivery
 NEWS: Final = 0.1  # of the batches that a shard has: if more are new to it, it gets them at once
-FULL: Final = 100 * 2**20  # bytes that others do not have, above which no more pages are fetched
-KEPT: Final = 4 * FULL  # the same for all that is kept until snapshots of others hold it
+FULL_OUTBOX: Final = 100 * 2**20  # bytes that others do not have, above which no page is fetched
+FULL_STORE: Final = 4 * FULL_OUTBOX  # the same for all that no snapshot of others holds
 INQUIRY: Final = 5.0  # seconds between two questions about it
 
 
@@ -147,7 +147,7 @@ class SendSchedule:
     def take_turn(self, shard: int, new: int, known: int, now: float) -> bool:
         """Return whether a shard that has the first `known` batches gets `new` ones; note when."""
         late = now - self._times.get(shard, -inf) >= self._every
-        due = new > 0 and (late or new >= MOST or new > NEWS * known)
+        due = new > 0 and (late or new >= DELIVERED or new > NEWS * known)
         if due:
             self._times[shard] = now
         return due
@@ -181,7 +181,7 @@ class Sender:
     @property
     def is_large(self) -> bool:
         """Whether the outbox holds so much that batches which are safe leave it at once."""
-        return self._outbox.size > FULL
+        return self._outbox.size > FULL_OUTBOX
 
     @property
     def is_full(self) -> bool:
@@ -190,7 +190,7 @@ class Sender:
             return False
         outbox = self._outbox
         unknown = sum(outbox.size_after(shard, self._sent.get(shard, 0)) for shard in outbox.sent)
-        return outbox.size > KEPT or unknown > FULL
+        return outbox.size > FULL_STORE or unknown > FULL_OUTBOX
 
     def next(self, shard: int, now: float) -> Delivery | None:
         """Return what is due to a shard at a time in seconds; raise ValueError if links are lost.
@@ -200,7 +200,7 @@ class Sender:
         outbox, last = self._outbox, self._sent.get(shard, 0)
         new, known = outbox.sent[shard] - last, count_of(last)
         has_turn = self._schedule.take_turn(shard, new, known, now)
-        batches = outbox.next(shard, last, MOST) if has_turn else []
+        batches = outbox.next(shard, last, DELIVERED) if has_turn else []
         if has_turn and not batches:  # all had arrived before this process began
             self._sent.setdefault(shard, outbox.sent[shard])
         after = outbox.before(shard, batches[0].number) if batches else 0

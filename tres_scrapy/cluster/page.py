@@ -13,19 +13,24 @@ from urllib.parse import urlsplit
 
 from tres_scrapy.cluster.coordinator import GONE, Overview
 from tres_scrapy.cluster.message import Status
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import seeds
 from tres_scrapy.crawl.pace import Pace
-from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING
 from tres_scrapy.extensions.dashboard import ANSWERS, FAREWELL, SENDING, WATCHED
 from tres_scrapy.extensions.ending import IN_WORDS
 from tres_scrapy.live.answering import Answering
 from tres_scrapy.live.resource import LivePage, site
-from tres_scrapy.live.steering import ControlError, require_state, said, short
+from tres_scrapy.live.steering import (
+    ENDING,
+    PAUSED,
+    RUNNING,
+    ControlError,
+    Steering,
+    require_public,
+)
 from tres_scrapy.live.token import PageAccess
 from tres_scrapy.live.view import View
-from tres_scrapy.url.public_address import may_be_public
 
 FAILURES: Final = "failures/"
 NOTED: Final = "Noted for a later training, `tres train --answers`, in"
@@ -187,8 +192,8 @@ class Commander(Protocol):
         """End the crawl as Ctrl-C does."""
 
 
-class ClusterControl:
-    """The `Steering` of a crawl in shards; a shard that is away obeys when it is back.
+class ClusterControl(Steering):
+    """Steers a crawl in shards; a shard that is away obeys when it is back.
 
     `ends` says whether the crawl ends, `only_public` whether seeds must be on the public internet.
     """
@@ -209,54 +214,33 @@ class ClusterControl:
             return ENDING
         return PAUSED if self._paused else RUNNING
 
-    def pause(self) -> str:
-        """Send no more requests; open requests are finished."""
-        require_state(self.state, RUNNING)
+    def _pause(self) -> None:
         self._paused = True
-        return self._told("pause", "", "Paused: no new requests are sent; open requests finish")
+        self._commander.command("pause")
 
-    def resume(self) -> str:
-        """Send requests again."""
-        require_state(self.state, PAUSED)
+    def _resume(self) -> None:
         self._paused = False
-        return self._told("resume", "", "Resumed")
+        self._commander.command("resume")
 
-    def stop(self) -> str:
-        """End the crawl as Ctrl-C does."""
-        require_state(self.state, RUNNING, PAUSED)
+    def _stop(self) -> None:
         self._stopped = True
         self._commander.stop()
-        return said("Stopping: open requests are finished and files are written")
 
-    def add_seed(self, text: str) -> str:
+    def _add_seeds(self, text: str) -> str:
         """Have the owner of each seed's domain fetch it next; it says in its log if it cannot."""
-        require_state(self.state, RUNNING, PAUSED)
-        if short(text).lstrip().startswith("@"):
-            raise ControlError("A file of seeds (@FILE) is read only at the start of a crawl")
         try:
             urls = seeds(text)
         except ValueError as error:
             raise ControlError(f"A seed {error}") from None
         for host in {urlsplit(url).hostname or "" for url in urls} if self._only_public else ():
-            if not may_be_public(host):
-                raise ControlError(
-                    f"{host} is not on the public internet; to allow it, start the crawl with "
-                    "private_addresses=1"
-                )
-        return self._told("add_seed", ",".join(urls), f"Next: {', '.join(urls)}")
+            require_public(host)
+        self._commander.command("add_seed", ",".join(urls))
+        return ", ".join(urls)
 
-    def change_max(self, text: str) -> str:
-        """Set MAX, one number or none, from the next choice of each shard on."""
-        require_state(self.state, RUNNING, PAUSED)
-        try:
-            cap = Cap.parse(short(text))
-        except ValueError as error:
-            raise ControlError(f"MAX {text!r} {error}") from None
+    def _change_cap(self, cap: Cap | None) -> str:
+        """Set MAX in each shard: one number, or none."""
         if cap is not None and cap.first != cap.last:
             raise ControlError(f"MAX {cap}: a crawl in shards needs one number, or none")
         self.cap = "none" if cap is None else str(cap)
-        return self._told("change_max", self.cap, f"MAX is {self.cap} from now on")
-
-    def _told(self, name: str, value: str, what: str) -> str:
-        self._commander.command(name, value)
-        return said(what)
+        self._commander.command("change_max", self.cap)
+        return ""

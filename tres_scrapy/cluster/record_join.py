@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +23,7 @@ from tres_scrapy.report.snapshot import DEPENDENCE, LINKS
 STEP, ROW, PARENT, TIME, LEAF, SPLITS = map(
     Fetch.__slots__.index, ("step", "row", "parent", "time", "leaf", "splits")
 )
-LEAST: Final = 1.0  # seconds over which a rate is measured
+RATE_SECONDS: Final = 1.0  # seconds over which a rate is measured
 ENDING: Final = ("ended", "reason", "left", "gone", "web")  # of meta
 OWN: Final = (  # settings of a shard that the crawl does not have
     "JOBDIR",
@@ -35,7 +36,7 @@ OWN: Final = (  # settings of a shard that the crawl does not have
     "TRES_WEB_PROXY",
 )
 JOINED: Final = "joined"  # in meta: when this was last brought up to date
-MOST: Final = 1_000  # pages in a part
+PART_PAGES: Final = 1_000  # pages in a part
 Row = tuple[Any, ...]
 
 
@@ -50,7 +51,7 @@ class JoinedRecord:
         self.path = path
         self._shards = shards
         self._output = output
-        self._connection = open_to_write(path)
+        self._database = open_to_write(path)
         self._states: dict[int, _State] = {}
         self._known = ""  # the states as text
         self._recall()
@@ -63,7 +64,7 @@ class JoinedRecord:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._database.close()
 
     @property
     def joined(self) -> float:
@@ -101,12 +102,12 @@ class JoinedRecord:
 
     def note(self, **facts: str) -> None:
         """Add facts of the whole crawl to its meta."""
-        self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
+        self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", facts.items())
 
     def order(self) -> None:
         """Give the pages numbers in order of time: those that came late have later ones."""
         query = "SELECT time < lag(time) OVER (ORDER BY step) FROM page"
-        if not any(is_late for (is_late,) in self._connection.execute(query)):
+        if not any(is_late for (is_late,) in self._database.execute(query)):
             return
         with self._transaction() as cursor:
             cursor.execute(
@@ -175,11 +176,11 @@ class JoinedRecord:
         new = [(point, shard) for shard, part in parts.items() for point in part.curve]
         new.sort(key=lambda each: each[0][1])
         for number, (point, shard) in enumerate(new, 1):
-            self._states[shard].point = list(point)
+            self._states[shard].point = point
             total = self._total()
             is_last = number == len(new) and self._has_ended
             if is_last or total[2] >= pages + max(1, pages // CURVE):
-                if total[1] - time >= LEAST:  # else the shards end together, one by one
+                if total[1] - time >= RATE_SECONDS:  # else the shards end together, one by one
                     rate = round((total[2] - pages) / (total[1] - time), 3) if time else 0.0
                 total[7] = rate
                 cursor.execute("INSERT OR REPLACE INTO curve VALUES (?,?,?,?,?,?,?,?,?)", total)
@@ -238,39 +239,29 @@ class JoinedRecord:
 
     def _meta(self, name: str, default: str) -> str:
         query = "SELECT value FROM meta WHERE name = ?"
-        found = self._connection.execute(query, (name,)).fetchone()
+        found = self._database.execute(query, (name,)).fetchone()
         return default if found is None else str(found[0])
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Cursor]:
-        cursor = self._connection.cursor()
         try:
-            cursor.execute("BEGIN IMMEDIATE")
-            yield cursor
-            cursor.execute("COMMIT")
+            with self._database.transaction() as cursor:
+                yield cursor
         except BaseException as error:
             self._known = ""  # the states are read again
-            if self._connection.in_transaction:
-                cursor.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
                 raise RecordError(f"the record {self.path} cannot be written: {error}") from None
             raise
 
 
+@dataclass
 class _State:
     """What is known of a shard: its last step, point of the curve, note of health, and meta."""
 
-    def __init__(
-        self,
-        step: int = 0,
-        point: Sequence[Any] = (),
-        health: Sequence[Any] = (0.0, None, "{}"),
-        meta: Mapping[str, str] | None = None,
-    ) -> None:
-        self.step = step
-        self.point = list(point)
-        self.health = list(health)
-        self.meta = dict(meta or {})
+    step: int = 0
+    point: Sequence[Any] = ()
+    health: Sequence[Any] = (0.0, None, "{}")
+    meta: Mapping[str, str] = field(default_factory=dict)
 
 
 def _shared(metas: Sequence[Mapping[str, str]], *, has_ended: bool) -> dict[str, str]:
@@ -326,7 +317,7 @@ class Part(NamedTuple):
         return not self.pages or self.pages[-1][0] >= self.steps
 
 
-def read_part(path: Path, after: Position, most: int = MOST) -> Part:
+def read_part(path: Path, after: Position, most: int = PART_PAGES) -> Part:
     """Read what a record has after a position, at most so many pages; raise RecordError."""
     connection = open_to_read(path)
     try:

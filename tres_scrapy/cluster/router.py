@@ -14,13 +14,13 @@ import numpy as np
 
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.feature import ACTION, Path
-from tres_scrapy.frontier.host import host_of
+from tres_scrapy.frontier.ledger import host_of
 from tres_scrapy.links.code import CODES, RaggedArray, silent
 from tres_scrapy.url.canonical import canonicalise
 from tres_scrapy.url.domain import registrable_domain
 
 ACTIONS: Final = ACTION.stop - ACTION.start
-LARGEST: Final = 64 * 2**20  # bytes of an unpacked batch
+LARGEST_BATCH: Final = 64 * 2**20  # bytes of an unpacked batch
 _LEVEL: Final = 1  # of zlib: higher ones take more time for little
 
 
@@ -136,7 +136,7 @@ class LinkBatch(NamedTuple):
 def _unzipped(data: bytes) -> bytes:
     unzip = zlib.decompressobj()
     try:
-        text = unzip.decompress(data, LARGEST)
+        text = unzip.decompress(data, LARGEST_BATCH)
     except zlib.error as error:
         raise ValueError(f"a batch of links is damaged: {error}") from None
     if not unzip.eof or unzip.unused_data:

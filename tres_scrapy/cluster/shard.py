@@ -230,7 +230,7 @@ class Shard:
 
         The store refuses a seed whose domain is full or given up.
         """
-        self._seeds = [url for url in self._seeds if not self._crawl.store.knows(url)]
+        self._seeds = [url for url in self._seeds if not self._crawl.store.closure.knows(url)]
         known = not self._seeds or monotonic() - self._opened > SETTLING
         return known and (self._has_weights or self._is_alone)
 

@@ -80,7 +80,7 @@ class ShardCrawl(Crawl):
         hops = self._hops.pop(row, 0) + 1
         if hops > MAX_HOPS:
             return self.book_failure(row, REDIRECT_LIMIT)
-        store, parent = self.store, self.store.parent(row)
+        store, parent = self.store, self.store["parent"][row]
         static = store.features(np.array([row]))[:, ACTION]
         links = Outlinks([url], [store.anchors[row]], static, store.cues.take(np.array([row])))
         page = store.url(row) if parent == NO_PARENT else store.url(parent)

@@ -16,6 +16,7 @@ from tres_scrapy.cluster.outbox import Outbox
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.frontier import feature
+from tres_scrapy.frontier.recovery import restore_guests
 from tres_scrapy.run.database import Database
 from tres_scrapy.run.job_file import SCHEMA
 from tres_scrapy.run.journal import Journal
@@ -117,7 +118,7 @@ CREATE TABLE peer (
         ]
         if not all(path.distance >= 1 and path.length >= 1 for _, path in guests):
             raise ValueError("the path to a page of another shard is impossible")
-        crawl.store.restore_guests(guests)
+        restore_guests(crawl.store, guests)
         self._guests = len(guests)
 
     def _write_lengths(self, cursor: sqlite3.Cursor) -> dict[Path, int]:

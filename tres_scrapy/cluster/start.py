@@ -116,7 +116,7 @@ def _gather(plan: Plan, store: SnapshotStore) -> bool:
 
 
 def _config_of(order: Order) -> Config:
-    """Return the options; raise ConfigError or ExtraError if shards cannot crawl so."""
+    """Return the options; raise ConfigError if shards cannot crawl so."""
     given = {f"TRES_{name.upper()}": value for name, value in order.arguments.items()}
     number = {"TRES_SHARD": "0", "TRES_SHARDS": str(order.shards)}
     config = Config.from_settings({**order.settings, **given, **number})

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.declaration import ConfigError, Group, part, setting
-from tres_scrapy.config.download import DownloadOptions
+from tres_scrapy.config.download import NEVER, DownloadOptions, RenderOptions, RestOptions
 from tres_scrapy.config.extra import require
 from tres_scrapy.config.guest import places
-from tres_scrapy.config.learning import AgentOptions, LearningOptions, TreeOptions
-from tres_scrapy.config.limit import FrontierLimits, ReadingLimits
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import AgentOptions, LearningOptions, LinkOptions, TreeOptions
+from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits, ScopeOptions
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.config.option import Options
-from tres_scrapy.config.output import OutputOptions
+from tres_scrapy.config.output import OutputOptions, WatchOptions
 from tres_scrapy.config.parser import (
     callable_name,
     flag,
@@ -28,15 +27,49 @@ from tres_scrapy.config.parser import (
     whole,
 )
 from tres_scrapy.config.preset import PRESETS
-from tres_scrapy.config.render import NEVER, RenderOptions
-from tres_scrapy.config.rest import RestOptions
-from tres_scrapy.config.scope_option import ScopeOptions
-from tres_scrapy.config.sharding import ShardOptions
 from tres_scrapy.config.typed import typed
-from tres_scrapy.config.watching import WatchOptions
-from tres_scrapy.config.word_option import WordOptions
 
 EXTRACTED: Final = frozenset({"markdown", "date"})  # fields that trafilatura finds
+
+
+@dataclass(frozen=True)
+class WordOptions:
+    """The keywords of a new topic, and the file of answers about its pages."""
+
+    file: Path | None = setting(
+        Path,
+        None,
+        "file of keywords, one a line: the crawl makes a new topic from them and learns it",
+        name="keywords",
+        group=Group.EVERYDAY,
+    )
+    answers: Path | None = setting(
+        Path,
+        None,
+        "with `keywords`, file of answers, lines of `yes URL` or `no URL`, read when it changes, "
+        "beside answers.txt in the topic's folder",
+        group=Group.EVERYDAY,
+    )
+
+    @property
+    def topic(self) -> str | None:
+        """The name of the new topic unless another is given: that of the file."""
+        return None if self.file is None else re.sub(r"[^\w-]+", "-", self.file.stem)
+
+
+@dataclass(frozen=True)
+class ShardOptions:
+    """Which part of a crawl this process does."""
+
+    number: int = setting(
+        whole(0, 9_999), 0, "number of this shard; set by `tres cluster`", name="shard"
+    )
+    count: int = setting(
+        whole(0, 10_000),
+        0,
+        "number of shards of the crawl, 0 without `tres cluster`, which sets it",
+        name="shards",
+    )
 
 
 @dataclass(frozen=True)
@@ -120,9 +153,7 @@ class Config(Options):
         "give a copy of an earlier page reward 0 and no item; 0: treat it like any page",
         group=Group.RESEARCH,
     )
-    torch_threads: int = setting(
-        whole(1, 1024), 1, "number of threads for PyTorch", group=Group.RESEARCH
-    )
+    torch_threads: int = 1  # for PyTorch
     words: WordOptions = part(WordOptions, Group.EVERYDAY)
     scope: ScopeOptions = part(ScopeOptions, Group.SCOPE)
     frontier: FrontierLimits = part(FrontierLimits, Group.SCOPE)
@@ -200,7 +231,7 @@ class Config(Options):
         return () if self.topic is None else tuple(self.topic.split("+"))
 
     def require_packages(self) -> None:
-        """Raise ExtraError if the crawl needs a package that is not installed."""
+        """Raise ConfigError if the crawl needs a package that is not installed."""
         if EXTRACTED.intersection(self.output.fields):
             require("content", f"{typed('fields', 'markdown')} or date")
         if self.render.mode != NEVER:

@@ -62,9 +62,25 @@ class Setting:
         return self.parse is flag
 
     @property
-    def is_path(self) -> bool:
-        """Whether the setting is the path of a file or folder."""
-        return self.parse is Path
+    def help(self) -> str:
+        """The meaning of the setting, its choices and its default, for the program `tres`."""
+        meaning, default = self.meaning, self.default
+        if self.rule.startswith("one of "):
+            meaning += f": {self.rule.removeprefix('one of ')}"
+        if default is None or default == ():
+            return meaning
+        if self.is_switch:
+            default = "yes" if default else "no"
+        elif isinstance(default, tuple):
+            default = ",".join(default)
+        return f"{meaning} (default: {default})"
+
+    @property
+    def value_name(self) -> str:
+        """The name of the value in the help of `tres`, such as PATH."""
+        if self.parse is Path:
+            return "PATH"
+        return "N" if "number" in self.rule else self.argument.rpartition("_")[2].upper()
 
     @property
     def rule(self) -> str:

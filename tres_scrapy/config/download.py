@@ -1,11 +1,14 @@
-"""Options of politeness and safety: which hosts the crawl does not fetch from."""
+"""Options of downloading: politeness, safety, hosts that fail, and pages opened in a browser."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tres_scrapy.config.declaration import setting
-from tres_scrapy.config.parser import flag, number
+from tres_scrapy.config.parser import flag, number, one_of, options, some_of, whole
+
+NEVER, AUTO, ALWAYS = "never", "auto", "always"
 
 
 @dataclass(frozen=True)
@@ -22,4 +25,77 @@ class DownloadOptions:
     )
     private_addresses: bool = setting(
         flag, False, "allow links to this machine, its private network and its files"
+    )
+
+
+@dataclass(frozen=True)
+class RestOptions:
+    """How a host that fails rests, and what happens when no host answers any more."""
+
+    first: float = setting(
+        number(0.001, 3600),
+        15.0,
+        "seconds that a host rests after a 429, a 5xx or no answer; doubled while it fails",
+        name="rest",
+    )
+    longest: float = 3600.0  # seconds, most of a rest, also of a Retry-After
+    most: int = setting(
+        whole(1, 100),
+        6,
+        "give up a host that fails after this many rests in a row; half as many if it has never "
+        "answered",
+        name="max_rests",
+    )
+    unreachable: int = setting(
+        whole(0),
+        10,
+        "check the network after this many hosts in a row have failed; 0: never",
+        name="max_unreachable",
+    )
+    outage: float = setting(
+        number(0, 604800),
+        1800.0,
+        "seconds to wait for a network that is gone before the crawl ends",
+        name="max_outage",
+    )
+    new_hosts: float = 0.25  # share of CONCURRENT_REQUESTS for hosts that never answered
+
+
+@dataclass(frozen=True)
+class RenderOptions:
+    """Which pages are rendered, by which browser, and for how long."""
+
+    mode: str = setting(
+        one_of(NEVER, AUTO, ALWAYS),
+        NEVER,
+        "which pages to open in a browser; auto: those that are empty without scripts",
+        name="render",
+    )
+    browser: Path | None = setting(Path, None, "path of Chromium; unset: search for it")
+    browser_options: tuple[str, ...] = setting(
+        options, (), "command line options of Chromium, such as --NAME=VALUE"
+    )
+    browser_sandbox: bool | None = setting(
+        flag,
+        None,
+        "use Chromium's sandbox; unset: yes, except as root, where it cannot run",
+    )
+    timeout: float = setting(
+        number(1, 600),
+        30.0,
+        "seconds to wait for a page to load; after that, the page is read as it is",
+        name="render_timeout",
+    )
+    idle: float = setting(
+        number(0, 60),
+        5.0,
+        "further seconds to wait until the page stops making requests; 0: do not wait",
+        name="render_idle",
+    )
+    pages: int = 4  # most pages open in the browser at once
+    block: tuple[str, ...] = setting(
+        some_of("image", "font", "media", "style"),
+        ("image", "font", "media"),
+        "kinds of files not to load for a page, separated by commas, or none",
+        name="render_block",
     )

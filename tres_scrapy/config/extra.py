@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from tres_scrapy.url.message import TresError
+from tres_scrapy.config.declaration import ConfigError
 
 NAME: Final = "tres-scrapy"  # of the distribution
 EXTRAS: Final = {
@@ -36,14 +36,10 @@ PURPOSES: Final = {
 }
 
 
-class ExtraError(TresError):
-    """An error in one line: which packages are missing and how to install them."""
-
-
 def require(extra: str, what: str) -> None:
-    """Raise ExtraError if a package of the extra is missing; `what` names the feature."""
+    """Raise ConfigError if a package of the extra is missing; `what` names the feature."""
     if missing := missing_packages(extra):
-        raise ExtraError(f"{what} needs {', '.join(missing)}: {install_command(extra)}")
+        raise ConfigError(f"{what} needs {', '.join(missing)}: {install_command(extra)}")
 
 
 def missing_packages(extra: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Options of learning: the tree, the agent, exploration and training steps."""
+"""Options of learning: the tree, the agent, exploration, training steps and the link model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import flag, number, whole
+from tres_scrapy.config.parser import flag, number, some_of, whole
 
 LEAST_WEIGHT: Final = 0.05  # of relevance: at `breadth` 1 a domain is worth 20 relevant pages
 
@@ -15,19 +15,9 @@ LEAST_WEIGHT: Final = 0.05  # of relevance: at `breadth` 1 a domain is worth 20 
 class TreeOptions:
     """When a leaf splits; the defaults are from the authors' code."""
 
-    max_depth: int = setting(whole(1), 18, "largest depth of the tree", name="tree_max_depth")
-    min_samples: int = setting(
-        whole(2),
-        5,
-        "experience samples that a leaf needs before it may split",
-        name="tree_min_samples",
-    )
-    min_share: float = setting(
-        number(0, 0.5),
-        0.0,
-        "smallest share of a leaf's samples that each child must get",
-        name="tree_min_share",
-    )
+    max_depth: int = 18
+    min_samples: int = 5  # experience samples that a leaf needs before it may split
+    min_share: float = 0.0  # of the samples of a leaf, that each child must get
     bucketed: bool = setting(
         flag,
         False,
@@ -47,17 +37,13 @@ class AgentOptions:
 
     gamma: float = setting(number(0, 0.999), 0.3, "discount factor of future rewards")
     hidden: tuple[int, int] = (30, 15)
-    learning_rate: float = setting(number(0, 1), 1e-3, "learning rate of Adam")
-    learning_rate_decay: float = setting(
-        number(0, 1),
-        0.9,
-        "factor on the learning rate at each target update, down to the floor",
-    )
+    learning_rate: float = 1e-3  # of Adam
+    learning_rate_decay: float = 0.9
     learning_rate_floor: float = setting(
         number(0, 1), 0.25, "lowest learning rate, as a share of the first; the authors have 0"
     )
     gradient_clip: float = 1.0
-    target_period: int = setting(whole(1), 500, "gradient steps between target updates")
+    target_period: int = 500  # gradient steps
 
 
 @dataclass(frozen=True)
@@ -86,9 +72,7 @@ class LearningOptions:
     learning_starts: int = setting(whole(0), 0, "first steps, which have no gradient step")
     update_period: int = setting(whole(1), 1, "steps per gradient step")
     batch_size: int = setting(whole(1, 10_000), 64, "experiences used in one gradient step")
-    replay_capacity: int = setting(
-        whole(1, 10**8), 20_000, "most experiences kept in the replay memory"
-    )
+    replay_capacity: int = 20_000  # most experiences kept
     breadth: float = setting(
         number(0, 1),
         0.05,
@@ -120,3 +104,43 @@ class LearningOptions:
     def learns_at(self, steps: int) -> bool:
         """Return whether a gradient step is due after so many steps."""
         return steps >= self.learning_starts and steps % self.update_period == 0
+
+
+GROUPS: Final = (
+    "url",
+    "host",
+    "anchor",
+    "around",
+    "heading",
+    "path",
+    "page",
+    "fact",
+    "siblings",
+    "record",
+)
+
+
+@dataclass(frozen=True)
+class LinkOptions:
+    """What the link model reads of a link and how it learns."""
+
+    enabled: bool = setting(
+        flag,
+        True,
+        "learn from what links say; 0: decide by the eight features of the paper",
+        name="link_model",
+    )
+    without: tuple[str, ...] = setting(
+        some_of(*GROUPS), (), "groups that the link model does not read", name="link_without"
+    )
+    pretrained: bool = setting(
+        flag, True, "begin with what the URLs and titles of the topic's training documents say"
+    )
+    exploration: float = 2.0  # added to the logit of links to a host never fetched
+    lead: float = 0.5  # weight of what the last pages of a host led to
+    variance: float = 0.05  # of each weight before anything is learned
+    rate: float = 0.2  # of AdaGrad
+    shrinkage: float = 1e-3  # pull of each weight towards its prior
+    replays: int = 8  # most earlier experiences learned again at each step
+    replay_capacity: int = 5_000  # most experiences kept to learn again
+    rescored: int = 50  # waiting links scored again for each fetch

@@ -1,13 +1,83 @@
-"""Limits that bound the memory and time of a crawl on any web."""
+"""MAX, the scope of a crawl, and limits that bound its memory and time on any web."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tres_scrapy.config.declaration import ConfigError, setting
-from tres_scrapy.config.parser import budgets, flag, whole
+from tres_scrapy.config.parser import budgets, flag, hosts, languages, patterns, whole
 from tres_scrapy.config.typed import named
 from tres_scrapy.url.domain import is_public_suffix, registrable_domain
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """MAX, the most pages fetched from one domain; an adaptive MAX falls from `first` to `last`.
+
+    As in the authors' code, an adaptive MAX is halved after each third of the crawl.
+    """
+
+    first: int
+    last: int
+
+    @classmethod
+    def parse(cls, text: str) -> Cap | None:
+        """Read "10", "5_2" or "none"; raise ValueError for anything else."""
+        if text.strip().lower() in {"", "none"}:
+            return None
+        numbers = re.fullmatch(r"(\d+)(?:_(\d+))?", text.strip())
+        if numbers is None:
+            raise ValueError("must be a number, two like 5_2, or none")
+        cap = cls(int(numbers[1]), int(numbers[2] or numbers[1]))
+        if cap.last < 1:
+            raise ValueError("must be at least 1: write none for no limit")
+        if cap.first < cap.last:
+            raise ValueError(f"must not rise: write {cap.last}_{cap.first}")
+        return cap
+
+    def __str__(self) -> str:
+        return f"{self.first}_{self.last}" if self.first != self.last else str(self.first)
+
+    def at(self, progress: float) -> int:
+        """Return the cap when the share `progress` (0 to 1) of the crawl is done."""
+        return max(self.last, self.first >> int(3 * progress))
+
+
+@dataclass(frozen=True)
+class ScopeOptions:
+    """Rules that a link must satisfy to enter the frontier; seeds are exempt."""
+
+    allow: tuple[str, ...] = setting(
+        patterns,
+        (),
+        "regular expression: follow only links whose URL it matches; @FILE: one a line",
+    )
+    deny: tuple[str, ...] = setting(
+        patterns,
+        (),
+        "regular expression: follow no link whose URL it matches; @FILE: one a line",
+    )
+    allowed_domains: tuple[str, ...] = setting(
+        hosts, (), "follow only links to these domains and suffixes, and their subdomains"
+    )
+    denied_domains: tuple[str, ...] = setting(
+        hosts, (), "follow no link to these domains and suffixes, and their subdomains"
+    )
+    languages: tuple[str, ...] = setting(
+        languages,
+        (),
+        "languages of relevant pages, such as en,de; a page in another one is not relevant, its "
+        "links are followed; unset: any",
+    )
+    max_depth: int | None = setting(
+        whole(1), None, "most links between a seed and a page; unset: no limit"
+    )
+    max_per_path: int | None = setting(
+        whole(1),
+        None,
+        "most URLs of one directory; directories that differ only in digits are one",
+    )
 
 
 @dataclass(frozen=True)
@@ -20,12 +90,7 @@ class FrontierLimits:
     pending: int = setting(
         whole(1), 10_000_000, "most links that wait in the frontier", name="max_frontier"
     )
-    pending_per_domain: int = setting(
-        whole(1, 10**9),
-        1_000_000,
-        "most links of one domain that wait in the frontier",
-        name="max_pending_per_domain",
-    )
+    pending_per_domain: int = 1_000_000  # most links of one domain that wait
     failures: int = setting(
         whole(1),
         20,
@@ -75,7 +140,7 @@ class ReadingLimits:
         whole(1), 500_000, "most characters of HTML read from one page", name="max_html"
     )
     links: int = setting(whole(1), 1_000, "most links read from one page", name="max_links")
-    anchor: int = setting(whole(1), 500, "most characters kept of a link text", name="max_anchor")
+    anchor: int = 500  # most characters kept of a link text
     obey: bool = setting(
         flag,
         True,

@@ -1,4 +1,4 @@
-"""Options of the output of a crawl: files, archives and metrics."""
+"""Options of the output of a crawl: files, archives, metrics, and what it shows while it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tres_scrapy.config.declaration import Group, setting
-from tres_scrapy.config.parser import flag, one_of, packed_warc, paths, some_of, textfile, whole
+from tres_scrapy.config.parser import (
+    flag,
+    name_ending,
+    number,
+    one_of,
+    paths,
+    port,
+    some_of,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,9 @@ class OutputOptions:
         one_of("none", "relevant", "all"), "none", "which responses to archive as WARC"
     )
     warc_file: Path | None = setting(
-        packed_warc, None, "file of the archive; unset: beside the JSON lines file, with .warc.gz"
+        name_ending(".warc.gz"),
+        None,
+        "file of the archive; unset: beside the JSON lines file, with .warc.gz",
     )
     metrics_port: int | None = setting(
         whole(0, 65535),
@@ -47,5 +58,26 @@ class OutputOptions:
     )
     metrics_host: str = setting(str, "127.0.0.1", "address on which `metrics_port` listens")
     metrics_file: Path | None = setting(
-        textfile, None, "file for the same metrics, for the textfile collector of node_exporter"
+        name_ending(".prom"),
+        None,
+        "file for the same metrics, for the textfile collector of node_exporter",
+    )
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """What a crawl shows while it runs and writes down for later."""
+
+    record: bool = setting(flag, True, "record the run in a file", see="report.md")
+    report: bool = setting(flag, True, "write an HTML report when the crawl ends; needs the record")
+    progress_interval: float = setting(number(0, 3600), 10.0, "seconds between progress lines")
+    progress_line: bool = setting(
+        flag, True, "in a terminal, show one live line instead of progress lines"
+    )
+    dashboard: int | None = setting(
+        port,
+        None,
+        "port of the live page on this machine; 1: any free port",
+        see="live.md",
+        group=Group.EVERYDAY,
     )

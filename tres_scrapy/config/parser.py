@@ -132,18 +132,15 @@ def paths(text: str) -> tuple[Path, ...]:
     return tuple(map(Path, names))
 
 
-def packed_warc(text: str) -> Path:
-    """Accept the name of a compressed WARC file (.warc.gz)."""
-    if not text.endswith(".warc.gz"):
-        raise ValueError("must be a name ending in .warc.gz")
-    return Path(text)
+def name_ending(ending: str) -> Callable[[str], Path]:
+    """Return a parser of file names with an ending, such as .prom."""
 
+    def parse(text: str) -> Path:
+        if not text.endswith(ending):
+            raise ValueError(f"must be a name ending in {ending}")
+        return Path(text)
 
-def textfile(text: str) -> Path:
-    """Accept the name of a metrics file (.prom)."""
-    if not text.endswith(".prom"):
-        raise ValueError("must be a name ending in .prom")
-    return Path(text)
+    return parse
 
 
 def duration(text: str) -> float:

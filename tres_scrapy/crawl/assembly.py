@@ -28,7 +28,7 @@ def require_packs(config: Config) -> list[Path]:
     """Return the directories of the packs that judge pages, one for each topic.
 
     Some policies need another classifier. Raise ConfigError if there is no topic, no such policy,
-    or no pack for them, ExtraError if the policy needs a package that is not installed.
+    or no pack for them, or if the policy needs a package that is not installed.
     """
     if not config.topics:
         known = ", ".join(topics(config.models))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence, ValuesView
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy, Revising
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.ranking import Patience
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.failure import REDIRECT_AWAY, Failure
 from tres_scrapy.crawl.revision import Revision
 from tres_scrapy.crawl.reward import FAILURE_REWARD, reward_of
@@ -30,7 +30,7 @@ NOT_VISITS = frozenset({QUERY, DATA})  # that do not count for their domain
 
 LEFT_OUT = "links_left_out"
 POSTPONED = "postponed/"  # and the kind of a failure: fetches that were set back
-REFUSED = "links_refused/"  # and the name of a rule
+LINKS_REFUSED = "links_refused/"  # and the name of a rule
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -38,14 +38,12 @@ NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 class Lease:
     """A sample that is being fetched: how it was chosen, and its URL at that time.
 
-    `host` is the host that is handling its request, or None. `exchange` holds the request and
-    response for the WARC archive until the sample is booked.
+    `exchange` holds the request and response for the WARC archive until the sample is booked.
     """
 
     decision: Decision
     experience: Experience
     url: str
-    host: int | None = None
     exchange: Any = None
 
 
@@ -116,11 +114,6 @@ class Crawl:
         return self._leased.get(row)
 
     @property
-    def leases(self) -> ValuesView[Lease]:
-        """The leases of all leased samples."""
-        return self._leased.values()
-
-    @property
     def finished(self) -> bool:
         """Whether the page limit is reached."""
         return self.limit is not None and self.pages >= self.limit
@@ -164,11 +157,10 @@ class Crawl:
 
         Those that do not wait any more keep theirs.
         """
-        waits = self.store.waits(rows)
+        waits = self.store.is_pending(rows)
         rows = rows[waits]
         self.store.revise(rows, actions[waits])
-        if isinstance(self.policy, Revising):
-            self.policy.revise(rows)
+        self.policy.revise(rows)
 
     def change_cap(self, cap: Cap | None, own: Container[int] | None = None) -> Rows:
         """Set a new cap MAX of pages per domain; return the samples that may be fetched again.
@@ -211,12 +203,12 @@ class Crawl:
         It is fetched before all other samples, or, if `last`, when no other can be fetched.
         """
         self._chosen[row] = self._leased.pop(row).decision._replace(choice=None)  # it is large
-        self.store.set_back(row)
+        self.store.release(row)
         (self._last if last else self._first).push(np.array([row]), [0.0])
 
     def bring_forward(self, rows: Sequence[int]) -> None:
         """Fetch these samples that were set back before all others."""
-        waiting = [row for row in rows if self.store.state(row) == State.PENDING]
+        waiting = [row for row in rows if self.store["state"][row] == State.PENDING]
         self._first.push(np.array(waiting, dtype=np.int64), np.zeros(len(waiting)))
 
     def redirect(self, row: int, url: str) -> bool:
@@ -225,10 +217,10 @@ class Crawl:
         It must not if it is closed, its domain is full or its host is given up. The row is booked
         on the new domain.
         """
-        if self.store.is_closed(url) or self.store.is_given_up(url):
+        if self.store.closure.is_closed(url) or self.store.is_given_up(url):
             return False
         domain = self.store.domain_of(url)
-        if domain != self.store.domain(row) and self.store.ledger.full(np.array([domain]))[0]:
+        if domain != self.store["domain"][row] and self.store.ledger.full(np.array([domain]))[0]:
             return False
         self.store.redirect(row, url)
         return True
@@ -264,7 +256,7 @@ class Crawl:
         experience = self._observe(row, FAILURE_REWARD)
         self.failures[failure.kind] += 1
         if not lease.decision.is_query:  # a search query is not a visit either
-            domain = self.store.domain(row)
+            domain = self.store["domain"][row]
             self.store.ledger.book_failure(
                 domain, blameless=failure.blameless, dead_link=failure.is_of_link
             )
@@ -290,9 +282,9 @@ class Crawl:
     ) -> None:
         """Continue with the counts of an interrupted crawl."""
         self.pages, self.relevant, self.failures, self.counts = pages, relevant, failures, counts
-        self.store.left_out = counts.pop(LEFT_OUT, 0)
-        for name in [name for name in counts if name.startswith(REFUSED)]:
-            self.store.refused[name.removeprefix(REFUSED)] = counts.pop(name)
+        self.store.admission.left_out = counts.pop(LEFT_OUT, 0)
+        for name in [name for name in counts if name.startswith(LINKS_REFUSED)]:
+            self.store.admission.refused[name.removeprefix(LINKS_REFUSED)] = counts.pop(name)
         if self.limit is not None:
             self.store.ledger.progress = self.pages / self.limit
 
@@ -310,9 +302,9 @@ class Crawl:
             "harvest_rate": self.harvest_rate,
             "relevant_domains": self.store.ledger.relevant_domains,
             "frontier_size": self.store.pending,
-            LEFT_OUT: self.store.left_out,
+            LEFT_OUT: self.store.admission.left_out,
             "domains_given_up": self.store.ledger.domains_given_up,
-            "hosts_given_up": self.store.gone_hosts,
+            "hosts_given_up": len(self.store.hosts.gone),
         }
         figures |= self.counts
         figures |= {f"failures/{kind}": count for kind, count in self.failures.items()}
@@ -323,8 +315,8 @@ class Crawl:
     def _add(self, parent: int, links: Outlinks, *, is_answer: bool = False) -> Rows:
         """Add outlinks to the frontier, count those that the scope refuses, and return the rows."""
         rows = self.store.add(parent, links, is_answer=is_answer)
-        if self.store.scope is not None:
-            self.counts.update(self.store.scope.taken_counts())
+        if self.store.admission.scope is not None:
+            self.counts.update(self.store.admission.scope.taken_counts())
         return rows
 
     def _next_of(self, queue: FrontierQueue, busy_hosts: Sequence[int]) -> Decision | None:
@@ -339,7 +331,7 @@ class Crawl:
         ledger = self.store.ledger
         self.pages += 1
         self.relevant += bool(relevant)
-        ledger.book_page(self.store.domain(row), float(relevant))
+        ledger.book_page(self.store["domain"][row], float(relevant))
         if self.limit is not None:
             ledger.progress = self.pages / self.limit
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.failure import Failure
-from tres_scrapy.frontier.host import origin_of
+from tres_scrapy.frontier.ledger import origin_of
 from tres_scrapy.frontier.store import SampleStore
 
 JITTER: Final = 0.2  # share by which a pause is longer or shorter
@@ -49,11 +49,11 @@ class Health:
         self._rests: dict[int, Rest] = {}  # of hosts that failed since they last answered
         self._resting: dict[int, Rest] = {}  # those that are not over
         self._dead: Counter[int] = Counter()  # hosts that never answered, by domain
-        self._once = set(store.given_up)  # hosts that an earlier run gave up: one more try
+        self._once = set(store.hosts.ever_given_up)  # by an earlier run: one more try
         self._silent: dict[int, Rest | None] = {}  # failed since any host answered; rest before
         # of the LAST hosts that answered, such as http://a.test
         last = store.last_pages(LAST).tolist()
-        self._origins = {store.host(row): origin_of(store.url(row)) for row in last}
+        self._origins = {int(store["host"][row]): origin_of(store.url(row)) for row in last}
         self._probes = 0  # that failed in a row
         self._waiting: dict[int, list[int]] = {}  # rows set back since their host last answered
         self._doubtful: set[int] = set()  # rows set back before that: their host is healthy now
@@ -61,7 +61,7 @@ class Health:
     @property
     def in_doubt(self) -> bool:
         """Whether nothing but a probe may be sent."""
-        limit = min(self.options.unreachable, self._store.known_hosts)
+        limit = min(self.options.unreachable, self._store.hosts.known)
         fails = 0 < limit <= len(self._silent) and bool(self._origins)
         return self.gone_since is not None or fails
 
@@ -88,8 +88,8 @@ class Health:
         """Note that a host answered a request, such as http://a.test; it is None if not known."""
         self._note_network()
         if host is not None:
-            self._store.know(host)
-            self._dead.pop(self._store.domain_of_host(host), None)
+            self._store.hosts.mark_known(host)
+            self._dead.pop(self._store.hosts.domain(host), None)
             self._origins.pop(host, None)
             self._origins[host] = origin
             if len(self._origins) > LAST:
@@ -125,7 +125,7 @@ class Health:
         rows = self._waiting.setdefault(host, [])
         if row not in rows:
             rows.append(row)
-            return not self._store.is_known(host)
+            return not self._store.hosts.is_known(host)
         return True
 
     def note_failure(self, host: int, failure: Failure, now: float) -> Rest | None:
@@ -147,7 +147,7 @@ class Health:
             self._end_rest(host)
             self._give_up(host, failure.kind)
             return None
-        if number == 1 and not self._store.is_known(host):
+        if number == 1 and not self._store.hosts.is_known(host):
             self._count_dead(host)
         pause = (
             self.options.first * 2 ** (number - 1) * self._random.uniform(1 - JITTER, 1 + JITTER)
@@ -189,15 +189,17 @@ class Health:
     def _most(self, host: int) -> int:
         if host in self._once:
             return 0
-        return self.options.most if self._store.is_known(host) else (self.options.most + 1) // 2
+        return (
+            self.options.most if self._store.hosts.is_known(host) else (self.options.most + 1) // 2
+        )
 
     def _give_up(self, host: int, kind: str) -> None:
         self.given_up[host] = kind
-        self._store.give_up(host)
+        self._store.hosts.give_up(host)
 
     def _count_dead(self, host: int) -> None:
         """Count a host that never answered; a trap can create any number of hosts in a domain."""
-        domain = self._store.domain_of_host(host)
+        domain = self._store.hosts.domain(host)
         self._dead[domain] += 1
         if self._dead[domain] >= self._store.ledger.limits.failures:
             self._store.ledger.give_up(domain)
@@ -212,5 +214,5 @@ class Health:
             self._end_rest(host)
             if before is not None:
                 self._rests[host] = before
-            elif not self._store.is_known(host):
-                self._dead[self._store.domain_of_host(host)] -= 1
+            elif not self._store.hosts.is_known(host):
+                self._dead[self._store.hosts.domain(host)] -= 1

@@ -9,11 +9,11 @@ import numpy as np
 from tres_scrapy.frontier.column import Rows
 from tres_scrapy.frontier.store import SampleStore
 
-MOST: Final = 1_000  # samples that are described again after a change
+DESCRIBED_SAMPLES: Final = 1_000  # samples that are described again after a change
 
 
 class Revision:
-    """Chooses the waiting samples that a changed topic describes again: the best MOST.
+    """Chooses the waiting samples that a changed topic describes again: the best DESCRIBED_SAMPLES.
 
     A topic that learns changes some fifty times in 20,000 pages, so the work is bounded. `model`
     names the model that judged the last page, "" if the topic does not learn; `described` the one
@@ -32,7 +32,7 @@ class Revision:
             return rows
         self.described = self.model
         rows = self._store.pending_rows()
-        best = np.argsort(-self._store.rated(rows), kind="stable")[:MOST]
+        best = np.argsort(-self._store["probability"].take(rows), kind="stable")[:DESCRIBED_SAMPLES]
         return np.sort(rows[best])
 
     def note(self, model: str, *, described: bool) -> None:

@@ -39,8 +39,8 @@ class Scout:
             return np.zeros(0, dtype=np.int64)
         self.taken = pages
         links = np.concatenate(self._links)
-        links = links[self._store.waits(links)]
+        links = links[self._store.is_pending(links)]
         links = links[
-            self._store.standing(links) != Eligibility.DEAD
+            self._store.eligibility(links) != Eligibility.DEAD
         ]  # a resumed crawl drops these
         return np.random.default_rng((self._seed, pages)).permutation(links)[:1]

@@ -38,8 +38,7 @@ def text_of(page: Page, probability: float) -> PageText:
     """Return the text of a page for policies that read more than x(s, a)."""
     urls = [link.url for link in page.links]
     contexts = dict(zip(urls, page.contexts, strict=False))
-    paths = dict(zip(urls, page.paths, strict=False))
-    return PageText(f"{page.title} {page.text}", contexts, probability, paths)
+    return PageText(f"{page.title} {page.text}", contexts, probability)
 
 
 def count_foreign(counts: Counter[str], language: str, packs: str) -> None:

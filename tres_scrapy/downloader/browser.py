@@ -1,4 +1,4 @@
-"""Find Chromium, and start it so that it can connect only to the gate."""
+"""Find Chromium, start it so that it can connect only to the gate, and rotate its contexts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ FLAGS: Final = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 UNWANTED: Final = ("--disable-popup-blocking",)  # flags of Playwright's to leave out
+PAGES: Final = 50  # per context; cookies and other data of sites end with it
 KEPT: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DBUS_SESSION_BUS_ADDRESS")
 
 
@@ -78,3 +79,27 @@ def context_options(port: int, user_agent: str, language: str) -> dict[str, Any]
         "ignore_https_errors": True,  # as Scrapy does: no secrets are sent
         "viewport": {"width": 1280, "height": 4000},  # tall: loads what needs scrolling
     }
+
+
+class Rotation:
+    """Chooses the context for each page, and reports when a context is no longer needed."""
+
+    def __init__(self, pages: int = PAGES) -> None:
+        self._pages = pages
+        self._turns: dict[str, int] = {}  # by kind of context, pages opened in all, less one
+        self._open: dict[str, int] = {}  # by context name, pages open in it
+
+    def enter(self, kind: str) -> str:
+        """Return the name of the context for one more page of a kind."""
+        turn = self._turns[kind] = self._turns.get(kind, -1) + 1
+        name = f"{kind}-{turn // self._pages}"
+        self._open[name] = self._open.get(name, 0) + 1
+        return name
+
+    def leave(self, kind: str, name: str) -> bool:
+        """Record that a page was closed; return whether to close its context too."""
+        self._open[name] -= 1
+        if self._open[name]:
+            return False
+        del self._open[name]
+        return f"{kind}-{(self._turns[kind] + 1) // self._pages}" != name

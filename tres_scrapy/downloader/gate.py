@@ -87,7 +87,7 @@ class _Stream(NamedTuple):
         await self.writer.drain()
 
 
-class BrowserGate:
+class BrowserGate(LocalServer):
     """Connects pages, scripts and WebSockets of the browser to public addresses only.
 
     The gate resolves each name and connects to the address that it has checked. With a parent
@@ -96,24 +96,16 @@ class BrowserGate:
     """
 
     def __init__(self, rule: GateRule, parent: Parent | None = None) -> None:
+        super().__init__(self._exchange, LONGEST_HEAD)
         self._rule = rule
         self._parent = parent
         self._credentials: list[Header] = []
         if parent is not None and parent.authorization:
             secret = parent.authorization.encode("latin-1")
             self._credentials.append((b"Proxy-Authorization", secret))
-        self._server = LocalServer(self._serve, LONGEST_HEAD)
         self.refused = Counter[str]()
 
-    async def start(self) -> int:
-        """Listen on a free local port and return it."""
-        return await self._server.start()
-
-    async def stop(self) -> None:
-        """Close the port and every connection."""
-        await self._server.stop()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection of the browser: one exchange, or a tunnel."""
         browser = _Stream(reader, writer, h11.Connection(h11.SERVER, LONGEST_HEAD))
         try:
@@ -130,7 +122,7 @@ class BrowserGate:
     async def _tunnel(self, asked: h11.Request, browser: _Stream) -> None:
         await browser.receive()  # the end of the request
         place = urlsplit(f"//{asked.target.decode()}")
-        web = await self._connect(place.hostname, place.port or DEFAULT_PORTS["https"])
+        web = await self._open_web(place.hostname, place.port or DEFAULT_PORTS["https"])
         try:
             if self._parent is not None:
                 headers = [(b"Host", asked.target), *self._credentials, CLOSE]
@@ -148,7 +140,7 @@ class BrowserGate:
         parts = urlsplit(url)
         if parts.scheme != "http":
             raise RefusedError("not http")
-        web = await self._connect(parts.hostname, parts.port or DEFAULT_PORTS["http"])
+        web = await self._open_web(parts.hostname, parts.port or DEFAULT_PORTS["http"])
         try:
             place = url if self._parent is not None else f"{parts.path or '/'}?{parts.query}"
             place = place.removesuffix("?")
@@ -158,7 +150,7 @@ class BrowserGate:
         finally:
             web.writer.close()
 
-    async def _connect(self, host: str | None, port: int) -> _Stream:
+    async def _open_web(self, host: str | None, port: int) -> _Stream:
         if not host or not (self._rule.private or may_be_public(host)):
             raise RefusedError("a private name or address")
         async with asyncio.timeout(CONNECT_TIMEOUT):

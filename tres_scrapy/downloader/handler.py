@@ -56,9 +56,7 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
         self._pool._factory = _BoundedFactory
 
     async def download_request(self, request: ScrapyRequest) -> Response:
-        slots = self._crawler.engine.downloader.slots
-        if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
-            slot.lastseen = monotonic()
+        self._restart_delay(request)
         if ROBOTS_TXT not in request.meta:
             return await super().download_request(request)
         # RobotsMiddleware stops reading it; a Content-Length above the limit would end it unread
@@ -67,3 +65,9 @@ class BoundedHandler(http11.HTTP11DownloadHandler):
             return await super().download_request(request)
         finally:
             del request.meta["download_maxsize"]  # it also limits the body once unpacked
+
+    def _restart_delay(self, request: ScrapyRequest) -> None:
+        """Count the delay of a host from now."""
+        slots = self._crawler.engine.downloader.slots
+        if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
+            slot.lastseen = monotonic()

@@ -1,23 +1,26 @@
-"""The downloader middleware that refuses requests to this machine and its network (SSRF guard)."""
+"""The SSRF guard: a middleware and a name resolver keep the crawl out of private networks."""
 
 from __future__ import annotations
 
 import logging
 from ipaddress import ip_address
-from typing import Final, NoReturn, Self
+from typing import Any, Final, NoReturn, Self
 from urllib.parse import urlsplit
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CannotResolveHostError, NotConfigured
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.url import add_http_if_no_scheme
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IHostnameResolver, IResolutionReceiver
+from zope.interface import implementer
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
+from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.refusal import FetchRefusedError
-from tres_scrapy.downloader.resolver import PublicResolver
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.url.public_address import is_public, may_be_public
 
 HTTP: Final = frozenset({"http", "https"})
@@ -25,11 +28,77 @@ HTTP: Final = frozenset({"http", "https"})
 logger = logging.getLogger(__name__)
 
 
-class PrivateAddressError(FetchRefusedError):
-    """Raised when a request is refused; the message says why and which setting allows it."""
+@implementer(IHostnameResolver)
+class PublicResolver:
+    """Resolves names and drops private addresses (SSRF guard).
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "private_address")
+    Twisted calls it for each connection, for names and for addresses in any notation. So Twisted
+    connects to the address checked here, even if the name server changes its answer. Trusted
+    hosts, the user's own proxies, keep all their addresses.
+    """
+
+    def __init__(self, resolver: Any) -> None:
+        self._resolver = resolver
+        self._trusted: set[str] = set()
+
+    @classmethod
+    def installed(cls) -> PublicResolver:
+        """Return the PublicResolver of the running reactor; install one first if needed."""
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
+
+        pluggable: Any = reactor
+        if not isinstance(pluggable.nameResolver, cls):
+            pluggable.installNameResolver(cls(pluggable.nameResolver))
+        resolver: PublicResolver = pluggable.nameResolver
+        return resolver
+
+    def trust(self, host: str) -> None:
+        """Allow private addresses for a host from now on."""
+        self._trusted.add(host.lower())
+
+    async def addresses(self, host: str) -> list[str]:
+        """Return all addresses of a host, private ones too; empty if it cannot be resolved."""
+        found = _Addresses()
+        self._resolver.resolveHostName(found, host)
+        return await maybe_deferred_to_future(found.complete)
+
+    def resolveHostName(self, receiver: Any, name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: N802
+        """Resolve a name; Twisted's interface."""
+        if name.lower() not in self._trusted:
+            receiver = _PublicOnly(receiver)
+        return self._resolver.resolveHostName(receiver, name, *args, **kwargs)
+
+
+@implementer(IResolutionReceiver)
+class _PublicOnly:
+    """Passes on only the public addresses of a host."""
+
+    def __init__(self, receiver: Any) -> None:
+        self._receiver = receiver
+        self.resolutionBegan = receiver.resolutionBegan
+        self.resolutionComplete = receiver.resolutionComplete
+
+    def addressResolved(self, address: Any) -> None:  # noqa: N802 - Twisted's name
+        if is_public(ip_address(address.host)):
+            self._receiver.addressResolved(address)
+
+
+@implementer(IResolutionReceiver)
+class _Addresses:
+    """Collects the addresses of a host."""
+
+    def __init__(self) -> None:
+        self.complete: Deferred[list[str]] = Deferred()
+        self._found: list[str] = []
+
+    def resolutionBegan(self, resolution: Any) -> None:  # noqa: N802 - Twisted's names
+        pass
+
+    def addressResolved(self, address: Any) -> None:  # noqa: N802
+        self._found.append(address.host)
+
+    def resolutionComplete(self) -> None:  # noqa: N802
+        self.complete.callback(self._found)
 
 
 def _is_start(request: Request) -> bool:
@@ -85,7 +154,7 @@ class PrivateAddressMiddleware:
     def _refuse(self, reason: str) -> NoReturn:
         """Raise an error; log only the first, because one page may hold a thousand such links."""
         allowed = typed_setting("private_addresses", True)
-        error = PrivateAddressError(f"{reason}; to allow it, add {allowed}")
+        error = FetchRefusedError(f"{reason}; to allow it, add {allowed}", "private_address")
         if not self._said:
             self._said = True
             logger.warning("Request refused: %s (later refusals are not logged)", error)

@@ -1,4 +1,4 @@
-"""Failures of fetches by kind: Scrapy gives the reason only as a text."""
+"""Failures of fetches by kind, and Scrapy's middlewares changed to give or to leave them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.http11 import TunnelError
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.redirect import MetaRefreshMiddleware, RedirectMiddleware
+from scrapy.downloadermiddlewares.retry import RetryMiddleware
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -21,12 +22,15 @@ from scrapy.exceptions import (
     ResponseDataLossError,
 )
 from scrapy.http import HtmlResponse, Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.misc import load_object
 from twisted.internet.error import ConnectError, ConnectionDone, ConnectionLost
 
 from tres_scrapy.crawl.failure import REDIRECT_LIMIT, Failure, seconds_of
+from tres_scrapy.downloader.request import LEASE, follows_links
+from tres_scrapy.downloader.wake import is_closing
 
 IGNORED: Final = "ignored"  # the kind of a request that another middleware refused
 TOO_LARGE: Final = "too_large"
@@ -142,3 +146,39 @@ def give_kinds(settings: BaseSettings) -> None:
     replace_middleware(settings, RedirectMiddleware, Redirects)
     replace_middleware(settings, MetaRefreshMiddleware, MetaRefreshes)
     replace_middleware(settings, HttpCompressionMiddleware, BoundedCompression)
+
+
+class OtherRetries(RetryMiddleware):
+    """Scrapy's retries, but for links of the frontier, robots.txt and probes of the network.
+
+    When one of these fails, its host rests. The requests of a project's own spider are retried as
+    Scrapy does. When the crawl ends, samples that have waited for their
+    robots.txt are not sent any more: they would wait for one more answer.
+    """
+
+    def process_request(self, request: Request) -> None:
+        if LEASE in request.meta and is_closing(self.crawler.engine):
+            raise FetchRefusedError("the crawl ends", SHUTDOWN)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Request | Response:
+        if self._is_ours(request):
+            return response
+        answer: Request | Response = super().process_response(request, response)
+        return answer
+
+    def process_exception(
+        self, request: Request, exception: Exception, spider: Spider | None = None
+    ) -> Request | Response | None:
+        if self._is_ours(request):
+            return None
+        again: Request | Response | None = super().process_exception(request, exception)
+        return again
+
+    def _is_ours(self, request: Request) -> bool:
+        if not follows_links(self.crawler.spider):
+            return False
+        # of NO_CALLBACK are images too, but only robots.txt and probes need no permission
+        own = request.callback is NO_CALLBACK and request.meta.get("dont_obey_robotstxt", False)
+        return LEASE in request.meta or own

@@ -8,23 +8,21 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
 from typing import Final, Self
 
 from playwright.async_api import Error as BrowserError
 from playwright.async_api import Page
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy_playwright.handler import BrowserContextWrapper, ScrapyPlaywrightDownloadHandler
 
 from tres_scrapy.config.typed import typed
-from tres_scrapy.downloader.browser import context_options, launch_options
+from tres_scrapy.downloader.browser import Rotation, context_options, launch_options
 from tres_scrapy.downloader.handler import BoundedHandler
+from tres_scrapy.downloader.refusal import FetchRefusedError
 from tres_scrapy.downloader.rendering import Rendering
-from tres_scrapy.downloader.request import RECEIVED, RENDERED
-from tres_scrapy.downloader.rotation import Rotation
+from tres_scrapy.downloader.request import RECEIVED, RENDERED, header_pairs
 from tres_scrapy.downloader.tab import FetchedPage, Rendered, RenderError, Tab, TabLimits
 
 STARTING: Final = 60.0  # seconds for the browser to start
@@ -37,14 +35,6 @@ KINDS: Final = {"image": "Image", "font": "Font", "media": "Media", "style": "St
 NO_SANDBOX: Final = re.compile("No usable sandbox|SUID sandbox|without --no-sandbox")
 
 logger = logging.getLogger(__name__)
-
-
-class NotRenderedError(IgnoreRequest):
-    """Raised with the reason when a page was not rendered; `kind` is the RenderError's."""
-
-    def __init__(self, error: RenderError, url: str) -> None:
-        super().__init__(f"{error}: {url}")
-        self.kind: str = error.kind
 
 
 class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: ignore[misc]
@@ -121,9 +111,9 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
         try:
             rendered = await self._rendered(request, seen.response)
         except RenderError as error:
-            raise NotRenderedError(error, request.url) from None
+            raise FetchRefusedError(f"{error}: {request.url}", error.kind) from None
         finally:
-            self._rest(request)
+            self._restart_delay(request)
         if self._archives:
             request.meta[RECEIVED] = response
         if rendered.leads_to:
@@ -135,19 +125,8 @@ class RenderHandler(ScrapyPlaywrightDownloadHandler, BoundedHandler):  # type: i
     async def _maybe_launch_in_thread(self) -> None:
         """Do nothing: the browser was started when the spider opened."""
 
-    def _rest(self, request: Request) -> None:
-        """Restart the delay of a host."""
-        slots = self._crawler.engine.downloader.slots
-        if (slot := slots.get(request.meta.get("download_slot", ""))) is not None:
-            slot.lastseen = monotonic()
-
     async def _rendered(self, request: Request, response: HtmlResponse) -> Rendered:
-        headers = [
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, values in response.headers.items()
-            for value in values
-        ]
-        document = FetchedPage(request.url, headers, response.text)
+        document = FetchedPage(request.url, header_pairs(response.headers), response.text)
         async with self._tabs:
             for _ in range(ATTEMPTS):
                 try:

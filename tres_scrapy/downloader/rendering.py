@@ -8,7 +8,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -18,17 +18,20 @@ from scrapy.http import HtmlResponse, Response
 
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
-from tres_scrapy.config.render import ALWAYS, NEVER
+from tres_scrapy.config.download import ALWAYS, NEVER
 from tres_scrapy.config.typed import named, typed
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.downloader.gate import BrowserGate, GateRule, Parent
 from tres_scrapy.downloader.memory import DomainMemory
+from tres_scrapy.downloader.private_address import PublicResolver
 from tres_scrapy.downloader.request import LEASE
-from tres_scrapy.downloader.resolver import PublicResolver
 from tres_scrapy.page.empty_page import ClientRendered, Content, content_of, look_at
 from tres_scrapy.page.encoding import UTF_8, decoded, encoding_of
 from tres_scrapy.url.domain import domain_of
 from tres_scrapy.url.message import TresError, plainly, plural
+
+if TYPE_CHECKING:
+    from tres_scrapy.downloader.render_handler import RenderHandler
 
 NO_BROWSER = "no_browser"
 MEMORY = "render.json"
@@ -36,13 +39,6 @@ SAVED_EVERY = 100  # renderings
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL")
 
 logger = logging.getLogger(__name__)
-
-
-class Renderer(Protocol):
-    """The download handler, which owns the browser."""
-
-    async def open(self) -> None:
-        """Start the browser; raise OSError with the reason if it does not start."""
 
 
 class Seen(NamedTuple):
@@ -60,7 +56,7 @@ class Rendering:
 
     def __init__(self, crawler: Crawler, config: Config, browser: Path) -> None:
         self.config, self.browser = config, browser
-        self.renderer: Renderer | None = None
+        self.renderer: RenderHandler | None = None  # it owns the browser
         self._stats = crawler.stats
         self._gates: dict[Parent | None, tuple[BrowserGate, int]] = {}
         self._starting = asyncio.Lock()

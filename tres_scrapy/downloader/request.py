@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from scrapy import Request, Spider
+from scrapy.http.headers import Headers
 from scrapy.utils.request import request_from_dict
 
 from tres_scrapy.url.canonical import CREDENTIALS, canonicalise
@@ -34,6 +35,15 @@ def follows_links(spider: Spider | type[Spider] | None) -> bool:
     Otherwise the requests are those of a project's own spider.
     """
     return bool(getattr(spider, "follow_every_link", False))
+
+
+def header_pairs(headers: Headers) -> list[tuple[str, str]]:
+    """Return names and values, decoded as latin-1."""
+    return [
+        (name.decode(_BYTES), value.decode(_BYTES))
+        for name, values in headers.items()
+        for value in values
+    ]
 
 
 def dump_request(request: Request, spider: Spider) -> str:

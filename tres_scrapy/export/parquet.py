@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_parquet(settings: BaseSettings) -> None:
-    """Raise ExtraError or ConfigError if a feed in Parquet cannot be written."""
+    """Raise ConfigError if a feed in Parquet cannot be written."""
     for name, options in settings.getdict("FEEDS").items():
         if options.get("format") != FORMAT:
             continue

@@ -10,20 +10,24 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.parser import parted, seeds
 from tres_scrapy.downloader.request import SAMPLE, follows_links
 from tres_scrapy.downloader.wake import wake
 from tres_scrapy.extensions.session import CrawlSession
-from tres_scrapy.live.steering import ControlError, require_state, said, short
-from tres_scrapy.url.public_address import may_be_public
+from tres_scrapy.live.steering import (
+    ENDING,
+    PAUSED,
+    RUNNING,
+    ControlError,
+    Steering,
+    require_public,
+)
 
-RUNNING, PAUSED, ENDING = "running", "paused", "ending"
 
-
-class Control:
-    """The `Steering` of a crawl in this process; call it in the reactor's thread."""
+class Control(Steering):
+    """Steers a crawl in this process; call it in the reactor's thread."""
 
     def __init__(self, crawler: Crawler, session: CrawlSession) -> None:
         self._crawler = crawler
@@ -37,38 +41,23 @@ class Control:
             return ENDING
         return PAUSED if self._engine.paused else RUNNING
 
-    def pause(self) -> str:
-        """Send no more requests; open requests are finished."""
-        require_state(self.state, RUNNING)
+    def _pause(self) -> None:
         self._engine.pause()
-        return said("Paused: no new requests are sent; open requests are finished")
 
-    def resume(self) -> str:
-        """Send requests again."""
-        require_state(self.state, PAUSED)
+    def _resume(self) -> None:
         self._engine.unpause()
         wake(self._engine)
-        return said("Resumed")
 
-    def stop(self) -> str:
-        """End the crawl as Ctrl-C does."""
-        require_state(self.state, RUNNING, PAUSED)
+    def _stop(self) -> None:
         self._ending = True
         deferred_from_coro(self._crawler.stop_async())
-        return said("Stopping: open requests are finished and files are written")
 
-    def add_seed(self, text: str) -> str:
-        """Fetch seeds next; `text` is as in seed=, without @FILE.
-
-        If some of several URLs are refused, the others are added.
-        """
-        require_state(self.state, RUNNING, PAUSED)
+    def _add_seeds(self, text: str) -> str:
+        """Add seeds; if some of several URLs are refused, the others are added."""
         if type(self._spider).parse is Spider.parse:
             raise ControlError(
                 f"The spider {self._spider.name!r} has no parse() for the page of a seed"
             )
-        if short(text).lstrip().startswith("@"):
-            raise ControlError("A file of seeds (@FILE) is read only at the start of a crawl")
         added, refused = [], []
         for word in dict.fromkeys(parted(text)):
             try:
@@ -80,17 +69,11 @@ class Control:
         job = self._session.job
         if job is not None and not job.write(job.journal.save, self._session.crawl):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
-        rest = f". Not added: {'; '.join(refused)}" if refused else ""
-        return said(f"Next: {', '.join(added)}{rest}")
+        return ", ".join(added) + (f". Not added: {'; '.join(refused)}" if refused else "")
 
-    def change_max(self, text: str) -> str:
-        """Set MAX (10, 5_2 or none) from the next choice on; dropped samples that fit it return."""
-        require_state(self.state, RUNNING, PAUSED)
+    def _change_cap(self, cap: Cap | None) -> str:
+        """Set MAX; dropped samples that fit it return."""
         crawl, job = self._session.crawl, self._session.job
-        try:
-            cap = Cap.parse(short(text))
-        except ValueError as error:
-            raise ControlError(f"MAX {text!r} {error}") from None
         if cap is not None and cap.first != cap.last and crawl.limit is None:
             raise ControlError(f"MAX {cap} depends on the share of pages done: pages must be set")
         follows_all = follows_links(self._spider)
@@ -98,8 +81,7 @@ class Control:
         if job is not None and not job.note_cap(cap):
             raise ControlError("JOBDIR cannot be written: the crawl stops")
         wake(self._engine)
-        back = f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
-        return said(f"MAX is {'none' if cap is None else cap} from now on{back}")
+        return f"; back in the frontier: {len(rows):,} links" if len(rows) else ""
 
     def _add_seed(self, text: str) -> str:
         """Add one seed and return its URL; raise ControlError if it cannot be fetched."""
@@ -107,17 +89,13 @@ class Control:
             (url,) = seeds(text)
         except ValueError as error:
             raise ControlError(f"A seed {error}") from None
-        is_public = not Config.of(self._crawler.settings).download.private_addresses
         crawl = self._session.crawl
         if crawl.finished:
             raise ControlError(f"All pages asked for are fetched: {crawl.limit:,}")
         host = urlsplit(url).hostname or ""
-        if is_public and not may_be_public(host):
-            raise ControlError(
-                f"{host} is not on the public internet; to allow it, start the crawl with "
-                "private_addresses=1"
-            )
-        if crawl.store.is_closed(url):
+        if not Config.of(self._crawler.settings).download.private_addresses:
+            require_public(host)
+        if crawl.store.closure.is_closed(url):
             raise ControlError(f"{url} has been fetched or is being fetched")
         domain = crawl.store.domain_of(url)
         if crawl.store.ledger.exhausted(np.array([domain]))[0]:

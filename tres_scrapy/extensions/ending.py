@@ -11,13 +11,11 @@ from scrapy.exceptions import CloseSpider
 from scrapy.statscollectors import StatsCollector
 
 from tres_scrapy.config.typed import typed
-from tres_scrapy.crawl.crawl import POSTPONED, Crawl
-from tres_scrapy.crawl.crawl import REFUSED as LINKS_REFUSED
+from tres_scrapy.crawl.crawl import LINKS_REFUSED, POSTPONED, Crawl
 from tres_scrapy.crawl.failure import DEAD_LINKS, JUDGE_ERROR, ROBOTS
 from tres_scrapy.crawl.health import Health
 from tres_scrapy.crawl.visit import foreign_pages
-from tres_scrapy.frontier.admission import refused_links
-from tres_scrapy.frontier.store import AT_MAX, FAILED, RESTED
+from tres_scrapy.frontier.admission import AT_MAX, FAILED, RESTED, refused_links
 from tres_scrapy.url.message import plural
 
 PAGE_LIMIT: Final = "page_limit"
@@ -72,8 +70,9 @@ class Ending:
             raise CloseSpider(FRONTIER_EXHAUSTED if self._crawl.pages else NO_PAGE)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
+        store = self._crawl.store
         if self._stats is not None:
-            for rule, count in self._crawl.store.refusals().items():
+            for rule, count in store.admission.refusals(store).items():
                 self._stats.set_value(f"tres/{LINKS_REFUSED}{rule}", count)
         if reason == NO_PAGE and JUDGE_ERROR.kind in self._crawl.failures:
             logger.error(
@@ -114,14 +113,15 @@ class Ending:
 
     def left(self) -> str:
         """Return how many links were not fetched, and by which rule."""
-        failures, refused = self._crawl.failures, self._crawl.store.refusals()
+        failures, store = self._crawl.failures, self._crawl.store
+        refused = store.admission.refusals(store)
         counts = {
             "dead": sum(failures[kind] for kind in DEAD_LINKS),
             "forbidden by robots.txt": failures[ROBOTS.kind],
             "beyond max_per_domain": refused[AT_MAX],
             "on domains given up by max_failures": refused[FAILED],
             "on hosts given up by max_rests": refused[RESTED],
-            "that did not fit into the frontier": self._crawl.store.left_out,
+            "that did not fit into the frontier": store.admission.left_out,
         }
         told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         return f"Links without a page: {told}" if told else "Every link found is fetched"
@@ -131,7 +131,7 @@ class Ending:
 
     def given_up(self) -> str:
         """Return the hosts that were given up, each with its last failure."""
-        hosts, gone = self._crawl.store.hosts, self._health.given_up
+        hosts, gone = self._crawl.store.hosts.names, self._health.given_up
         named = [f"{hosts[host]} ({kind})" for host, kind in list(gone.items())[:NAMED]]
         more = len(gone) - len(named)
         return ", ".join(named) + (f" and {more:,} more" if more else "")

@@ -15,11 +15,10 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tres_scrapy.agent.policy import Resumable
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.typed import typed
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.crawl.crawl import Booking, Crawl
@@ -76,7 +75,7 @@ class Job:
     @classmethod
     def from_crawler(cls, crawler: Crawler, crawl: Crawl, stop: Callable[[str], None]) -> Self:
         config = Config.of(crawler.settings)
-        if not isinstance(crawl.policy, Resumable):
+        if not crawl.policy.is_resumable:
             raise ConfigError(
                 f"JOBDIR: the policy {config.policy!r} cannot be resumed: unset JOBDIR, or use "
                 "tres, one of its variants, tree_random or random"

@@ -58,7 +58,8 @@ class Judging:
         lease, store = self._crawl.lease_of(row), self._crawl.store
         assert lease is not None  # the caller books it after this
         store.names.learn(judged.names)  # of any page: each text is sent once
-        is_foreign = store.scope is not None and not store.scope.reads(judged.page.language)
+        scope = store.admission.scope
+        is_foreign = scope is not None and not scope.reads(judged.page.language)
         verdict = self._verdicts.of(
             judged.judgement.probability,
             judged.mark,

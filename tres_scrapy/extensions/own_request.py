@@ -14,7 +14,7 @@ from tres_scrapy.downloader.request import ASIDE, OWN, SAMPLE
 from tres_scrapy.extensions.dupefilter import OwnDupeFilter
 from tres_scrapy.extensions.job import Job
 from tres_scrapy.frontier.column import Rows
-from tres_scrapy.frontier.host import origin_of
+from tres_scrapy.frontier.ledger import origin_of
 from tres_scrapy.frontier.store import SampleStore
 from tres_scrapy.url.canonical import canonicalise
 
@@ -56,7 +56,7 @@ class OwnRequests:
         """Note what an interrupted crawl knew, once it is recovered."""
         self.seeds = {self._store.url(row): row for row in self._store.seeds().tolist()}
         if not self.follows_all:
-            self._before = set(self._store.urls)
+            self._before = set(self._store.closure.urls)
 
     def __contains__(self, row: object) -> bool:
         return row in self._requests
@@ -103,7 +103,7 @@ class OwnRequests:
 
     def refuse(self, row: int) -> None:
         """Take a sample out of the frontier: its request was refused when it was scheduled."""
-        self._store.refuse(row)
+        self._store.closure.close(self._store["url"][row])
         self._forget(np.array([row]))
 
     def _remove(self, row: int) -> bool:
@@ -129,11 +129,11 @@ class OwnRequests:
         if request.callback is NO_CALLBACK:
             return None
         if self.follows_all or url in self.seeds:
-            is_again = request.dont_filter and self._store.is_closed(url)
+            is_again = request.dont_filter and self._store.closure.is_closed(url)
             return None if is_again else url
         if request.dont_filter and not request.meta.get("is_start_request"):
             return None
-        if self._store.knows(url):  # Scrapy's filter says whether it is fetched again
+        if self._store.closure.knows(url):  # Scrapy's filter says whether it is fetched again
             return None
         return None if _kind_of(request) in self._calls else url
 
@@ -158,7 +158,7 @@ class OwnRequests:
 
         Links that we follow ourselves are not asked for: the frontier knows its URLs.
         """
-        if self.dupefilter is None or self._store.knows(url):
+        if self.dupefilter is None or self._store.closure.knows(url):
             return False
         if self.follows_all and self.dupefilter.is_default:
             return False
@@ -178,7 +178,7 @@ class OwnRequests:
     def is_link(self, url: str, request: Request) -> bool:
         """Return whether a request that is not a start request has the URL of a sample."""
         is_start = request.dont_filter or request.meta.get("is_start_request")
-        return not is_start and self._store.knows(url)
+        return not is_start and self._store.closure.knows(url)
 
     def drop(self, request: Request) -> bool:
         """Log and count that a request is a duplicate; return False, the answer to Scrapy."""

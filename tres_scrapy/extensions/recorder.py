@@ -29,7 +29,7 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import IN_JOB, HealthPoint, RecordError, open_to_write
 from tres_scrapy.report.record_path import record_path
-from tres_scrapy.report.record_writer import Writer
+from tres_scrapy.report.record_writer import RecordEntry, Writer
 from tres_scrapy.url.message import plainly
 
 EVERY: Final = 1.0  # seconds between two transactions
@@ -121,21 +121,20 @@ class Recorder:
         """Add a booking to the record."""
         if self._writer is None:
             return
-        if visit is None:
-            self._writer.note(booking, time())
-        else:
-            self._writer.note(
-                booking,
-                time(),
-                title=visit.judged.page.title,
-                text=visit.judged.page.text,
-                probability=visit.judged.judgement.probability,
+        entry = RecordEntry(booking, time())
+        if visit is not None:
+            page, judgement = visit.judged.page, visit.judged.judgement
+            entry = entry._replace(
+                title=page.title,
+                text=page.text,
+                probability=judgement.probability,
                 is_copy=visit.verdict.is_copy,
+                scores=judgement.scores,
             )
-            self._writer.score(visit.row, visit.judged.judgement.scores)
             if visit.verdict.is_foreign:
-                language = f"refused by languages: it is in {visit.judged.page.language}"
-                self._writer.remark(visit.row, language)
+                remark = f"refused by languages: it is in {page.language}"
+                entry = entry._replace(remark=remark)
+        self._writer.note(entry)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         self._reason = reason

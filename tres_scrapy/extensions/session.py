@@ -20,7 +20,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from tres_scrapy.agent.policy import Decision
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.rest import RestOptions
+from tres_scrapy.config.download import RestOptions
 from tres_scrapy.crawl.assembly import make_crawl, threshold_of
 from tres_scrapy.crawl.crawl import POSTPONED, Booking, Crawl
 from tres_scrapy.crawl.failure import JUDGE_ENDED, Failure
@@ -34,7 +34,7 @@ from tres_scrapy.extensions.job import Job, now
 from tres_scrapy.extensions.judging import Judging
 from tres_scrapy.extensions.own_request import OwnRequests
 from tres_scrapy.extensions.topic_source import new_folder, task_of
-from tres_scrapy.frontier.admission import REFUSED, Outlinks
+from tres_scrapy.frontier.admission import OUT_OF_SCOPE, Outlinks
 from tres_scrapy.report.reason import Reasons
 from tres_scrapy.topic.judge import Judge, Judged
 from tres_scrapy.topic.judge_process import Worker
@@ -91,7 +91,7 @@ class CrawlSession:
             job.recover(crawl, self.requests)
             job.recover_marks(verdicts)
             if dupefilter is not None:
-                dupefilter.remember(crawl.store.urls)
+                dupefilter.remember(crawl.store.closure.urls)
             self.requests.note_past()
         self.health = Health(crawl.store, rest)  # once the job has told which hosts are known
         self.ending = Ending(crawl, self.health, is_kept=job is not None, is_ours=follows_all)
@@ -155,7 +155,7 @@ class CrawlSession:
         """Note that a host has answered, be it with its robots.txt; what waits for it is next."""
         if not Failure.of_status(response.status).passes:
             url = urlparse_cached(request)
-            host = self.crawl.store.host_number(url.hostname or "")
+            host = self.crawl.store.hosts.find(url.hostname or "")
             self.health.note_answer(host, f"{url.scheme}://{url.netloc}")
             if host is not None and LEASE in request.meta:
                 self.crawl.bring_forward(self.health.note_page(host))
@@ -184,7 +184,7 @@ class CrawlSession:
 
     def _is_hopeless(self, now: float) -> bool:
         """Return whether none of the hosts that rest has answered: it is not worth waiting."""
-        if self.crawl.store.known_hosts or self.crawl.leased:
+        if self.crawl.store.hosts.known or self.crawl.leased:
             return False
         return bool(self.health.resting(now)) and not self.health.promises(now)
 
@@ -206,7 +206,7 @@ class CrawlSession:
         if row is None:
             if self.requests.repeats(url, request):
                 return False
-            if self.requests.is_link(url, request) or self.crawl.store.is_closed(url):
+            if self.requests.is_link(url, request) or self.crawl.store.closure.is_closed(url):
                 return self.requests.drop(request)
             actions = self.judging.judge.action_features([url], [""])
             rows = self.crawl.add_seeds(Outlinks([url], [""], actions), request.priority)
@@ -228,7 +228,7 @@ class CrawlSession:
         `parent` is the row of the page that led to it; the store has learned the judge's names.
         """
         store, links = self.crawl.store, judged.page.links
-        places = [i for i, link in enumerate(links) if not store.knows(link.url)]
+        places = [i for i, link in enumerate(links) if not store.closure.knows(link.url)]
         urls, anchors = [links[i].url for i in places], [links[i].anchor for i in places]
         actions, cues = judged.judgement.actions[places], judged.cues.take(places)
         rows = self.crawl.add_unlinked(parent, Outlinks(urls, anchors, actions, cues))
@@ -257,11 +257,12 @@ class CrawlSession:
         if visit.verdict.is_copy:
             self.crawl.counts["duplicates"] += 1
         if visit.verdict.is_foreign:
-            self.crawl.counts[f"{REFUSED}languages"] += 1
+            self.crawl.counts[f"{OUT_OF_SCOPE}languages"] += 1
         count_foreign(self.crawl.counts, page.language, self._language)
         text = text_of(page, visit.judged.judgement.probability)
         booking = self.crawl.book_page(visit.row, visit.relevant, outlinks, text=text)
-        self.crawl.store.know(self.crawl.store.host(visit.row))  # it may come from Scrapy's cache
+        store = self.crawl.store
+        store.hosts.mark_known(store["host"][visit.row])  # it may come from Scrapy's cache
         return self._save(booking, own, items, visit)
 
     def book_failure(self, row: int, failure: Failure) -> bool:
@@ -273,7 +274,7 @@ class CrawlSession:
             return True
         booking = self.crawl.book_failure(row, failure)
         if failure is JUDGE_ENDED:
-            self.health.note_failure(self.crawl.store.host(row), failure, monotonic())
+            self.health.note_failure(int(self.crawl.store["host"][row]), failure, monotonic())
         return self._save(booking, None, ())
 
     def book_data(
@@ -301,7 +302,7 @@ class CrawlSession:
         offline = self._is_offline and failure.is_status  # these pages never answer otherwise
         if not self.crawl.is_leased(row) or offline or self.health.blames(row, failure):
             return False
-        host = self.crawl.store.host(row)
+        host = int(self.crawl.store["host"][row])
         last = self.health.set_back(row, host)
         self.crawl.set_back(row, last=last)
         if last and self.job is not None and not self.crawl.store.is_held(row):
@@ -314,7 +315,7 @@ class CrawlSession:
         rests = self.health.rests
         rest = self.health.note_failure(host, failure, now)
         self._report()
-        name = self.crawl.store.hosts[host]
+        name = self.crawl.store.hosts.names[host]
         if rest is None:
             logger.warning(
                 "Gave up %s (%s): a resumed crawl tries it once more", name, failure.kind

@@ -94,14 +94,14 @@ class Sitemaps:
         if visit is None or not visit.relevant:
             return
         page, crawl = visit.judged.page, self._session.crawl
-        origin, domain = _origin(page.url), crawl.store.domain(visit.row)
+        origin, domain = _origin(page.url), crawl.store["domain"][visit.row]
         at_max = crawl.store.ledger.exhausted(np.array([domain]))[0]
         if origin in self._asked or self._hosts[domain] == HOSTS or at_max:
             return
         self._asked.add(origin)
         self._hosts[domain] += 1
         named = self._named.pop(origin, [f"{origin}/sitemap.xml"])
-        urls = [url for url in (*page.feeds, *named) if _may_ask(crawl.store.scope, url)]
+        urls = [url for url in (*page.feeds, *named) if _may_ask(crawl.store.admission.scope, url)]
         task = asyncio.ensure_future(self._ask(visit.row, origin, urls))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -129,7 +129,7 @@ class Sitemaps:
         wake(self._crawler.engine)  # it may have been idle
 
     def _rests(self, url: str) -> bool:
-        host = self._session.crawl.store.host_number(urlsplit(url).hostname or "")
+        host = self._session.crawl.store.hosts.find(urlsplit(url).hostname or "")
         return host in self._session.health.resting(monotonic())
 
     async def _read(self, row: int, url: str) -> list[str]:

@@ -11,13 +11,17 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.frontier.column import Table, within
-from tres_scrapy.frontier.host import host_of
+from tres_scrapy.frontier.ledger import DomainLedger, Hosts, host_of
 from tres_scrapy.links.code import RaggedArray, silent
 
 NO_ACTIONS: Final[NDArray[np.float32]] = np.zeros((0, 3), dtype=np.float32)
 NO_CUES: Final = silent(0)
+# Rules by which links are not fetched, by the name of their setting
+AT_MAX, FAILED, RESTED = "max_per_domain", "max_failures", "max_rests"
+OUT_OF_SCOPE: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class Outlinks(NamedTuple):
@@ -114,10 +118,6 @@ class Closure:
         self.passed.extend(numbers.tolist())
 
 
-REFUSED: Final = "out_of_scope/"  # prefix in the counts of a crawl, followed by the rule
-_DIGITS: Final = re.compile(r"\d+")
-
-
 class Refusal(NamedTuple):
     """The rule that refuses a link, and what it says."""
 
@@ -154,7 +154,7 @@ class Scope:
         for key, url, known in links:
             refusal = self.refusal(url, depth, known=known)
             if refusal is not None:
-                self._counts[REFUSED + refusal.rule] += 1
+                self._counts[OUT_OF_SCOPE + refusal.rule] += 1
                 continue
             if not known:
                 self.enter([url])
@@ -216,9 +216,9 @@ def refused_links(counts: Counter[str]) -> Counter[str]:
     """Return the number of refused links by rule, from the counts of a crawl."""
     return Counter(
         {
-            name.removeprefix(REFUSED): count
+            name.removeprefix(OUT_OF_SCOPE): count
             for name, count in counts.items()
-            if name.startswith(REFUSED)
+            if name.startswith(OUT_OF_SCOPE)
         }
     )
 
@@ -230,3 +230,71 @@ def _compiled(patterns: Iterable[str]) -> list[re.Pattern[str]]:
 def _listed(host: str, names: Iterable[str]) -> list[str]:
     """Return the names that a host is or ends with, at a dot."""
     return [name for name in names if f".{host}".endswith(f".{name}")]
+
+
+class Admission:
+    """Decides which links become samples: open ones, in scope, below the caps.
+
+    `left_out` counts links that did not fit into the frontier, `refused` those that a rule kept
+    out, by the name of its setting.
+    """
+
+    def __init__(
+        self, closure: Closure, hosts: Hosts, ledger: DomainLedger, scope: Scope | None = None
+    ) -> None:
+        self.scope = scope  # of links; seeds are exempt
+        self.left_out = 0
+        self.refused: Counter[str] = Counter()
+        self._closure = closure
+        self._hosts = hosts
+        self._ledger = ledger
+
+    def admit(
+        self, urls: Sequence[str], hosts: Sequence[str], depth: int | None, room: int
+    ) -> list[int]:
+        """Return the positions of links that can still be fetched and fit into the frontier.
+
+        Of the other links, neither URL nor host is stored. Without a depth the links are seeds.
+        """
+        open_ = [i for i, url in enumerate(urls) if not self._closure.is_closed(url)]
+        if self.scope is not None and depth is not None:
+            links = ((i, urls[i], self._closure.knows(urls[i])) for i in open_)
+            open_ = list(self.scope.admitted(links, depth))
+        first = open_[: max(0, room)]
+        domains = np.array([self._hosts.domain_of(hosts[i]) for i in first], dtype=np.int32)
+        rested = np.array([hosts[i] in self._hosts.gone for i in first], dtype=np.bool_)
+        rules = self._rules(domains, rested)
+        late = np.array([not self._closure.knows(urls[i]) for i in first], dtype=np.bool_)
+        self.refused.update(rules[late & (rules != "")].tolist())
+        alive = np.flatnonzero(rules == "")
+        fits = _equal_before(domains[alive]) < self._ledger.room(domains[alive])
+        self.left_out += len(open_) - len(first) + int(np.count_nonzero(~fits))
+        kept = [open_[i] for i in alive[fits]]
+        if self.scope is not None and depth is not None:
+            self.scope.enter([*{urls[i]: None for i in kept if not self._closure.knows(urls[i])}])
+        return kept
+
+    def refusals(self, samples: Table) -> Counter[str]:
+        """Return how many links are not fetched because of a rule, by the name of its setting.
+
+        These are the URLs of samples that wait, and the links to others that were found too late.
+        """
+        rows = np.flatnonzero(~self._closure.closed(samples["url"]))
+        rows = rows[np.unique(samples["url"][rows], return_index=True)[1]]
+        given_up = self._hosts.given_up(samples["host"].take(rows))
+        rules = self._rules(samples["domain"].take(rows), given_up)
+        return self.refused + Counter(rules[rules != ""].tolist())
+
+    def _rules(self, domains: NDArray[np.int32], rested: NDArray[np.bool_]) -> NDArray[np.str_]:
+        """Return the rule by which links are not fetched [n], "" for those that are."""
+        failed, full = self._ledger.given_up(domains), self._ledger.at_cap(domains)
+        return np.select([rested, failed, full], [RESTED, FAILED, AT_MAX], "")
+
+
+def _equal_before(numbers: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return for each of the numbers [n] how many equal numbers come before it."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    before = np.empty(len(numbers), dtype=np.int64)
+    before[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
+    return before

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, overload
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from tres_scrapy.links.code import RaggedArray
 
 Rows = NDArray[np.int64]
+_NEWEST: Final = 4096, 1 / 16  # limit of the newest: a number, or a share of the sorted
 
 
 class Table:
@@ -45,6 +46,10 @@ class Table:
                 self._columns[name] = grown
         return slice(start, self._size)
 
+    def grow(self, size: int) -> None:
+        """Append zeroed rows until there are `size`."""
+        self.extend(max(0, size - self._size))
+
 
 def within(numbers: NDArray[np.integer], count: int) -> None:
     """Raise ValueError unless all numbers are from 0 to `count` - 1."""
@@ -52,7 +57,7 @@ def within(numbers: NDArray[np.integer], count: int) -> None:
         raise ValueError(f"a number is outside 0 to {count - 1}")
 
 
-class Anchors(Sequence[str]):
+class Anchors:
     """Texts in one buffer, which saves about 50 bytes a text over separate strings."""
 
     def __init__(self) -> None:
@@ -62,25 +67,20 @@ class Anchors(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
+    def __getitem__(self, place: int) -> str:
+        place = range(len(self))[place]  # raises IndexError
+        start, end = self._ends[place : place + 2]
+        return self._buffer[start:end].decode("utf-8", "surrogatepass")
 
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        places = range(len(self))[place]  # raises IndexError
-        return self._text(places) if isinstance(places, int) else [self._text(i) for i in places]
+    def since(self, first: int) -> list[str]:
+        """Return the texts from `first` on."""
+        return [self[place] for place in range(first, len(self))]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Append texts."""
         for text in texts:
             self._buffer += text.encode("utf-8", "surrogatepass")
             self._ends.append(len(self._buffer))
-
-    def _text(self, place: int) -> str:
-        start, end = self._ends[place : place + 2]
-        return self._buffer[start:end].decode("utf-8", "surrogatepass")
 
 
 class HashedFeatures:
@@ -110,9 +110,6 @@ class HashedFeatures:
     def since(self, first: int) -> RaggedArray:
         """Return the codes of the samples from `first` on."""
         return self.take(np.arange(first, len(self)))
-
-
-_NEWEST: Final = 4096, 1 / 16  # limit of the newest: a number, or a share of the sorted
 
 
 class IntegerSet:

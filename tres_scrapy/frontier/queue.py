@@ -14,6 +14,7 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
 
 _Entry = tuple[float, int, int]  # -value, order of arrival, row
+_NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
 
 class FrontierQueue:
@@ -47,15 +48,15 @@ class FrontierQueue:
         while self._heap:
             entry = heapq.heappop(self._heap)
             row = entry[2]
-            if self._store.state(row) != State.PENDING:
+            if self._store["state"][row] != State.PENDING:
                 continue  # already chosen in another way
-            standing = self._store.standing(np.array([row]), busy_hosts)[0]
-            if standing == Eligibility.READY:
+            eligibility = self._store.eligibility(np.array([row]), busy_hosts)[0]
+            if eligibility == Eligibility.READY:
                 return row, -entry[0]
-            if standing == Eligibility.DEAD:
+            if eligibility == Eligibility.DEAD:
                 self._store.drop(np.array([row]))
             else:
-                heapq.heappush(self._aside.setdefault(self._store.host(row), []), entry)
+                heapq.heappush(self._aside.setdefault(self._store["host"][row], []), entry)
         return None
 
     def empty(self) -> Rows:
@@ -66,18 +67,15 @@ class FrontierQueue:
         return np.array([row for _, _, row in entries], dtype=np.int64)
 
     def _bring_back(self, busy_hosts: Sequence[int]) -> None:
-        hosts = list(self._aside)
-        for host in np.array(hosts)[~self._store.busy(hosts, busy_hosts)].tolist():
+        hosts = np.array(list(self._aside), dtype=np.int32)
+        for host in hosts[~self._store.hosts.busy(hosts, busy_hosts)].tolist():
             aside = self._aside[host]
-            while aside and self._store.state(aside[0][2]) != State.PENDING:
+            while aside and self._store["state"][aside[0][2]] != State.PENDING:
                 heapq.heappop(aside)  # chosen in another way meanwhile
             if aside:
                 heapq.heappush(self._heap, heapq.heappop(aside))
             if not aside:
                 del self._aside[host]
-
-
-_NONE: Final[Rows] = np.zeros(0, dtype=np.int64)
 
 
 class Shortlist:
@@ -97,7 +95,7 @@ class Shortlist:
 
     def offer(self, rows: Rows) -> None:
         """Add samples that were rated."""
-        values = self._store.rated(rows)
+        values = self._store["probability"].take(rows)
         better = rows[values >= self._least]
         new = np.unique(better[~self.has(better)])
         if len(new):
@@ -107,41 +105,41 @@ class Shortlist:
 
     def has(self, rows: Rows) -> NDArray[np.bool_]:
         """Return which of rows [n] are in the list."""
-        self._listed.extend(len(self._store) - len(self._listed))
+        self._listed.grow(len(self._store))
         return self._listed["listed"].take(rows)
 
     def ready(self, busy_hosts: Sequence[int] = ()) -> Rows:
         """Return the samples of the list that can be fetched now."""
-        standing = self._look(busy_hosts)
-        values = self._store.rated(self._rows)
+        eligibility = self._look(busy_hosts)
+        values = self._store["probability"].take(self._rows)
         if self._least > 0 and np.count_nonzero(values >= self._least) < self._size / 4:
             rows = self._store.pending_rows()
-            self._keep(rows[self._store.standing(rows) != Eligibility.DEAD])
-            standing = self._store.standing(self._rows, busy_hosts)
-        ready: Rows = self._rows[standing == Eligibility.READY]
+            self._keep(rows[self._store.eligibility(rows) != Eligibility.DEAD])
+            eligibility = self._store.eligibility(self._rows, busy_hosts)
+        ready: Rows = self._rows[eligibility == Eligibility.READY]
         return ready
 
     def soon(self, hosts: Sequence[int], most: int) -> Rows:
         """Return the best samples of the list on these hosts, for when the hosts are free."""
         if not hosts:
             return _NONE
-        rows: Rows = self._rows[np.isin(self._store.host_numbers(self._rows), hosts)]
-        rows = rows[self._store.standing(rows) == Eligibility.READY]
+        rows: Rows = self._rows[np.isin(self._store["host"].take(self._rows), hosts)]
+        rows = rows[self._store.eligibility(rows) == Eligibility.READY]
         if len(rows) > most:
-            rows = rows[np.argpartition(-self._store.rated(rows), most)[:most]]
+            rows = rows[np.argpartition(-self._store["probability"].take(rows), most)[:most]]
         return rows
 
     def _look(self, busy_hosts: Sequence[int]) -> NDArray[np.uint8]:
-        """Drop the samples that are not fetched any more; return the standing of the others."""
-        standing = self._store.standing(self._rows, busy_hosts)
-        alive = (standing != Eligibility.DEAD) & self._store.waits(self._rows)
+        """Drop the samples that are not fetched any more; return the eligibility of the others."""
+        eligibility = self._store.eligibility(self._rows, busy_hosts)
+        alive = (eligibility != Eligibility.DEAD) & self._store.is_pending(self._rows)
         self._list(self._rows[alive])
-        left: NDArray[np.uint8] = standing[alive]
+        left: NDArray[np.uint8] = eligibility[alive]
         return left
 
     def _keep(self, rows: Rows, least: float = 0.0) -> None:
         """Make the best of rows the list; all others have less than `least`."""
-        values = self._store.rated(rows)
+        values = self._store["probability"].take(rows)
         self._least = least
         if len(rows) > self._size:
             best = np.argpartition(-values, self._size)[: self._size]

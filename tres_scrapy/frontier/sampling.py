@@ -13,6 +13,8 @@ from tres_scrapy.frontier.column import Rows, Table
 from tres_scrapy.frontier.store import Eligibility, SampleStore
 
 _SEGMENT = np.dtype([("start", "i8"), ("size", "i8"), ("capacity", "i8")])
+_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
 
 
 class LeafPool:
@@ -125,10 +127,6 @@ class LeafPool:
         self._segments["capacity"][:] = capacities
 
 
-_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-_ROUNDS = 8  # draws that hit only busy hosts before a leaf is searched or skipped
-
-
 class Representatives(NamedTuple):
     """Frontier samples that stand for their leaves; arrays of one length.
 
@@ -205,13 +203,13 @@ def _draw(
     ready, busy = [], [_NONE]
     while len(leaves):
         positions, rows = pool.draw(leaves, random)
-        standing = store.standing(rows, busy_hosts)
-        taken, dead = standing == Eligibility.READY, standing == Eligibility.DEAD
+        eligibility = store.eligibility(rows, busy_hosts)
+        taken, dead = eligibility == Eligibility.READY, eligibility == Eligibility.DEAD
         ready.append(Representatives(leaves[taken], rows[taken], positions[taken]))
-        busy.append(leaves[standing == Eligibility.BUSY])
+        busy.append(leaves[eligibility == Eligibility.BUSY])
         leaves, positions, rows = leaves[dead], positions[dead], rows[dead]
         gone, first = np.unique(rows, return_index=True)  # a row may be drawn twice
-        store.drop(gone[store.waits(gone)])  # others were chosen from elsewhere
+        store.drop(gone[store.is_pending(gone)])  # others were chosen from elsewhere
         _remove(pool, leaves[first], positions[first])
         leaves = leaves[pool.sizes()[leaves] > 0]
     return _joined(ready), np.concatenate(busy)
@@ -234,12 +232,12 @@ def _search(
     found = []
     for leaf in leaves.tolist():
         rows = pool.rows(leaf)
-        standing = store.standing(rows, busy_hosts)
-        alive = standing != Eligibility.DEAD
+        eligibility = store.eligibility(rows, busy_hosts)
+        alive = eligibility != Eligibility.DEAD
         pool.keep(leaf, alive)
         dead = rows[~alive]
-        store.drop(dead[store.waits(dead)])
-        ready = np.flatnonzero(standing[alive] == Eligibility.READY)
+        store.drop(dead[store.is_pending(dead)])
+        ready = np.flatnonzero(eligibility[alive] == Eligibility.READY)
         if len(ready):
             position = random.choice(ready, size=1)
             found.append(Representatives(np.array([leaf]), rows[alive][position], position))

@@ -10,12 +10,9 @@ from typing import Final
 
 from tres_scrapy.crawl.assembly import require_pack
 from tres_scrapy.lab.condition import Conditions
-from tres_scrapy.lab.display import Display
-from tres_scrapy.lab.grid import read_results
-from tres_scrapy.lab.result import Run
-from tres_scrapy.lab.version import code_version
+from tres_scrapy.lab.result import Run, code_version, read_results
 from tres_scrapy.lab.webs.server import open_web
-from tres_scrapy.lab.worker import Advance, RunFailure, work
+from tres_scrapy.lab.worker import Advance, Display, RunFailure, work
 from tres_scrapy.url.message import plainly, plural
 
 RUNS: Final = "runs"  # the folder of results

@@ -8,9 +8,8 @@ from io import StringIO
 from pathlib import Path
 
 from tres_scrapy.lab.comparison_plot import Picture, draw
-from tres_scrapy.lab.grid import UNSEEDED
 from tres_scrapy.lab.mean import Cells, cells_of, pace_of, topics_of
-from tres_scrapy.lab.result import Result
+from tres_scrapy.lab.result import UNSEEDED, Result
 from tres_scrapy.lab.table import (
     COUNTS,
     crawler_table,

@@ -1,84 +1,91 @@
-"""The grid of runs, the results so far, and the distribution of runs to workers."""
+"""The runs that the options of `tres bench` ask for."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
+from tres_scrapy.config.limit import Cap
+from tres_scrapy.config.parser import identifier, one_of, seeds, whole
 from tres_scrapy.crawl.registry import POLICIES
-from tres_scrapy.lab.result import Result, Run
-from tres_scrapy.url.message import reason
+from tres_scrapy.lab.condition import TOPIC
+from tres_scrapy.lab.mean import VARIANTS
+from tres_scrapy.lab.policies.inputs import with_graph
+from tres_scrapy.lab.result import Run, make_grid
+from tres_scrapy.url.message import plainly
 
-World = tuple[str, str, int, str]  # web, topic, seed of the web, kind of classifier
-UNSEEDED: Final = ("corpus", "recorded")  # webs that are the same with every seed
+ALL: Final = "all"  # policies
+WEBS: Final = ("synthetic", "corpus", "recorded")  # webs that can be crawled without search forms
+
+Value = TypeVar("Value")
 
 
-def make_grid(
-    web: str,
-    pages: int,
+def grid_of(
     *,
+    web: str,
     topics: Sequence[str],
     policies: Sequence[str],
-    caps: Sequence[str],
-    seeds: Sequence[int],
-    starts: Callable[[str], Iterable[str]] = lambda topic: [""],
+    max: Sequence[str],  # noqa: A002 - the name of the option
+    starts: Sequence[str],
+    seeds: Sequence[str],
+    pages: str,
+    **_: Any,
 ) -> list[Run]:
-    """Return every run once, grouped by topic and seed; `starts` returns those of a topic."""
-    runs = (
-        Run(web, topic, seed, policy, cap, pages, start)
-        for topic in topics
-        for seed, policy, cap, start in product(seeds, policies, caps, starts(topic))
+    """Return the runs that the options ask for; raise ValueError if an option is not valid."""
+    chosen = _each(policies)
+    if not chosen or ALL in chosen:
+        left_out = () if chosen else VARIANTS
+        chosen = [name for name in POLICIES if name not in left_out and _fits(name, web)]
+    caps = [value_of("--max", text, Cap.parse) for text in _each(max or ["none", "10"])]
+    numbers = seeds or (["1"] if starts else ["1", "2", "3"])
+    return make_grid(
+        value_of("--web", web, one_of(*WEBS)),
+        value_of("--pages", pages, whole(1)),
+        topics=[value_of("--topics", text, identifier) for text in _each(topics or ["food"])],
+        policies=[value_of("--policies", text, one_of(*POLICIES)) for text in chosen],
+        caps=["none" if cap is None else str(cap) for cap in caps],
+        seeds=[value_of("--seeds", text, whole(0, 2**31 - 1)) for text in _each(numbers)],
+        starts=lambda topic: list(_starts(starts, topic)) or [""],
     )
-    return list(dict.fromkeys(runs))
 
 
-def world_of(run: Run) -> World:
-    """Return a key that is the same for all runs that can share a web and its judged pages."""
-    seed = 0 if run.web in UNSEEDED else run.seed
-    return run.web, run.topic, seed, POLICIES[run.policy].classifier
+def _starts(options: Sequence[str], topic: str) -> Iterator[str]:
+    """Yield the starts of a topic, each its URLs with commas between; raise ValueError if wrong."""
+    for text in options:
+        name = text.replace(TOPIC, topic)
+        lines = [text]
+        if text.startswith("@"):
+            lines = value_of("--starts", name, lambda name: _lines(Path(name[1:])))
+        for line in lines:
+            yield ",".join(value_of("--starts", line, seeds))
 
 
-def read_results(directory: Path) -> tuple[list[Result], list[str]]:
-    """Return the results in a directory, and one line about each damaged file."""
-    results, faults = [], []
-    for path in sorted(directory.glob("*.json")):
-        try:
-            result = Result.read(path)
-            if result.run.name != path.stem:
-                raise ValueError(f"it contains the run {result.run.name!r}")
-            results.append(result)
-        except (ValueError, KeyError, TypeError) as error:
-            faults.append(f"{path} is damaged: {reason(error)}")
-    return results, faults
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; raise ValueError if it is empty or cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {plainly(error)}") from None
+    found = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not found:
+        raise ValueError("must hold at least one start")
+    return found
 
 
-class Shares:
-    """Deal runs to workers: first a whole world to each, then half of what another has left.
+def _fits(policy: str, web: str) -> bool:
+    """Return whether a policy can crawl a web: the synthetic web has no graph that is known."""
+    return web != "synthetic" or POLICIES[policy].prepare is not with_graph
 
-    A worker removes runs from the front of its share, so every run is done once.
-    """
 
-    def __init__(self, runs: Iterable[Run]) -> None:
-        worlds: defaultdict[World, list[Run]] = defaultdict(list)
-        for run in runs:
-            worlds[world_of(run)].append(run)
-        self._waiting = sorted(worlds.values(), key=len)
-        self._dealt: list[list[Run]] = []
+def _each(texts: Sequence[str]) -> list[str]:
+    """Return the values of a list option, separated by spaces or commas."""
+    return [part for text in texts for part in text.split(",")]
 
-    def deal(self) -> list[Run]:
-        """Return the largest waiting world, else half of the largest share, else [].
 
-        A share is ordered by policy, so each half has other policies.
-        """
-        if self._waiting:
-            share = self._waiting.pop()
-        else:
-            largest = max(self._dealt, key=len, default=[])
-            half = len(largest) // 2
-            share = largest[half:]
-            del largest[half:]
-        self._dealt.append(share)
-        return share
+def value_of(option: str, text: str, parse: Callable[[str], Value]) -> Value:
+    """Parse the value of an option; raise ValueError, which names the option, if it is wrong."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"{option} {text!r} {error}") from None

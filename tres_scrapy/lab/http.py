@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from tres_scrapy.extensions.ending import FRONTIER_EXHAUSTED, PAGE_LIMIT
 from tres_scrapy.lab.result import Result, Run, Series
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.web import Answer
+from tres_scrapy.lab.webs.web import Answer, Count
 
 MARKS: Final = 200  # points of a series
 POLL: Final = 0.5  # seconds between two looks at the log

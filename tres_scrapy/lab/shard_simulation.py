@@ -7,10 +7,12 @@ crawl. With one shard there are no messages: it is today's crawl with several fe
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 import numpy as np
 
@@ -22,13 +24,38 @@ from tres_scrapy.cluster.outbox import EVERY, SendSchedule
 from tres_scrapy.cluster.router import LinkBatch
 from tres_scrapy.cluster.shard_crawl import ShardCrawl
 from tres_scrapy.cluster.transition import WeightUpdate
-from tres_scrapy.config.config import Config
-from tres_scrapy.config.sharding import ShardOptions
+from tres_scrapy.config.config import Config, ShardOptions
 from tres_scrapy.crawl.assembly import learning_setup, make_crawl
-from tres_scrapy.lab.agenda import Agenda
-from tres_scrapy.lab.fetching import Fetching
-from tres_scrapy.lab.simulation import World
-from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.simulation import Fetching, World
+from tres_scrapy.lab.webs.web import Count
+
+
+class Agenda:
+    """Calls functions at their times; those of one time in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.now = 0.0  # seconds
+        self._calls: list[tuple[float, int, Callable[[], None]]] = []
+        self._number = count()
+
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call a function in so many seconds."""
+        heapq.heappush(self._calls, (self.now + seconds, next(self._number), call))
+
+    def every(self, seconds: float, call: Callable[[], None], first: float) -> None:
+        """Call a function again and again, for the first time in `first` seconds."""
+
+        def again() -> None:
+            call()
+            self.after(seconds, again)
+
+        self.after(first, again)
+
+    def step(self) -> None:
+        """Make the next call."""
+        self.now, _, call = heapq.heappop(self._calls)
+        call()
+
 
 STALLED = 600.0  # simulated seconds without a page after which the simulation gives up
 SOON = 16  # transitions that a shard sends at once
@@ -241,7 +268,7 @@ class SimulatedShard:
                 self._idle = not self._busy
                 return
             row = decision.row
-            self._busy[row] = crawl.store.host(row)
+            self._busy[row] = crawl.store["host"][row]
             seconds = float(simulation.random.uniform(timing.shortest, timing.longest))
             simulation.agenda.after(seconds, partial(self._end, row))
 

@@ -32,7 +32,6 @@ NAMES: Final = {
     "async": "Async",
     "ache": "ACHE",
     "seedfinder": "SeedFinder",
-    "sb_classifier": "SB-CLASSIFIER",
     "best_first": "Best-First",
     "breadth_first": "Breadth-First",
     "oracle": "Oracle",

@@ -23,6 +23,22 @@ from tres_scrapy.page.text import Page
 
 Codes = NDArray[np.uint32]
 Name = tuple[int, str]  # a code and its text
+BITS: Final = 17
+SIZE: Final = 1 << BITS  # codes of a group
+MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
+PARTS: Final = 8  # of P(relevant) of the page
+MAX_URL_BYTES: Final = 120  # bytes of a URL that are read: a third of them from its start
+RUNS: Final = (3, 4, 5)
+ABSENT: Final = -1  # the place of a link without codes
+MAX_TEXTS: Final = 20_000  # texts of a group whose codes are kept
+MAX_PATHS: Final = 4_096
+MAX_NAME_LENGTH: Final = 80  # characters kept of a text: its end if it is longer
+_DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
+    range(128, 256)
+)
+_PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
+_MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
+MAX_NAMES: Final = 40_000  # of a group
 
 
 class CueGroup(IntEnum):
@@ -49,11 +65,9 @@ class Fact(IntEnum):
     PAGE_PROBABILITY = 8  # and the seven after it: eighths of P(relevant) of that page
 
 
-BITS: Final = 17
-SIZE: Final = 1 << BITS  # codes of a group
 CODES: Final = SIZE * len(CueGroup)
 # Most codes of a link in a group; a link takes four bytes for each.
-MOST: Final = {
+MAX_CODES: Final = {
     CueGroup.HOST: 2,
     CueGroup.ANCHOR: 10,
     CueGroup.AROUND: 20,
@@ -61,21 +75,6 @@ MOST: Final = {
     CueGroup.PATH: 8,
     CueGroup.PAGE: 10,
 }
-MENUS: Final = re.compile(r"nav|header|footer|aside|menu|sidebar|breadcrumb")
-PARTS: Final = 8  # of P(relevant) of the page
-LONGEST: Final = 120  # bytes of a URL that are read: a third of them from its start
-RUNS: Final = (3, 4, 5)
-ABSENT: Final = -1  # the place of a link without codes
-
-KEPT: Final = 20_000  # texts of a group whose codes are kept
-PATHS_KEPT: Final = 4_096
-LONGEST_NAME: Final = 80  # characters kept of a text: its end if it is longer
-
-_DIGITS: Final = bytes(ord("0") if chr(byte).isdigit() else byte for byte in range(128)) + bytes(
-    range(128, 256)
-)
-_PRIME: Final = np.uint32(0x01000193)  # of FNV-1, the hash of runs
-_MIX: Final = np.uint32(0x9E3779B1)  # spreads its low bits
 
 
 class RaggedArray(NamedTuple):
@@ -130,14 +129,14 @@ class Wordbook:
     def coded(self, group: CueGroup, texts: Iterable[str]) -> list[int]:
         """Return the codes of different texts of a group; only the first of many."""
         known = self._codes[group]
-        first = list(dict.fromkeys(texts))[: MOST[group]]
+        first = list(dict.fromkeys(texts))[: MAX_CODES[group]]
         return [known.get(text) or self._meet(group, text) for text in first]
 
     def anchor(self, anchor: str) -> list[int]:
         """Return the codes of an anchor text."""
         found = self._anchors.get(anchor)
         if found is None:
-            if len(self._anchors) >= KEPT:
+            if len(self._anchors) >= MAX_TEXTS:
                 self._anchors.clear()
             words = WORD.findall(anchor.lower())
             found = self._anchors[anchor] = self.coded(CueGroup.ANCHOR, words)
@@ -149,7 +148,7 @@ class Wordbook:
         """Return the codes of a path: its end first, then its steps in pairs, from the link up."""
         found = self._paths.get(path)
         if found is None:
-            if len(self._paths) >= PATHS_KEPT:
+            if len(self._paths) >= MAX_PATHS:
                 self._paths.clear()
             pairs = [" ".join(path[i - 2 : i]) for i in range(len(path), 1, -1)]
             found = self._paths[path] = self.coded(CueGroup.PATH, [" ".join(path[-4:]), *pairs])
@@ -159,10 +158,10 @@ class Wordbook:
 
     def _meet(self, group: CueGroup, text: str) -> int:
         known = self._codes[group]
-        if len(known) >= KEPT:
+        if len(known) >= MAX_TEXTS:
             known.clear()
         known[text] = code = coded(group, [text])[0]
-        short = text if len(text) <= LONGEST_NAME else f"…{text[1 - LONGEST_NAME :]}"
+        short = text if len(text) <= MAX_NAME_LENGTH else f"…{text[1 - MAX_NAME_LENGTH :]}"
         self.new.append((code, short))
         return code
 
@@ -197,7 +196,8 @@ def _link_codes(anchor: str, place: Place, keywords: Keywords, words: Wordbook) 
     codes = [
         *words.anchor(anchor),
         *words.coded(CueGroup.AROUND, place.around),
-        *_heading_codes(place.heading, keywords, words),
+        *words.coded(CueGroup.HEADING, place.heading),
+        *([fact(Fact.KEYWORD_IN_HEADING)] if keywords.in_words(place.heading) else []),
         *words.path(place.path),
     ]
     if keywords.in_words(place.around):
@@ -210,20 +210,13 @@ def coded(group: CueGroup, texts: Iterable[str]) -> list[int]:
     first = group << BITS
     return [
         first | (crc32(text.encode("utf-8", "surrogatepass")) & (SIZE - 1))
-        for text in list(dict.fromkeys(texts))[: MOST[group]]
+        for text in list(dict.fromkeys(texts))[: MAX_CODES[group]]
     ]
 
 
 def fact(kind: Fact) -> int:
     """Return the code of a fact."""
     return (CueGroup.FACT << BITS) | kind
-
-
-def _heading_codes(heading: tuple[str, ...], keywords: Keywords, words: Wordbook) -> list[int]:
-    codes = words.coded(CueGroup.HEADING, heading)
-    if keywords.in_words(heading):
-        codes.append(fact(Fact.KEYWORD_IN_HEADING))
-    return codes
 
 
 def url_codes(urls: Sequence[str]) -> tuple[Codes, NDArray[np.int64]]:
@@ -244,7 +237,7 @@ def url_texts(url: str) -> list[str]:
     return [*runs, *url_places(url)]
 
 
-@lru_cache(KEPT)
+@lru_cache(MAX_TEXTS)
 def _place_codes(host: str, folder: str) -> list[int]:
     return coded(CueGroup.HOST, [host, folder])
 
@@ -259,8 +252,8 @@ def url_places(url: str) -> tuple[str, str]:
 def read_url(url: str) -> bytes:
     """Return what is read of a URL, between marks of its start and end."""
     text = url.partition("//")[2].lower().encode("utf-8", "surrogatepass")
-    if len(text) > LONGEST:
-        text = text[: LONGEST // 3] + text[LONGEST // 3 - LONGEST :]
+    if len(text) > MAX_URL_BYTES:
+        text = text[: MAX_URL_BYTES // 3] + text[MAX_URL_BYTES // 3 - MAX_URL_BYTES :]
     return b"/" + text + b"$"
 
 
@@ -278,9 +271,6 @@ def _runs(texts: Sequence[bytes]) -> tuple[Codes, NDArray[np.int64]]:
     return np.concatenate(found), np.concatenate(owners)
 
 
-MOST_NAMES: Final = 40_000  # of a group
-
-
 class Names:
     """The first texts of each group; of two texts with the same code, the first is kept."""
 
@@ -294,7 +284,7 @@ class Names:
     def learn(self, names: Iterable[Name]) -> None:
         """Keep the texts of new codes."""
         for code, text in names:
-            if code not in self._texts and self._counts[code >> BITS] < MOST_NAMES:
+            if code not in self._texts and self._counts[code >> BITS] < MAX_NAMES:
                 self._texts[code] = text if text.isprintable() else _printable(text)
                 self._counts[code >> BITS] += 1
 

@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.link_option import LinkOptions
+from tres_scrapy.config.learning import LinkOptions
 from tres_scrapy.links.code import BITS, SIZE, Codes, CueGroup
 
 # The columns of what is known; the features of x(s, a) bear their numbers.
 KNOWN: Final = ("one", "anchor_logit", 4, 5, 1, 2, 3, 7, 8, "siblings", "host_logit")
 _MEANS: Final = {"anchor_logit": 2.0, "host_logit": 0.7}  # of the weights; others 0
-# P(relevant) of an anchor text counts as at least LEAST and at most MOST: "more" or a number names
-# nothing of the topic, and leads to relevant pages all the same where a site has many of them.
-LEAST: Final = 0.1
-MOST: Final = 0.98
+# Bounds of P(relevant) of an anchor text: "more" or a number names nothing of the topic, and leads
+# to relevant pages all the same where a site has many of them.
+MIN_ANCHOR: Final = 0.1
+MAX_ANCHOR: Final = 0.98
 
 
 class LinkPrior(NamedTuple):
@@ -41,7 +41,7 @@ def known_of(
 ) -> NDArray[np.float32]:
     """Return the known facts [n, K] of links from x(s, a) [n, 9], their siblings and hosts [n]."""
     known = np.empty((len(x), len(KNOWN)), dtype=np.float32)
-    anchor = np.clip(x[:, 5], LEAST, MOST)
+    anchor = np.clip(x[:, 5], MIN_ANCHOR, MAX_ANCHOR)
     known[:, 0] = 1
     known[:, 1] = np.log(anchor / (1 - anchor)) / 2
     known[:, 2:4] = x[:, 3:5]
@@ -74,7 +74,7 @@ class Links(NamedTuple):
     owner: NDArray[np.int64]  # [m], which link a code belongs to
 
 
-class Said(NamedTuple):
+class LinkEvidence(NamedTuple):
     """A link at its choice: the numbers of its weights [m], and what each adds to the logit.
 
     The codes of its URL come first, the known facts come last, as CODES + their column.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
@@ -14,10 +14,10 @@ from tres_scrapy.report.crawl_chart import charts
 from tres_scrapy.report.record import Record
 from tres_scrapy.report.record_file import Fetch
 
-RECENT: Final = 40  # the newest pages in an answer
-FOUND: Final = 20  # relevant pages in an answer
-COST: Final = 30  # figures are drawn again after this many times the drawing time,
-PERIOD: Final = 3.0  # and at least this many seconds
+RECENT_PAGES: Final = 40  # the newest pages in an answer
+FOUND_PAGES: Final = 20  # relevant pages in an answer
+DRAWING_COST: Final = 30  # figures are drawn again after this many times the drawing time,
+DRAWING_PERIOD: Final = 3.0  # and at least this many seconds
 
 
 class View:
@@ -49,8 +49,8 @@ class View:
         """Return `now` and the pages fetched after a step, newest first, as JSON."""
         record = self.record
         with record.moment():
-            found = [page for page in record.last(RECENT) if page.step > after]
-            pages = self._told(found)
+            found = [page for page in record.last(RECENT_PAGES) if page.step > after]
+            pages = self._as_dicts(found)
         asked = len(self._answering.questions())
         last = pages[0]["step"] if pages else after
         return _json(now | {"recent": pages, "step": last, "asked": asked})
@@ -70,7 +70,7 @@ class View:
             if page is None or page.step != step:
                 return None
             rivals = [rival._asdict() for rival in record.rivals(step)]
-            trail = self._told(record.trail(page)[:-1])
+            trail = self._as_dicts(record.trail(page)[:-1])
         features = [
             {"name": each.label, "meaning": each.meaning, "value": page.x[each.name]}
             for each in TABLE
@@ -84,9 +84,9 @@ class View:
         A `before` of -1 begins with the newest of all.
         """
         last = None if before < 0 else before
-        record = self.record
-        with record.moment():
-            return _json({"pages": self._told(record.relevant(FOUND, words=words, before=last))})
+        with self.record.moment():
+            found = self.record.relevant(FOUND_PAGES, words=words, before=last)
+            return _json({"pages": self._as_dicts(found)})
 
     def questions(self) -> bytes:
         """Return the pages about which the topic asks, as JSON."""
@@ -96,10 +96,9 @@ class View:
         """Take an answer and return what was done, as JSON; raise ControlError if it is refused."""
         return _json({"said": self._answering.answer(self.record, url, relevant=relevant)})
 
-    def _told(self, pages: Iterable[Fetch]) -> list[dict[str, Any]]:
+    def _as_dicts(self, pages: Iterable[Fetch]) -> list[dict[str, Any]]:
         given = self._answering.given()
-        told = [_told(self.record, page) for page in pages]
-        return [page | {"answer": given.get(page["url"])} for page in told]
+        return [_as_dict(self.record, page, given) for page in pages]
 
     def _draw(self) -> None:
         start = self._clock()
@@ -112,14 +111,15 @@ class View:
             ]
         self._figures = step, _json({"step": step, "charts": found})
         end = self._clock()
-        self._due = end + max(PERIOD, COST * (end - start))
+        self._due = end + max(DRAWING_PERIOD, DRAWING_COST * (end - start))
 
 
-def _told(record: Record, page: Fetch) -> dict[str, Any]:
+def _as_dict(record: Record, page: Fetch, given: Mapping[str, bool]) -> dict[str, Any]:
+    url = page.final_url or page.url
     return {
         "step": page.step,
         "time": page.time,
-        "url": page.final_url or page.url,
+        "url": url,
         "title": page.title,
         "text": page.text,
         "anchor": page.anchor,
@@ -131,6 +131,7 @@ def _told(record: Record, page: Fetch) -> dict[str, Any]:
         "leaf": page.leaf,
         "q": page.q_value,
         "why": record.why(page),
+        "answer": given.get(url),
     }
 
 

@@ -14,7 +14,7 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from tres_scrapy.config.config import Config
-from tres_scrapy.config.render import NEVER
+from tres_scrapy.config.download import NEVER
 from tres_scrapy.crawl.failure import NOT_HTML, Failure
 from tres_scrapy.crawl.visit import Visit
 from tres_scrapy.downloader.refusal import failure_of

@@ -8,9 +8,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.http.headers import Headers
 
-from tres_scrapy.downloader.request import LEASE, RECEIVED
+from tres_scrapy.downloader.request import LEASE, RECEIVED, header_pairs
 from tres_scrapy.export.archive import Archive
 from tres_scrapy.export.warc_record import Exchange
 
@@ -48,20 +47,12 @@ def exchange_of(request: Request, response: Response) -> Exchange:
     return Exchange(
         url=response.url,
         method=request.method,
-        asked=_pairs(request.headers),
+        asked=header_pairs(request.headers),
         sent=request.body,
         status=response.status,
-        headers=_pairs(response.headers),
+        headers=header_pairs(response.headers),
         body=response.body,
         ip=str(response.ip_address) if response.ip_address and not through_proxy else None,
         protocol=response.protocol or "HTTP/1.1",
         truncated=next(cut, ""),
     )
-
-
-def _pairs(headers: Headers) -> list[tuple[str, str]]:
-    return [
-        (name.decode("latin-1"), value.decode("latin-1"))
-        for name, values in headers.items()
-        for value in values
-    ]

@@ -31,6 +31,13 @@ OF_A_PART: Final = re.compile(r"comment|form\b", re.IGNORECASE)  # the rest of t
 # Rendering helped if a page gained at least so much, and half of what it had before.
 WORDS_GAINED: Final = 30
 LINKS_GAINED: Final = 3
+_LONG = 150  # words; a longer page has other content
+_NUMBER = re.compile(r"\b404\b")
+_MISSING = re.compile(
+    r"\b(?:error|page)\W+404\b|\b404\W+(?:error|page|not)\b|\bnot\s+found\b"
+    r"|\b(?:no\s+longer|does\s*n[o'\u2019]t|cannot\s+be)\s+(?:exists?|available|found)\b",
+    re.IGNORECASE,
+)
 
 
 class Content(NamedTuple):
@@ -109,15 +116,6 @@ def _is_any_empty(tree: LexborHTMLParser, elements: str, but: str = "") -> bool:
 
 def _text(node: LexborNode | None) -> str:
     return node.text(separator=" ") if node is not None else ""
-
-
-_LONG = 150  # words; a longer page has other content
-_NUMBER = re.compile(r"\b404\b")
-_MISSING = re.compile(
-    r"\b(?:error|page)\W+404\b|\b404\W+(?:error|page|not)\b|\bnot\s+found\b"
-    r"|\b(?:no\s+longer|does\s*n[o'\u2019]t|cannot\s+be)\s+(?:exists?|available|found)\b",
-    re.IGNORECASE,
-)
 
 
 def is_soft_404(page: Page) -> bool:

@@ -20,10 +20,10 @@ SAMPLE: Final = 300  # characters from the start and from the middle: a menu fil
 MIN_LETTERS: Final = 40  # in UTF-8 bytes: one Chinese character counts as three English letters
 MIN_CONFIDENCE: Final = 0.5  # encoded files and tables of numbers have no language
 # Function words of a text in one language: at least so many, and this share of all its words
-LEAST: Final = 8
-SHARE: Final = 0.2
-SHARE_DECLARED: Final = 0.1  # if the page declares this language
-MOST_OTHER: Final = 0.25  # words of other languages only, as a share of these
+MIN_FUNCTION_WORDS: Final = 8
+MIN_SHARE: Final = 0.2
+MIN_SHARE_DECLARED: Final = 0.1  # if the page declares this language
+MAX_OTHER_SHARE: Final = 0.25  # words of other languages only, as a share of these
 UNDECLARED: Final = "en"
 FUNCTION_WORDS: Final = {
     "en": """the of and to in is that it for was on with as are be this by at from or have not but
@@ -72,10 +72,11 @@ def _plain(sample: str, declared: str) -> str:
         return ""
     words = _WORD.findall(sample.lower())
     count = sum(map(own.__contains__, words))
-    if count < max(LEAST, (SHARE_DECLARED if declared else SHARE) * len(words)):
+    share = MIN_SHARE_DECLARED if declared else MIN_SHARE
+    if count < max(MIN_FUNCTION_WORDS, share * len(words)):
         return ""
     others = sum(map(_OTHERS[language].__contains__, words))
-    return language if others <= MOST_OTHER * count else ""
+    return language if others <= MAX_OTHER_SHARE * count else ""
 
 
 def _primary(declared: str) -> str:

@@ -113,7 +113,6 @@ def read_document(
         detect_language(text),
         contexts=tuple(contexts),
         places=tuple(places),
-        paths=tuple([" ".join(PATH)] * len(links)),
         may_be_kept=permission.keep,
         content_type=PDF,
     )

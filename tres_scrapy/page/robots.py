@@ -22,6 +22,11 @@ _RULE: Final = re.compile(
 _SITEMAP: Final = re.compile(r"site-?map\s*:", re.IGNORECASE)
 MAX_SITEMAPS: Final = 10
 _NEWLINE: Final = re.compile(r"\r\n?|\n")
+EVERY: Final = "robots"  # the name of meta elements for every crawler
+US: Final = "tres-scrapy"  # for this one, unless its User-Agent has another name
+_CRAWLER: Final = re.compile(r"\s*([\w-]+)\s*:")
+# Directives of X-Robots-Tag that look like the name of a crawler
+_WITH_VALUE: Final = re.compile(r"\s*(?:unavailable_after|max-[a-z-]+)\s*:", re.IGNORECASE)
 
 
 def product_token(user_agent: str) -> str:
@@ -63,13 +68,6 @@ def own_rules(body: bytes, token: str) -> bytes:
             sitemaps.append(said[:MAX_URL_LENGTH])
     own = rules.get(token, rules.get(EVERYONE, []))
     return "\n".join([f"User-agent: {EVERYONE}", *own, *sitemaps]).encode()
-
-
-EVERY: Final = "robots"  # the name of meta elements for every crawler
-US: Final = "tres-scrapy"  # for this one, unless its User-Agent has another name
-_CRAWLER: Final = re.compile(r"\s*([\w-]+)\s*:")
-# Directives of X-Robots-Tag that look like the name of a crawler
-_WITH_VALUE: Final = re.compile(r"\s*(?:unavailable_after|max-[a-z-]+)\s*:", re.IGNORECASE)
 
 
 class Permission(NamedTuple):

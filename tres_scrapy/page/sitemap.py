@@ -83,7 +83,6 @@ def read_sitemap(
         links,
         contexts=tuple(map(" ".join, words)),
         places=tuple(Place(each, path=(kind,)) for each in around),
-        paths=(kind,) * len(links),
         content_type=kind,
     )
 

@@ -124,7 +124,6 @@ class Page:
     contexts: tuple[str, ...] = ()  # the words around each link, if requested
     places: tuple[Place, ...] = ()  # where each link stands, if requested
     canonical: str = ""  # the canonical URL on its host that it declares, if any
-    paths: tuple[str, ...] = ()  # the tags from the root to each link, requested with the contexts
     may_be_kept: bool = True  # unless the page says noindex, and that is obeyed
     content_type: str = HTML
     feeds: tuple[str, ...] = ()  # RSS and Atom feeds that it names
@@ -150,11 +149,11 @@ def read_page(
 ) -> Page:
     """Parse a page once into its title, its text without boilerplate and its first outlinks.
 
-    With `contexts`, read the words around each link too, and the tags from the root to it; with
-    `places`, where it stands. Without `language`, do not detect the language. Keep the boilerplate
-    if the text without it has `least_words` words or fewer. `robots` are the values of the header
-    X-Robots-Tag, `crawler` is the name by which a page may address us. `declared` is the language
-    that the server declares: it counts where the page itself declares none.
+    With `contexts`, read the words around each link too; with `places`, where it stands. Without
+    `language`, do not detect the language. Keep the boilerplate if the text without it has
+    `least_words` words or fewer. `robots` are the values of the header X-Robots-Tag, `crawler` is
+    the name by which a page may address us. `declared` is the language that the server declares: it
+    counts where the page itself declares none.
     """
     tree = parse(html[: limits.html])
     permission = _permission(tree, robots, crawler) if limits.obey else Permission()
@@ -168,13 +167,11 @@ def read_page(
     feeds = _feeds(tree, url) if permission.follow else ()
     _drop(tree, UNSEEN)
     around: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
     standing: tuple[Place, ...] = ()
     if contexts or places:
         layout, spans = _placed(tree, nodes, links)
         if contexts:
             around = tuple(layout.context(each, CONTEXT_WORDS) if each else "" for each in spans)
-            paths = tuple(" ".join(layout.path(each)) if each else "" for each in spans)
         if places:
             standing = tuple(layout.place(each) if each else NOWHERE for each in spans)
     whole = _text(tree.body)
@@ -185,7 +182,7 @@ def read_page(
     text = main if enough else whole
     own = tree.root.attributes.get("lang") if tree.root is not None else None
     code = detect_language(text, own or declared) if language else ""
-    rest = (code, around, standing, canonical, paths, permission.keep)
+    rest = (code, around, standing, canonical, permission.keep)
     return Page(url, title, text, links, *rest, feeds=feeds)
 
 

@@ -17,7 +17,7 @@ LEAST_WEIGHT = 0.01  # every page of the collection counts a little
 
 
 class CollectionError(TresError):
-    """Raised when the file of a collection is wrong; the message is one line."""
+    """Raised when a collection or its store cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from tres_scrapy.url.message import plural
 
 TEMPLATE: Final = "report/crawl_report.html.jinja"
 SUFFIX: Final = ".html"
-RECENT: Final = 60  # pages in the table
-RELEVANT: Final = 1_000  # pages in the list to search
-BEST: Final = 20  # pages at the top
+RECENT_PAGES: Final = 60  # pages in the table
+SEARCHED_PAGES: Final = 1_000  # pages in the list to search
+BEST_PAGES: Final = 20  # pages at the top
 KINDS: Final = {
     "greedy": "highest Q",
     "uncertain": "little explored",
@@ -73,9 +73,9 @@ def render(record: Record) -> str:
         dependence=[chart for name, chart in drawn.items() if name.startswith("dependence_")],
         loss=drawn.get("loss"),
         links=[chart for name, chart in drawn.items() if name.startswith(PREFIX)],
-        pages=[(page, record.why(page)) for page in record.last(RECENT)],
+        pages=[(page, record.why(page)) for page in record.last(RECENT_PAGES)],
         best=_with_reasons(record, _best(record)),
-        relevant=_with_reasons(record, record.relevant(RELEVANT)),
+        relevant=_with_reasons(record, record.relevant(SEARCHED_PAGES)),
         found=record.count().get("relevant", 0),
         output=output.name if (output := Path(meta.get("output", ""))).exists() else "",
         brief=_brief,
@@ -96,9 +96,9 @@ def web_link(url: str) -> str:
 def _best(record: Record) -> list[Fetch]:
     """Return a fair selection of the relevant pages: of all domains, and of all topics."""
     topics = sorted(record.relevant_steps()) or [""]
-    lists = [record.best(BEST, topic) for topic in topics]
+    lists = [record.best(BEST_PAGES, topic) for topic in topics]
     turns = (page for turn in zip_longest(*lists) for page in turn if page is not None)
-    return list({page.step: page for page in turns}.values())[:BEST]
+    return list({page.step: page for page in turns}.values())[:BEST_PAGES]
 
 
 def _with_reasons(

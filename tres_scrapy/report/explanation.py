@@ -11,7 +11,7 @@ from typing import Any, Final
 from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.report.reason import sentence
 from tres_scrapy.report.record import Record
-from tres_scrapy.report.record_file import Fetch
+from tres_scrapy.report.record_file import Fetch, RecordError
 
 WIDTH: Final = 100
 MOVED: Final = (
@@ -26,19 +26,19 @@ OUTCOMES: Final = {
 
 
 class FetchExplanation:
-    """Explains the fetch of a URL; raise LookupError if it was not fetched."""
+    """Explains the fetch of a URL; raise RecordError if it was not fetched."""
 
     def __init__(self, record: Record, url: str) -> None:
         page = record.find(url)
         if page is None:
             if (refusal := record.refusal(url)) is not None:
                 by = f"{refusal.rule}: {refusal.said}"
-                raise LookupError(f"{url} was not fetched: the scope refuses it by {by}")
+                raise RecordError(f"{url} was not fetched: the scope refuses it by {by}")
             near = get_close_matches(url, [page.url for page in record.last(1000)], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             rules = [f"{rule} {count:,}" for rule, count in record.refused().items()]
             refused = f"; refused by the scope: {', '.join(rules)}" if rules else ""
-            raise LookupError(f"{url} was not fetched in this crawl{hint}{refused}")
+            raise RecordError(f"{url} was not fetched in this crawl{hint}{refused}")
         self._page = page
         self._scores = record.scores(page)
         self._remark = record.remark(page)

@@ -16,7 +16,7 @@ from tres_scrapy.frontier.feature import TABLE
 from tres_scrapy.links.code import (
     BITS,
     CODES,
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     PARTS,
     RUNS,
     SIZE,
@@ -27,7 +27,7 @@ from tres_scrapy.links.code import (
     read_url,
     url_places,
 )
-from tres_scrapy.links.model import KNOWN, Said
+from tres_scrapy.links.model import KNOWN, LinkEvidence
 from tres_scrapy.page.place import WORD
 
 FOR: Final = 4  # parts kept of those that speak for a link
@@ -83,7 +83,7 @@ def phrase_of(parts: Sequence[LinkPart]) -> str:
     return ", ".join([*good[:most], *against])
 
 
-def parts_of(said: Said, names: Names) -> list[LinkPart]:
+def parts_of(said: LinkEvidence, names: Names) -> list[LinkPart]:
     """Return the strongest parts for a link, then those against it, each strongest first."""
     found = sorted([*_url_parts(said), *_other_parts(said)], key=itemgetter(0))
     good = [each for each in found[: -FOR - 1 : -1] if each[0] >= FAINTEST]
@@ -109,7 +109,7 @@ def known_name(column: int) -> str:
     return next(feature.label for feature in TABLE if feature.number == told)
 
 
-def _url_parts(said: Said) -> Iterator[tuple[float, str | int]]:
+def _url_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
     """Yield the words of a URL; each character has its share of the runs that hold it."""
     text = read_url(said.url)
     shares, first = np.zeros(len(text)), 0
@@ -126,7 +126,7 @@ def _url_parts(said: Said) -> Iterator[tuple[float, str | int]]:
         yield adds, part
 
 
-def _other_parts(said: Said) -> Iterator[tuple[float, str | int]]:
+def _other_parts(said: LinkEvidence) -> Iterator[tuple[float, str | int]]:
     """Yield the other weights by number; that of the end of the path stands for the path."""
     first = _run_count(said.url)
     where, adds = said.where[first:], said.adds[first:].copy()
@@ -136,10 +136,10 @@ def _other_parts(said: Said) -> Iterator[tuple[float, str | int]]:
     yield from zip(adds.tolist(), where.tolist(), strict=True)
 
 
-def _named(said: Said, names: Names, part: str | int) -> tuple[str, str]:
+def _named(said: LinkEvidence, names: Names, part: str | int) -> tuple[str, str]:
     """Return the group and the text of a word of the URL or of the number of a weight."""
     if isinstance(part, str):
-        return CueGroup.URL.name.lower(), part[:LONGEST_NAME]
+        return CueGroup.URL.name.lower(), part[:MAX_NAME_LENGTH]
     if part >= CODES:
         return FEATURE, known_name(part - CODES)
     group = CueGroup(part >> BITS)
@@ -151,7 +151,7 @@ def _named(said: Said, names: Names, part: str | int) -> tuple[str, str]:
     elif group is CueGroup.ANCHOR:  # exact, even if another word has the same code
         own = WORD.findall(said.anchor.lower())
         text = next((word for word in own if coded(group, [word])[0] == part), text)
-    return group.name.lower(), (text or UNKNOWN)[:LONGEST_NAME]
+    return group.name.lower(), (text or UNKNOWN)[:MAX_NAME_LENGTH]
 
 
 def _run_count(url: str) -> int:

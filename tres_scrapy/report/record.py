@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.config.scope_option import ScopeOptions
+from tres_scrapy.config.limit import ScopeOptions
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.frontier.admission import Refusal, Scope
 from tres_scrapy.frontier.feature import FEATURES, LINK

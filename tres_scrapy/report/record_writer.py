@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Choice, Valuing
+from tres_scrapy.agent.policy import Choice
 from tres_scrapy.crawl.crawl import Booking, Crawl
 from tres_scrapy.frontier.admission import refused_links
 from tres_scrapy.links.code import url_texts
@@ -42,15 +43,21 @@ _CURVE: Final = f"INSERT OR REPLACE INTO curve VALUES ({', '.join('?' * 9)})"  #
 
 
 class RecordEntry(NamedTuple):
-    """A booking to write, with its time and its page."""
+    """A booking to write, with its time and its page.
+
+    `scores` are P(relevant) by topic, `remark` what else there is to say about the page. `is_lost`
+    marks a booking without the reason for its choice.
+    """
 
     booking: Booking
     time: float
-    title: str
-    text: str
-    probability: float | None
-    is_copy: bool
-    is_lost: bool = False  # the reason for its choice is unknown
+    title: str = ""
+    text: str = ""
+    probability: float | None = None
+    is_copy: bool = False
+    is_lost: bool = False
+    remark: str = ""
+    scores: Mapping[str, float] = MappingProxyType({})
 
 
 class Writer:
@@ -64,8 +71,6 @@ class Writer:
         self._connection = connection
         self._crawl = crawl
         self._waiting: list[RecordEntry] = []
-        self._remarks: dict[int, str] = {}  # by row
-        self._scores: list[tuple[int, str, float]] = []  # row, topic, P(relevant)
         self._recent: deque[NDArray[np.float32]] = deque(maxlen=DRAWN)
         (last,) = connection.execute("SELECT max(step) FROM page").fetchone()
         self.steps = int(last or 0)  # bookings that are written
@@ -102,35 +107,16 @@ class Writer:
         connection.execute("COMMIT")
         return cls(connection, crawl, time)
 
-    def note(
-        self,
-        booking: Booking,
-        time: float,
-        *,
-        title: str = "",
-        text: str = "",
-        probability: float | None = None,
-        is_copy: bool = False,
-    ) -> None:
+    def note(self, entry: RecordEntry) -> None:
         """Add a booking; the next flush writes it."""
-        self._waiting.append(
-            RecordEntry(booking, time, title, text[:LONGEST], probability, is_copy)
-        )
-
-    def remark(self, row: int, text: str) -> None:
-        """Add what else there is to say about a fetched row; the next flush writes it."""
-        self._remarks[row] = text
-
-    def score(self, row: int, scores: Mapping[str, float]) -> None:
-        """Add P(relevant) of a fetched row by topic; the next flush writes it."""
-        self._scores += [(row, topic, value) for topic, value in scores.items()]
+        self._waiting.append(entry._replace(text=entry.text[:LONGEST]))
 
     def fill(self, bookings: Iterable[Booking], time: float) -> None:
         """Add bookings that are missing from the record because the crawl was killed."""
         known = {row for (row,) in self._connection.execute("SELECT row FROM page")}
         latest = self._connection.execute("SELECT max(time) FROM page").fetchone()[0] or time
         self._waiting += [
-            RecordEntry(booking, latest, "", "", None, is_copy=False, is_lost=True)
+            RecordEntry(booking, latest, is_lost=True)
             for booking in bookings
             if booking.experience.row not in known
         ]
@@ -149,8 +135,6 @@ class Writer:
             refused = json.dumps(refused_links(self._crawl.counts))
             self._write_meta(cursor, written=f"{time:.3f}", refused=refused)
         self._waiting.clear()
-        self._remarks.clear()
-        self._scores.clear()
 
     def note_health(self, health: HealthPoint) -> None:
         """Write memory and answers of this moment."""
@@ -185,17 +169,21 @@ class Writer:
         return int(self._connection.execute("SELECT count(*) FROM split").fetchone()[0])
 
     def _write_pages(self, cursor: sqlite3.Cursor) -> None:
-        pages, rivals = [], []
+        pages, rivals, remarks, scores = [], [], [], []
         for step, entry in enumerate(self._waiting, self.steps + 1):
             self._learn_names(entry)
             pages.append(self._page(step, entry))
             if found := self._rivals(entry):
                 rivals.append((step, json.dumps(found, ensure_ascii=False)))
-            self._recent.append(entry.booking.experience.x)
+            row, x, _ = entry.booking.experience
+            if entry.remark:
+                remarks.append((row, entry.remark))
+            scores += [(row, topic, value) for topic, value in entry.scores.items()]
+            self._recent.append(x)
         cursor.executemany(_PAGE, pages)
         cursor.executemany("INSERT OR REPLACE INTO rivals VALUES (?, ?)", rivals)
-        cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", self._remarks.items())
-        cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", self._scores)
+        cursor.executemany("INSERT OR REPLACE INTO remark VALUES (?, ?)", remarks)
+        cursor.executemany("INSERT OR REPLACE INTO score VALUES (?, ?, ?)", scores)
         cursor.executemany("INSERT OR IGNORE INTO guest VALUES (?, ?)", self._guests())
         self._write_names(cursor)
         self.steps += len(pages)
@@ -209,11 +197,11 @@ class Writer:
         return (
             step,
             row,
-            None if is_seed else store.parent(row),
+            None if is_seed else int(store["parent"][row]),
             entry.time,
             url,
             None if final == url else final,
-            store.ledger.names[store.domain(row)],
+            store.ledger.names[store["domain"][row]],
             entry.title[:LONGEST],
             store.anchors[row][:LONGEST],
             kind,
@@ -234,7 +222,7 @@ class Writer:
     def _guests(self) -> list[tuple[int, str]]:
         """Return row and URL of the pages of other shards on which the links were found."""
         store = self._crawl.store
-        parents = {store.parent(entry.booking.experience.row) for entry in self._waiting}
+        parents = {int(store["parent"][entry.booking.experience.row]) for entry in self._waiting}
         return [(row, store.url(row)) for row in parents & store.guests.keys()]
 
     def _link(self, choice: Choice | None) -> str | None:
@@ -303,7 +291,7 @@ class Writer:
         found: dict[str, Any] = {}
         if (tree := tree_of(policy)) is not None:
             found[TREE] = snapshot_of(tree)
-        if isinstance(policy, Valuing) and self._recent:
+        if policy.learns_q and self._recent:
             found[DEPENDENCE] = dependence(policy, np.array(self._recent))
         if (learner := link_learner_of(policy)) is not None:
             found[LINKS] = strongest(learner, self._crawl.store.names)

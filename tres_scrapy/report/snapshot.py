@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tres_scrapy.agent.link_learner import LinkLearner
-from tres_scrapy.agent.policy import Policy, Valuing
+from tres_scrapy.agent.policy import Policy
 from tres_scrapy.frontier.feature import FEATURES, TABLE
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.tree import Rule, TreeFrontier
@@ -53,7 +53,7 @@ def snapshot_of(tree: TreeFrontier) -> dict[str, Any]:
     return {"splits": tree.splits, "leaves": leaves}
 
 
-def dependence(policy: Valuing, x: NDArray[np.float32]) -> dict[str, list[tuple[float, float]]]:
+def dependence(policy: Policy, x: NDArray[np.float32]) -> dict[str, list[tuple[float, float]]]:
     """Return (value, mean Q over x [n, 9] with the feature set to that value) by feature."""
     grids = [feature.grid for feature in TABLE]
     asked = [_set(x, feature, grid) for feature, grid in enumerate(grids)]

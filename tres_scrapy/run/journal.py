@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Self
 
-from tres_scrapy.agent.policy import Decision, Resumable
-from tres_scrapy.crawl.crawl import LEFT_OUT, REFUSED, Booking, Crawl
+from tres_scrapy.agent.policy import Decision
+from tres_scrapy.crawl.crawl import LEFT_OUT, LINKS_REFUSED, Booking, Crawl
 from tres_scrapy.run.database import Database, Schema
 from tres_scrapy.run.job_file import SCHEMA, open_database, reading
 from tres_scrapy.url.message import TresError
@@ -119,7 +119,7 @@ class Journal:
     def redirect(self, crawl: Crawl, row: int) -> None:
         """Save that a leased sample is redirected, and is going to be fetched from its new URL."""
         with self.writing(crawl) as cursor:
-            values = (row, crawl.store.url_id(row))
+            values = (row, int(crawl.store["url"][row]))
             cursor.execute("INSERT INTO redirect (row, url) VALUES (?, ?)", values)
 
     def set_back(self, row: int) -> None:
@@ -223,7 +223,11 @@ class Journal:
         """Save what is new or has changed; return what is saved then."""
         old, new, store = self._written, _written(crawl), crawl.store
         if (old.samples, old.urls, old.hosts) != (new.samples, new.urls, new.hosts):
-            texts = store.anchors[old.samples :], store.urls[old.urls :], store.hosts[old.hosts :]
+            texts = (
+                store.anchors.since(old.samples),
+                store.closure.urls[old.urls :],
+                store.hosts.names[old.hosts :],
+            )
             cues = store.cues.since(old.samples)
             packed = cues.codes.astype("<u4").tobytes(), cues.counts.astype("<u2").tobytes()
             cursor.execute(
@@ -231,7 +235,7 @@ class Journal:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (store.saved(old.samples).tobytes(), *map(json.dumps, texts), *packed),
             )
-        for leaf, split in _resumable(crawl).rules[old.rules :]:
+        for leaf, split in crawl.policy.rules[old.rules :]:
             cursor.execute(
                 "INSERT INTO rule (leaf, feature, threshold, reduction) VALUES (?, ?, ?, ?)",
                 (leaf, *split),
@@ -243,7 +247,7 @@ class Journal:
             passed = store.closure.passed[old.passed :].tobytes()
             changed.append((f"{PASSED} {old.passed}", passed))
         if new.given_up > old.given_up:
-            given_up = store.given_up[old.given_up :].tobytes()
+            given_up = store.hosts.ever_given_up[old.given_up :].tobytes()
             changed.append((f"{GIVEN_UP} {old.given_up}", given_up))
         if new.revised > old.revised:
             changed.append((f"{DESCRIBED} {old.revised}", bytes(store.revised[old.revised :])))
@@ -255,8 +259,8 @@ def _step(crawl: Crawl, booking: Booking, mark: bytes | None = None) -> tuple[ob
     (row, x, reward), outlinks = booking.experience, booking.outlinks
     return (
         row,
-        crawl.store.url_id(row),
-        crawl.store.host(row),
+        int(crawl.store["url"][row]),
+        int(crawl.store["host"][row]),
         booking.kind,
         reward,
         booking.relevant,
@@ -286,9 +290,9 @@ def _shown(value: str) -> str:
 
 
 def _written(crawl: Crawl) -> Written:
-    store, policy, passed = crawl.store, _resumable(crawl), crawl.store.closure.passed
-    refused = {REFUSED + rule: count for rule, count in store.refused.items()}
-    counts = {**crawl.counts, **refused, LEFT_OUT: store.left_out}
+    store, policy, passed = crawl.store, crawl.policy, crawl.store.closure.passed
+    refused = {LINKS_REFUSED + rule: count for rule, count in store.admission.refused.items()}
+    counts = {**crawl.counts, **refused, LEFT_OUT: store.admission.left_out}
     state = {**policy.state(), COUNTS: json.dumps(counts).encode()}
     if crawl.scout is not None:
         state[SCOUTED] = str(crawl.scout.taken).encode()
@@ -296,16 +300,11 @@ def _written(crawl: Crawl) -> Written:
         state[MODELS] = f"{crawl.revision.described} {crawl.revision.model}".encode()
     return Written(
         len(store),
-        len(store.urls),
-        len(store.hosts),
+        len(store.closure.urls),
+        len(store.hosts.names),
         len(passed),
-        len(store.given_up),
+        len(store.hosts.ever_given_up),
         len(store.revised),
         len(policy.rules),
         state=state,
     )
-
-
-def _resumable(crawl: Crawl) -> Resumable:
-    assert isinstance(crawl.policy, Resumable)  # no journal is opened for other policies
-    return crawl.policy

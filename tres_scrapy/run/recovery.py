@@ -11,12 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import Decision, Experience, Past, Resumable
+from tres_scrapy.agent.policy import Decision, Experience, Past
 from tres_scrapy.crawl.crawl import DATA, NO_ROWS, NOT_VISITS, PAGE, QUERY, Booking, Crawl, Lease
 from tres_scrapy.crawl.failure import BLAMELESS, OF_LINKS
 from tres_scrapy.crawl.scout import Scout
 from tres_scrapy.frontier.column import within
 from tres_scrapy.frontier.feature import FEATURES, SEED_PATH
+from tres_scrapy.frontier.recovery import (
+    restore_done,
+    restore_given_up,
+    restore_links,
+    restore_redirect,
+    restore_samples,
+)
 from tres_scrapy.frontier.split import Split
 from tres_scrapy.frontier.store import REVISED, SAVED, Eligibility, SampleStore, State
 from tres_scrapy.frontier.tree import Rule
@@ -100,20 +107,19 @@ def marks(journal: Journal) -> list[bytes]:
 
 
 def _recover(journal: Journal, crawl: Crawl, own: Container[int] | None) -> None:
-    assert isinstance(crawl.policy, Resumable)
     database = journal.database
     _restore_store(database, crawl.store)
     journal.restore_more(crawl)
-    linked = crawl.store.domains(np.arange(len(crawl.store)))  # before redirects move samples
+    linked = crawl.store["domain"].copy()  # before redirects move samples
     _restore_redirects(database, crawl.store, own)
     steps, state = _steps(database), _state(database)
     _restore_steps(crawl, steps, _counts(state))
     if crawl.scout is not None:
         _restore_scout(crawl, crawl.scout, steps, int(state.get(SCOUTED, b"0")))
     crawl.store.closure.restore_passed(_all_of(state, PASSED))
-    crawl.store.restore_given_up(_all_of(state, GIVEN_UP))
+    restore_given_up(crawl.store, _all_of(state, GIVEN_UP))
     _restore_revisions(crawl, state)
-    crawl.store.restore_links(linked)
+    restore_links(crawl.store, linked)
     del linked
     if own is not None:
         pending = crawl.store.pending_rows()
@@ -146,7 +152,7 @@ def _restore_store(database: Database, store: SampleStore) -> None:
     codes = np.frombuffer(b"".join(cues), "<u4")
     within(codes, CODES)
     said = RaggedArray(codes, np.frombuffer(b"".join(counts), "<u2").astype(np.int64))
-    store.restore(hosts, urls, anchors, said, records)
+    restore_samples(store, records, hosts=hosts, urls=urls, anchors=anchors, cues=said)
 
 
 def _restore_redirects(database: Database, store: SampleStore, own: Container[int] | None) -> None:
@@ -156,7 +162,7 @@ def _restore_redirects(database: Database, store: SampleStore, own: Container[in
         ways[row] = [*ways.pop(row, []), url]
     for row, urls in ways.items():
         if own is None or row in own:
-            store.restore_redirect(row, urls)
+            restore_redirect(store, row, urls)
 
 
 def _steps(database: Database) -> Steps:
@@ -221,7 +227,7 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         within(places, len(store) + 1)
     if len(set(steps.rows.tolist())) < len(steps.rows):
         raise ValueError("a sample is booked twice")
-    store.restore_done(steps.rows, steps.urls, steps.hosts)
+    restore_done(store, steps.rows, steps.urls, steps.hosts)
     pages = kinds == PAGE
     for row, kind, reward, outlinks in zip(
         steps.rows.tolist(),
@@ -231,11 +237,11 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
         strict=True,
     ):
         if kind in NOT_VISITS:
-            store.restore_path(row, SEED_PATH)
+            store.paths[row] = SEED_PATH
         elif kind == PAGE or outlinks:
-            store.restore_path(row, store.path_after(row, reward))
+            store.paths[row] = store.path_after(row, reward)
     visits: NDArray[np.bool_] = ~np.isin(kinds, list(NOT_VISITS))
-    domains = store.domains(steps.rows)
+    domains = store["domain"].take(steps.rows)
     blameless = np.isin(kinds, list(BLAMELESS))
     store.ledger.restore(
         domains[visits],
@@ -251,7 +257,8 @@ def _restore_steps(crawl: Crawl, steps: Steps, counts: Counter[str]) -> None:
 def _restore_revisions(crawl: Crawl, state: dict[str, bytes]) -> None:
     records = np.frombuffer(_joined(state, DESCRIBED), REVISED)
     check_numbers("a feature", records["actions"])
-    crawl.store.restore_revised(records)
+    within(records["row"], len(crawl.store))
+    crawl.store.revise(records["row"], records["actions"])
     described, _, model = state.get(MODELS, b"").decode().partition(" ")
     crawl.revision.described, crawl.revision.model = described, model
 
@@ -269,7 +276,7 @@ def _leased(database: Database, store: SampleStore) -> list[Decision]:
     leased = [_decision(*lease) for lease in database.execute("SELECT * FROM lease ORDER BY row")]
     rows = [decision.row for decision in leased]
     within(_numbers(rows), len(store))
-    return [decision for decision in leased if store.state(decision.row) == State.PENDING]
+    return [decision for decision in leased if store["state"][decision.row] == State.PENDING]
 
 
 def _seeds(store: SampleStore, leased: Sequence[Decision]) -> list[Decision]:
@@ -288,7 +295,7 @@ def _decision(row: int, leaf: int | None, q_value: float | None, is_query: int) 
 def _drop_dead(store: SampleStore) -> NDArray[np.int64]:
     """Drop the PENDING samples that can never be fetched; return the others."""
     pending = store.pending_rows()
-    dead = store.standing(pending) == Eligibility.DEAD
+    dead = store.eligibility(pending) == Eligibility.DEAD
     store.drop(pending[dead])
     left: NDArray[np.int64] = pending[~dead]
     return left

@@ -6,11 +6,12 @@ import gzip
 import logging
 import re
 import zlib
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+from tqdm import tqdm
 
 from tres_scrapy.config.extra import require
 from tres_scrapy.page.text import tokenise
@@ -19,6 +20,8 @@ from tres_scrapy.url.message import reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from tres_scrapy.training.document import Sentences
 
 MAX_WORDS: Final = 50_000
 MIN_COUNT: Final = 5
@@ -63,6 +66,23 @@ def train_vectors(
         raise ValueError(msg)
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
     return WordVectors(list(model.wv.index_to_key), model.wv.vectors)
+
+
+class Passes:
+    """Sentences that can be read repeatedly: for the vocabulary, then for each epoch."""
+
+    def __init__(self, sentences: Sentences, epochs: int) -> None:
+        self._sentences = sentences
+        names = (f"epoch {n} of {epochs}" for n in range(1, epochs + 1))
+        self._names = chain(["vocabulary"], names)
+        self._total: int | None = None
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with tqdm(desc=next(self._names), total=self._total, unit=" words", unit_scale=True) as bar:
+            for sentence in self._sentences:
+                bar.update(len(sentence))
+                yield sentence
+            self._total = int(bar.n)
 
 
 def read_vectors(source: str, *, words: int) -> WordVectors:

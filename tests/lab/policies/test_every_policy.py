@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import Experience
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.learning import LearningOptions
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.crawl.registry import POLICIES, make_policy
@@ -96,7 +96,7 @@ def test_raised_max_returns_samples(name):
     crawl = crawl_of(name, cap=Cap(2, 2))
     first = go_on(crawl)
     assert crawl.store.pending == 0
-    known = {url for url in crawl.store.urls if "search" not in url}
+    known = {url for url in crawl.store.closure.urls if "search" not in url}
     assert set(first) < known
     rows = crawl.change_cap(None)
     assert {crawl.store.url(row) for row in rows.tolist()} == known - set(first)
@@ -238,6 +238,6 @@ def test_queue_drains_best_first():
     )
     queue = FrontierQueue(store)
     queue.push(rows, [3, 1, 2, 6, 5, 4])
-    assert queue.pop([store.host(3)]) == (4, 5.0), "row 3 is on a busy host and set aside"
+    assert queue.pop([store["host"][3]]) == (4, 5.0), "row 3 is on a busy host and set aside"
     assert queue.empty().tolist() == [3, 5, 0, 2, 1]
     assert queue.pop() is None

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy import settings
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.crawl.assembly import make_crawl
 from tres_scrapy.crawl.crawl import Crawl
@@ -55,7 +55,7 @@ class Trip:
 
     def step(self, busy=""):
         """Fetch the next page and return its name, "" at the end."""
-        hosts = [self.store.hosts.index(f"{name.lower()}.test") for name in busy]
+        hosts = [self.store.hosts.names.index(f"{name.lower()}.test") for name in busy]
         decision = self.crawl.next(hosts)
         if decision is None:
             return ""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tres_scrapy.agent.policy import PageText
-from tres_scrapy.config.cap import Cap
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
 from tres_scrapy.crawl.failure import Failure
 from tres_scrapy.frontier.admission import Outlinks
@@ -178,11 +178,11 @@ def test_unfetchable_result_does_not_block():
 def test_busy_engine_does_not_block():
     web = Web()
     web.fetch(web.crawl.next().row)
-    engine = web.store.hosts.index("search.test")
+    engine = web.store.hosts.names.index("search.test")
     assert web.store.url(web.crawl.next([engine]).row) == "http://seed.test//more"
     query = web.crawl.next().row
     web.fetch(query)
-    busy = web.store.hosts.index("a.test")
+    busy = web.store.hosts.names.index("a.test")
     assert web.store.url(web.crawl.next([busy]).row) == "http://b.test/1"
     assert web.store.url(web.crawl.next().row) == "http://a.test/1"
 

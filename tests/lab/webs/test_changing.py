@@ -8,11 +8,9 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from tres_scrapy.lab.webs.changing import ChangingWeb
-from tres_scrapy.lab.webs.count import Count
+from tres_scrapy.lab.webs.changing import VALIDATORS, ChangingWeb, deliveries, freshness
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.shelf import VALIDATORS
-from tres_scrapy.lab.webs.truth import deliveries, freshness
+from tres_scrapy.lab.webs.web import Count
 
 WEB = ChangingWeb(2_000, seed=0, day=100.0, epoch=0.0, clock=lambda: 0.0)
 

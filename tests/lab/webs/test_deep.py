@@ -6,11 +6,9 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from tres_scrapy.lab.webs.count import Count
-from tres_scrapy.lab.webs.deep import SITES, DeepWeb
-from tres_scrapy.lab.webs.holding import CAP, RECORDS
+from tres_scrapy.lab.webs.deep import CAP, RECORDS, SITES, DeepWeb
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.web import FormWeb
+from tres_scrapy.lab.webs.web import Count, FormWeb
 
 pytestmark = pytest.mark.slow
 

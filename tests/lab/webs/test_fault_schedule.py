@@ -7,10 +7,9 @@ from collections import Counter
 import pytest
 from conftest import PROJECT, interpreter
 
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import DNS, OF_HOSTS, OF_REQUESTS, TLS, Fault, FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.web import HTML, Answer
+from tres_scrapy.lab.webs.web import HTML, Answer, Count
 
 URLS = [f"http://h{i}.test/" for i in range(1000)]
 

@@ -16,10 +16,9 @@ from conftest import PROJECT, command, interpreter
 from preloaded import Process
 
 from tres_scrapy.extensions.offline_web import in_words
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
-from tres_scrapy.lab.webs.web import HTML, Answer
+from tres_scrapy.lab.webs.web import HTML, Answer, Count
 
 PAGE = Answer(200, b"<html>ok</html>", HTML, "page", True, "pure")
 

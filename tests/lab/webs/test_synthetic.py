@@ -16,7 +16,7 @@ from tres_scrapy.lab.webs.noise import Shuffle, mix, unit
 from tres_scrapy.lab.webs.prose import EMPTY
 from tres_scrapy.lab.webs.site import HUB, KINDS, MIXED, OFF, PURE, SITE_BITS, SITES
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.lab.webs.trait import COPY, FILE, REDIRECT
+from tres_scrapy.lab.webs.synthetic_page import COPY, FILE, REDIRECT
 from tres_scrapy.lab.webs.vocabulary import tables
 
 WEB = SyntheticWeb("food", seed=1)

@@ -22,7 +22,6 @@ from tres_scrapy.lab.policies.inputs import (
     with_similarity,
 )
 from tres_scrapy.lab.policies.lookahead import LookaheadPolicy
-from tres_scrapy.lab.policies.sb_classifier import SbClassifierPolicy
 from tres_scrapy.lab.policies.seedfinder import SeedFinderPolicy
 from tres_scrapy.lab.policies.variant import (
     AsynchronousPolicy,
@@ -38,7 +37,6 @@ POLICIES: Final = {
     "async": Kind(AsyncPolicy, prepare=with_similarity),
     "ache": Kind(AchePolicy, classifier="svm", reads_text=True, extra="train"),
     "seedfinder": Kind(SeedFinderPolicy, classifier="svm", reads_text=True, prepare=with_search),
-    "sb_classifier": Kind(SbClassifierPolicy, reads_text=True),
     "best_first": Kind(BestFirstPolicy),
     "breadth_first": Kind(BreadthFirstPolicy, rewarded=False),
     "oracle": Kind(OraclePolicy, rewarded=False, prepare=with_labels),

@@ -15,6 +15,7 @@ from tres_scrapy.agent.policy import (
     Experience,
     PageText,
     Past,
+    Policy,
     random_state,
     restore_random,
 )
@@ -28,7 +29,7 @@ from tres_scrapy.frontier.tree import Rule, TreeFrontier
 from tres_scrapy.lab.policies.inputs import RivalInputs
 
 
-class QueuePolicy:
+class QueuePolicy(Policy):
     """Fetches the sample with the highest value; subclasses define `values`.
 
     The value of a sample is computed once, when the sample is added.
@@ -42,9 +43,6 @@ class QueuePolicy:
         """Return the values [n] of new samples, which are outlinks of `page`."""
         raise NotImplementedError
 
-    def observe(self, experience: Experience) -> None:
-        """Learn nothing."""
-
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the queue."""
         self.queue.push(outlinks, self.values(outlinks, page))
@@ -53,18 +51,10 @@ class QueuePolicy:
         """Add samples to the queue, valued as on a page without text."""
         self.queue.push(rows, self.values(rows, NO_TEXT))
 
-    def learn(self) -> float | None:
-        """Learn nothing."""
-        return None
-
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Take the best sample from the queue."""
         best = self.queue.pop(busy_hosts)
         return None if best is None else Decision(best[0], None, best[1])
-
-    def figures(self) -> dict[str, float | str]:
-        """Return no figures."""
-        return {}
 
 
 _ANCHOR = FEATURES.index("anchor_probability")
@@ -110,17 +100,16 @@ class OraclePolicy(QueuePolicy):
         return self._labels([self.store.url(row) for row in rows.tolist()])
 
 
-class RandomPolicy:
+class RandomPolicy(Policy):
     """Fetches a uniformly drawn frontier sample: the frontier is one leaf."""
+
+    is_resumable = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self._store = store
         self._pool = LeafPool()
         self._leaf = self._pool.add_leaf()
         self._random = np.random.default_rng(setup.seed)
-
-    def observe(self, experience: Experience) -> None:
-        """Learn nothing."""
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Add the outlinks to the frontier."""
@@ -130,10 +119,6 @@ class RandomPolicy:
         """Add samples to the frontier."""
         self._pool.extend(self._leaf, rows)
 
-    def learn(self) -> float | None:
-        """Learn nothing."""
-        return None
-
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw a sample uniformly."""
         drawn = representatives(self._pool, self._store, self._random, busy_hosts)
@@ -141,11 +126,6 @@ class RandomPolicy:
             return None
         leaf, row = drawn.take(0, self._pool)
         return Decision(row, leaf, None)
-
-    @property
-    def rules(self) -> Sequence[Rule]:
-        """An empty sequence: there is no tree."""
-        return ()
 
     def state(self) -> dict[str, bytes]:
         """Return the state of the random choices."""
@@ -158,17 +138,15 @@ class RandomPolicy:
         self._pool.extend(self._leaf, pending)
         restore_random(self._random, state["random"])
 
-    def figures(self) -> dict[str, float | str]:
-        """Return no figures."""
-        return {}
-
 
 # The authors' code has stricter limits for splits of this baseline.
 MIN_SAMPLES, MIN_SHARE = 20, 0.2
 
 
-class TreeRandomPolicy:
+class TreeRandomPolicy(Policy):
     """Fetches a uniform sample of a uniform leaf of the Tree-Frontier."""
+
+    is_resumable = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         options = replace(setup.tree, min_samples=MIN_SAMPLES, min_share=MIN_SHARE)
@@ -187,10 +165,6 @@ class TreeRandomPolicy:
     def readmit(self, rows: Rows) -> None:
         """Insert samples into the leaves that match their current features."""
         self.tree.insert(rows)
-
-    def learn(self) -> float | None:
-        """Learn nothing; only the tree grows."""
-        return None
 
     def select(self, busy_hosts: Sequence[int] = ()) -> Decision | None:
         """Draw one sample of each leaf and return one of those samples."""

@@ -78,8 +78,8 @@ class AsyncPolicy(QueuePolicy):
         if not len(self.store):
             return None
         rows = self._random.integers(len(self.store), size=DRAWS)
-        for row in rows[self.store.standing(rows, busy_hosts) == Eligibility.READY].tolist():
-            if self.store.state(row) == State.PENDING and not self.store.is_seed(row):
+        for row in rows[self.store.eligibility(rows, busy_hosts) == Eligibility.READY].tolist():
+            if self.store["state"][row] == State.PENDING and not self.store.is_seed(row):
                 return Decision(row, None, None)
         return None
 

@@ -81,8 +81,8 @@ class LookaheadPolicy(QueuePolicy):
     def _ready(self, page: int, busy_hosts: Sequence[int]) -> int | None:
         """Return the oldest link to a page that can be fetched now, or None."""
         rows = np.array(self._rows[page])
-        ready = rows[self.store.standing(rows, busy_hosts) == Eligibility.READY]
-        pending = (row for row in ready.tolist() if self.store.state(row) == State.PENDING)
+        ready = rows[self.store.eligibility(rows, busy_hosts) == Eligibility.READY]
+        pending = (row for row in ready.tolist() if self.store["state"][row] == State.PENDING)
         return next(pending, None)
 
     def _pages(self, rows: Rows) -> Numbers:

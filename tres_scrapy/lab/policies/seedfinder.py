@@ -163,7 +163,7 @@ class SeedFinderPolicy(AchePolicy):
 
     def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
         """Keep the results of a query, or add the outlinks of a page to the queue."""
-        hosts = [self.store.hosts[self.store.host(row)] for row in outlinks.tolist()]
+        hosts = [self.store.hosts.names[self.store["host"][row]] for row in outlinks.tolist()]
         of_engine = np.array([host == self._engine for host in hosts], dtype=np.bool_)
         outlinks, own = outlinks[~of_engine], outlinks[of_engine]
         search = self._search
@@ -192,11 +192,11 @@ class SeedFinderPolicy(AchePolicy):
 
     def _first_ready(self, busy_hosts: Sequence[int]) -> int | None:
         for row in tuple(self._waiting):
-            standing = self.store.standing(np.array([row]), busy_hosts)[0]
-            if standing == Eligibility.BUSY:
+            eligibility = self.store.eligibility(np.array([row]), busy_hosts)[0]
+            if eligibility == Eligibility.BUSY:
                 continue
             self._waiting.remove(row)
-            if standing == Eligibility.READY:
+            if eligibility == Eligibility.READY:
                 return row
             self.store.drop(np.array([row]))
         return None

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Past
+from tres_scrapy.agent.policy import NO_TEXT, Decision, Experience, PageText, Policy
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.agent.q_learner import QLearner
 from tres_scrapy.agent.tres import TresPolicy
@@ -20,14 +20,15 @@ from tres_scrapy.frontier.feature import NEIGHBOURHOOD
 from tres_scrapy.frontier.queue import FrontierQueue
 from tres_scrapy.frontier.sampling import LeafPool, representatives
 from tres_scrapy.frontier.store import Eligibility, SampleStore
-from tres_scrapy.frontier.tree import Rule
 
 
-class WholeFrontierPolicy:
+class WholeFrontierPolicy(Policy):
     """Learns Q as TRES does, over a frontier without a tree; subclasses define `best`.
 
     In the exploration phase it fetches a random sample.
     """
+
+    learns_q = True
 
     def __init__(self, store: SampleStore, setup: PolicyInputs) -> None:
         self.store = store
@@ -86,13 +87,13 @@ class SynchronousPolicy(WholeFrontierPolicy):
     def best(self, busy_hosts: Sequence[int]) -> Decision | None:
         """Remove and return the best of all ready samples."""
         rows = self.pool.rows(self.leaf)
-        standing = self.store.standing(rows, busy_hosts)
-        alive = standing != Eligibility.DEAD
+        eligibility = self.store.eligibility(rows, busy_hosts)
+        alive = eligibility != Eligibility.DEAD
         if not alive.all():
             self.pool.keep(self.leaf, alive)
             self.store.drop(rows[~alive])
-            rows, standing = rows[alive], standing[alive]
-        ready = np.flatnonzero(standing == Eligibility.READY)
+            rows, eligibility = rows[alive], eligibility[alive]
+        ready = np.flatnonzero(eligibility == Eligibility.READY)
         if not len(ready):
             return None
         q_values, bounds = self.learner.rate(rows[ready])
@@ -132,24 +133,6 @@ class NoNeighbourhoodPolicy(TresPolicy):
 
     def view(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return x [n, 9] with features 7 and 8 set to 0."""
-        return _blank(x)
-
-    def observe(self, experience: Experience) -> None:
-        """Add the experience, features 7 and 8 set to 0, to the tree."""
-        super().observe(experience._replace(x=_blank(experience.x)))
-
-    def expand(self, experience: Experience, outlinks: Rows, page: PageText = NO_TEXT) -> None:
-        """Add the outlinks, and the experience with features 7 and 8 set to 0."""
-        super().expand(experience._replace(x=_blank(experience.x)), outlinks)
-
-    def restore(
-        self, past: Past, rules: Sequence[Rule], state: dict[str, bytes], pending: Rows
-    ) -> None:
-        """Load a past, setting features 7 and 8 of its experiences to 0."""
-        super().restore(past._replace(x=_blank(past.x)), rules, state, pending)
-
-
-def _blank(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    x = x.copy()
-    x[..., NEIGHBOURHOOD] = 0
-    return x
+        x = x.copy()
+        x[..., NEIGHBOURHOOD] = 0
+        return x

@@ -9,7 +9,7 @@ import numpy as np
 
 from tres_scrapy.lab.webs.noise import Ints, Shuffle, below, mix, unit
 from tres_scrapy.lab.webs.site import SITE_BITS, SITES
-from tres_scrapy.lab.webs.trait import FILE, STATICS, SyntheticPages, Traits
+from tres_scrapy.lab.webs.synthetic_page import FILE, STATICS, SyntheticPages, Traits
 
 CONSONANTS, VOWELS = "bdfgklmnprstvzjh", "aeio"
 SYLLABLES = [c + v for c in CONSONANTS for v in VOWELS]

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from html import escape
 from time import time
+from typing import Any
 from urllib.parse import urlsplit
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tres_scrapy.lab.webs.change import Changes
-from tres_scrapy.lab.webs.noise import Hash, below, mix, unit
+from tres_scrapy.lab.webs.noise import Hash, Ints, below, mix, unit
 from tres_scrapy.lab.webs.search import SEARCH
-from tres_scrapy.lab.webs.shelf import SECTION_PAGES, VALIDATORS, Shelf
 from tres_scrapy.lab.webs.vocabulary import Vocabulary
 from tres_scrapy.lab.webs.web import HTML, TEXT, Answer, unknown_host
 
@@ -226,3 +228,128 @@ def _unchanged(headers: Mapping[str, str], fields: Mapping[str, str]) -> bool:
         return parsedate_to_datetime(modified) <= parsedate_to_datetime(since)
     except ValueError:
         return False
+
+
+BLOCK = 64  # changes drawn at a time
+VANISHING, RETURNING = 0.06, 0.5  # shares of pages that vanish, of vanished pages that come back
+LIFE = 10.0  # days in which a page vanishes; it returns within as many
+GONE, MISSING = 410, 404
+
+
+class Changes:
+    """The true history of n pages: page i changes by a Poisson process of rate `rates[i]`."""
+
+    def __init__(self, key: int, rates: NDArray[np.float64]) -> None:
+        self.key, self.rates = key, rates
+        self._times: dict[int, list[float]] = {}
+        pages: Ints = np.arange(len(rates))
+        fate, first, second, code = (unit(mix(key, 71, pages, lane)) for lane in range(4))
+        vanishes = fate < VANISHING
+        returns = fate < VANISHING * RETURNING
+        self.vanishes = np.where(vanishes, first * LIFE, np.inf)
+        self.returns = np.where(returns, self.vanishes + 0.1 + second * LIFE, np.inf)
+        self.status: Ints = np.where(code < 0.5, MISSING, GONE)
+
+    def times(self, page: int, day: float) -> list[float]:
+        """Return the times of the changes of a page up to a day, in order."""
+        known = self._times.setdefault(page, [])
+        while not known or known[-1] <= day:
+            noise = unit(mix(self.key, 70, page, len(known) + np.arange(BLOCK)))
+            gaps = -np.log1p(-noise) / self.rates[page]
+            known.extend(((known[-1] if known else 0.0) + np.cumsum(gaps)).tolist())
+        return known[: bisect_right(known, day)]
+
+    def is_there(self, page: int, day: float) -> bool:
+        """Return whether a page exists on a day."""
+        return not self.vanishes[page] <= day < self.returns[page]
+
+    def presence(self, page: int, start: float, end: float) -> float:
+        """Return for how many days between two moments a page existed."""
+        away = min(end, self.returns[page]) - max(start, self.vanishes[page])
+        return max(0.0, end - start) - max(0.0, float(away))
+
+
+SECTION_PAGES = 10  # the first page is the section's index
+SECTIONS = ("forum", "news", "shop", "blog", "docs", "archive")
+KIND_SHARES = np.cumsum([0.1, 0.15, 0.2, 0.2, 0.2])
+DAILY = np.array([20.0, 4.0, 0.5, 0.15, 0.03, 0.004])  # changes a day, by kind of section
+SPREAD = 0.7  # standard deviation of the logarithm of a section's rate
+EVEN = 3.0  # shape of the gamma distribution of rates within a section
+FLAT_SHARE = 0.25  # sites whose URLs do not show the section
+HOST_SECTIONS = 5
+VALIDATORS = ("honest", "etag", "date", "none", "restless", "deaf", "lying")
+VALIDATOR_SHARES = np.cumsum([0.3, 0.15, 0.15, 0.15, 0.1, 0.1])
+
+
+class Shelf:
+    """The host, section, URL and change rate (a day) of each of n pages, [n]."""
+
+    def __init__(self, key: int, count: int, vocabulary: Vocabulary) -> None:
+        pages: Ints = np.arange(count)
+        self.section: Ints = pages // SECTION_PAGES
+        self.host: Ints = self.section // HOST_SECTIONS
+        self.index = pages % SECTION_PAGES == 0
+        sections: Ints = np.arange(int(self.section[-1]) + 1)
+        hosts: Ints = np.arange(int(self.host[-1]) + 1)
+        drawn = unit(mix(key, 80, sections))
+        self.kind: Ints = np.searchsorted(KIND_SHARES, drawn, side="right")
+        self.flat = unit(mix(key, 81, hosts)) < FLAT_SHARE
+        share = unit(mix(key, 82, hosts))
+        self.validator: Ints = np.searchsorted(VALIDATOR_SHARES, share, side="right")
+        random = np.random.default_rng(int(mix(key, 83)[0]))
+        rates = DAILY[self.kind] * np.exp(random.normal(0, SPREAD, len(sections)))
+        self.rates = rates[self.section] * random.gamma(EVEN, 1 / EVEN, count)
+        self.topic: Ints = below(mix(key, 84, hosts), len(vocabulary.topics))
+        words = vocabulary.draw(self.topic, mix(key, 85, hosts))
+        self.names = [f"{vocabulary.slugs[word]}-{host}.test" for host, word in enumerate(words)]
+        self.urls = [self._url(page) for page in range(count)]
+        self.pages = {url: page for page, url in enumerate(self.urls)}
+
+    def article(self, section: int, number: int) -> str:
+        """Return the URL of an article of a section, numbered in order of publication."""
+        host = section // HOST_SECTIONS
+        return f"http://{self.names[host]}/{self.folder(section)}/new-{section}-{number}.html"
+
+    def folder(self, section: int) -> str:
+        """Return the folder of a section; all sections of a flat site share one."""
+        if self.flat[section // HOST_SECTIONS]:
+            return "p"
+        return f"{SECTIONS[self.kind[section]]}{section % HOST_SECTIONS}"
+
+    def _url(self, page: int) -> str:
+        section = page // SECTION_PAGES
+        base = f"http://{self.names[section // HOST_SECTIONS]}/{self.folder(section)}"
+        if self.index[page] and not self.flat[section // HOST_SECTIONS]:
+            return f"{base}/"
+        return f"{base}/{page}.html"
+
+
+def deliveries(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return when each page was delivered with a body, in days, from the rows of a log."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["status"] == 200 and "version" in row:
+            times[str(row["url"])].append(float(row["day"]))
+    return times
+
+
+def freshness(
+    web: ChangingWeb, delivered: Mapping[str, list[float]], start: float, end: float
+) -> NDArray[np.float64]:
+    """Return the share of the time from `start` to `end` that each page's copy was fresh, [n].
+
+    All copies were made at the start. A copy is fresh until the page changes. Time when the page
+    does not exist is left out.
+    """
+    shares = np.ones(len(web.shelf.urls))
+    for page, url in enumerate(web.shelf.urls):
+        changes = web.changes.times(page, end)
+        moments = [start, *(day for day in delivered.get(url, []) if start < day < end), end]
+        there = fresh = 0.0
+        for begin, until in itertools.pairwise(moments):
+            place = bisect_right(changes, begin)
+            stale = min(until, changes[place]) if place < len(changes) else until
+            fresh += web.changes.presence(page, begin, stale)
+            there += web.changes.presence(page, begin, until)
+        shares[page] = fresh / there if there > 0 else np.nan
+    return shares

@@ -12,10 +12,9 @@ import numpy as np
 from tqdm import tqdm
 
 from tres_scrapy.lab.webs.changing import ChangingWeb
-from tres_scrapy.lab.webs.grammar import lead
 from tres_scrapy.lab.webs.prose import PARAGRAPH
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.lab.webs.trait import PAGE, Traits
+from tres_scrapy.lab.webs.synthetic_page import PAGE, Traits
 from tres_scrapy.lab.webs.web import Web
 from tres_scrapy.page.text import read_page
 from tres_scrapy.url.whole_file import whole_file
@@ -66,7 +65,7 @@ class Excerpt:
             yield Row(
                 url=urls[place],
                 title=title,
-                text=f"{lead(title)} {self._text(page)}",
+                text=f"{title}. {self._text(page)}",
                 categories=[self._category(page)],
                 links=[urls[each] for each in self._targets(page) if each in urls],
             )

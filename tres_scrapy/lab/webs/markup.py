@@ -7,12 +7,16 @@ from html import escape
 import numpy as np
 
 from tres_scrapy.lab.webs.address import Addresses
-from tres_scrapy.lab.webs.grammar import lead
-from tres_scrapy.lab.webs.link import LinkChooser, Targets
 from tres_scrapy.lab.webs.noise import below, mix, unit
 from tres_scrapy.lab.webs.prose import PARAGRAPH, Prose
 from tres_scrapy.lab.webs.site import SITES
-from tres_scrapy.lab.webs.trait import STATICS, SyntheticPages, Traits
+from tres_scrapy.lab.webs.synthetic_page import (
+    STATICS,
+    LinkChooser,
+    SyntheticPages,
+    Targets,
+    Traits,
+)
 
 # (codec, charset in the header, charset in the page); one of them is wrong on purpose.
 ENCODINGS = (
@@ -54,7 +58,7 @@ class Documents:
         static = number >= size
         title = STATICS[number - size].title() if static else self.prose.headings(page)[0]
         text = self.prose.sentences(page, THIN if static else self.prose.length(page))
-        text = text if static else [lead(title), *text]
+        text = text if static else [f"{title}.", *text]
         advert = len(links) - targets.adverts
         body = _body(text, links[: targets.inside], links[targets.inside : advert])
         return self._frame(site, title, body, links[advert:], session)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tres_scrapy.lab.webs.grammar import headline, sentence, short
 from tres_scrapy.lab.webs.noise import Hash, Ints, below, generator, mix, unit
 from tres_scrapy.lab.webs.site import MIXED, PURE
-from tres_scrapy.lab.webs.trait import TITLE, SyntheticPages, Traits
+from tres_scrapy.lab.webs.synthetic_page import TITLE, SyntheticPages, Traits
 
 SHORTEST, LONGEST = 80, 500  # words in a content page
 FOCUS = 20  # words that a page repeats
+HEADING = 3  # most words of a title as it is shown
 SENTENCE, PARAGRAPH = 12, 5  # words in a sentence, sentences in a paragraph
 EMPTY = ("read more", "link", "here", "more", "next", "»", "3", "continue", "[12]", "click here",
          "details", "")  # fmt: skip
@@ -55,21 +55,21 @@ class Prose:
 
     def headings(self, pages: Traits) -> list[str]:
         """Return the title that each page shows: a few words of its full title."""
-        return [self._heading(row) for row in pages.title.tolist()]
-
-    def _heading(self, row: Sequence[int]) -> str:
-        """Return a title of words of a topic, or of any words if no noun is of a topic."""
-        written = self.vocabulary.written
-        own = [written[number] for number in row if self.vocabulary.is_topical(number)]
-        words = [written[number] for number in row]
-        return headline(short(own) or short(words) or words, sum(row))
+        return [self._line(self._heading(row)) for row in pages.title.tolist()]
 
     def titles(self, pages: Traits) -> list[str]:
         """Return the full title of each page, by which a search engine finds it."""
-        written = self.vocabulary.written
-        return [
-            headline((written[number] for number in row), sum(row)) for row in pages.title.tolist()
-        ]
+        return [self._line(row) for row in pages.title.tolist()]
+
+    def _heading(self, row: Sequence[int]) -> Sequence[int]:
+        """Return words of a topic, or any words if none is of a topic."""
+        own = [number for number in row if self.vocabulary.is_topical(number)]
+        return (own or row)[:HEADING]
+
+    def _line(self, numbers: Sequence[int]) -> str:
+        """Return words that begin with a capital letter."""
+        text = " ".join(self.vocabulary.words[list(numbers)])
+        return text[:1].upper() + text[1:]
 
     def sentences(self, page: Traits, words: int) -> list[str]:
         """Return the sentences of a page, `words` words in all."""
@@ -85,8 +85,7 @@ class Prose:
         focus = np.concatenate([self._drawn(mixture.topic, rng), page.title[0]])
         drawn[again] = focus[rng.integers(0, FOCUS + TITLE, int(again.sum()))]
         lines = [drawn[i : i + SENTENCE].tolist() for i in range(0, words, SENTENCE)]
-        written = self.vocabulary.written
-        return [sentence((written[number] for number in line), sum(line)) for line in lines]
+        return [f"{self._line(line)}." for line in lines]
 
     def length(self, page: Traits) -> int:
         """Return how many words a content page has."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
+import ssl
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from http import HTTPStatus
 from time import time
 from urllib.parse import urlsplit
 
+from trustme import CA
+
 from tres_scrapy.downloader.local_server import LocalServer
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.fault import (
     BUSY,
     DNS,
@@ -25,8 +28,7 @@ from tres_scrapy.lab.webs.fault import (
     Fault,
     Faults,
 )
-from tres_scrapy.lab.webs.tls import context
-from tres_scrapy.lab.webs.web import TEXT, Answer, FormWeb, LiveWeb, Web
+from tres_scrapy.lab.webs.web import TEXT, Answer, Count, FormWeb, LiveWeb, Web
 
 LONGEST_HEAD = 65_536  # bytes of a request's head
 PHRASED = frozenset(HTTPStatus)
@@ -208,3 +210,19 @@ async def _send(
         writer.write(start + body)
     await writer.drain()
     return stay
+
+
+AUTHORITY = CA()  # known to this process only
+UNNAMED = "unnamed.invalid"
+
+
+@lru_cache(maxsize=1024)
+def context(host: str) -> ssl.SSLContext:
+    """Return the TLS context of a server that answers for a host."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        certificate = AUTHORITY.issue_cert(host)
+    except ValueError:  # not a valid IDNA name, such as one with an underscore
+        certificate = AUTHORITY.issue_cert(UNNAMED)
+    certificate.configure_cert(made)
+    return made

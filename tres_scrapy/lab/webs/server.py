@@ -19,13 +19,12 @@ from pathlib import Path
 
 from tres_scrapy.lab.webs.changing import DAY, ChangingWeb
 from tres_scrapy.lab.webs.corpus import CorpusWeb
-from tres_scrapy.lab.webs.count import Count
 from tres_scrapy.lab.webs.deep import DeepWeb
 from tres_scrapy.lab.webs.fault import DEFAULT, OF_HOSTS, OF_REQUESTS, RULE, Faults, FaultSchedule
 from tres_scrapy.lab.webs.proxy import Proxy
 from tres_scrapy.lab.webs.recorded import RecordedWeb
 from tres_scrapy.lab.webs.synthetic import SyntheticWeb
-from tres_scrapy.lab.webs.web import Web
+from tres_scrapy.lab.webs.web import Count, Web
 from tres_scrapy.url.message import plainly
 
 KINDS = ("synthetic", "corpus", "recorded", "deep", "changing")

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from tres_scrapy.lab.webs.address import Addresses
-from tres_scrapy.lab.webs.catalogue import Catalogue
-from tres_scrapy.lab.webs.link import LinkChooser
-from tres_scrapy.lab.webs.markup import CALENDAR, Documents
-from tres_scrapy.lab.webs.noise import below, mix, unit
-from tres_scrapy.lab.webs.profile import profile_of
+from tres_scrapy.lab.webs.markup import CALENDAR, SESSION, Documents
+from tres_scrapy.lab.webs.noise import Ints, below, mix, unit
 from tres_scrapy.lab.webs.prose import Prose
-from tres_scrapy.lab.webs.route import DETOUR, Routes
 from tres_scrapy.lab.webs.search import HOST, SEARCH, Engine
-from tres_scrapy.lab.webs.site import KINDS, PURE, SITES, Sites
-from tres_scrapy.lab.webs.trait import COPY, FILE, MISSING, PAGE, REDIRECT, SyntheticPages, Traits
+from tres_scrapy.lab.webs.site import KINDS, PURE, SITES, Sites, profile_of
+from tres_scrapy.lab.webs.synthetic_page import (
+    COPY,
+    FILE,
+    MISSING,
+    PAGE,
+    REDIRECT,
+    LinkChooser,
+    SyntheticPages,
+    Traits,
+)
 from tres_scrapy.lab.webs.vocabulary import Vocabulary
 from tres_scrapy.lab.webs.web import TEXT, Answer, unknown_host
 
@@ -150,3 +156,109 @@ class SyntheticWeb:
 
 def _moved(url: str) -> Answer:
     return Answer(302, b"", (("Location", url), *TEXT), "redirect")
+
+
+ABROAD = 0.3  # share of redirects that lead to another site
+HOPS = 10  # most redirects followed to find a label: some form a loop
+DETOUR = re.compile(r"/go/(\d)/(.*)")
+COPIES = re.compile(r"[?&](?:ref=home|print=1)$")
+SESSIONS = re.compile(r"[?&]sid=([0-9a-f]{1,16})$")
+
+
+class Routes:
+    """Follows URLs to their pages and reads the labels of the pages."""
+
+    def __init__(self, addresses: Addresses, documents: Documents) -> None:
+        self.addresses, self.documents = addresses, documents
+        self.pages, self.sites, self.key = addresses.pages, addresses.sites, addresses.pages.key
+
+    def split(self, url: str) -> tuple[int | None, str]:
+        """Return the site of a URL, None for an unknown host, and its path and query."""
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        return self.addresses.site(parts.hostname or ""), target
+
+    def plain(self, site: int, target: str) -> tuple[str, str]:
+        """Return the target without alias and session, and the session ("" if it has none)."""
+        session = SESSIONS.search(target)
+        if session and self.documents.trap(site) == SESSION:
+            return SESSIONS.sub("", target), session[1]
+        return COPIES.sub("", target), ""
+
+    def redirect(self, site: int, number: int) -> str:
+        """Return the target of a redirect: on its site, or on another site of the same topic."""
+        noise = mix(self.key, 60, site, number, np.arange(3))
+        where = np.array([site])
+        if unit(noise)[0] < ABROAD:
+            members = self.sites.members[self.sites.main[site]]
+            where = members[below(noise[1:2], len(members))]
+        section = self.sites.main_section(where, below(noise[1:2], 1 << 20))
+        page = self.pages.in_section(where, section, below(noise[2:], 1 << 30))
+        return self.addresses.urls(self.pages.traits(where, page))[0]
+
+    def labels(self, urls: Sequence[str]) -> list[bool]:
+        """Return whether each URL, after redirects, is a relevant page."""
+        waiting, relevant = dict(enumerate(urls)), set[int]()
+        for _ in range(HOPS + 1):
+            if not waiting:
+                break
+            found, waiting = self._fetch(waiting)
+            relevant |= found
+        return [row in relevant for row in range(len(urls))]
+
+    def _fetch(self, urls: Mapping[int, str]) -> tuple[set[int], dict[int, str]]:
+        """Return which URLs are relevant pages, and the targets of those that are redirects."""
+        places = {row: place for row, url in urls.items() if (place := self._place(url))}
+        found, pages = self.addresses.find([(site, target) for site, target, _ in places.values()])
+        rows = np.array(list(places), np.int64)[found]
+        trapped = np.array([session for _, _, session in places.values()], np.bool_)[found]
+        shown = (pages.fate == PAGE) | (pages.fate == COPY)
+        relevant = rows[shown & self.pages.wanted(pages) & ~trapped]
+        moved = pages.fate == REDIRECT
+        columns = (rows[moved], pages.site[moved], pages.number[moved])
+        origins = zip(*(column.tolist() for column in columns), strict=True)
+        return set(relevant.tolist()), {row: self.redirect(*origin) for row, *origin in origins}
+
+    def _place(self, url: str) -> tuple[int, str, bool] | None:
+        """Return a URL's site, plain path and query after a detour, and if it has a session."""
+        site, target = self.split(url)
+        if site is None:
+            return None
+        while detour := DETOUR.fullmatch(target):
+            target = f"/{detour[2]}"
+        target, session = self.plain(site, target)
+        return site, target, bool(session)
+
+
+SITES_KNOWN, DEPTH = 65_536, 5  # popular sites, pages of each: the home page and content pages
+
+
+class Catalogue:
+    """Pages in the order of their sites' popularity, indexed by their titles.
+
+    The text of a page is generated only when it is fetched; its title has words of the same topic.
+    """
+
+    def __init__(self, addresses: Addresses, prose: Prose) -> None:
+        self.addresses, self.prose = addresses, prose
+        self.pages, self.sites = addresses.pages, addresses.sites
+
+    def titles(self) -> list[str]:
+        """Return the title of every page."""
+        return self.prose.titles(self.pages.traits(*self._known))
+
+    def results(self, found: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the URL and the title of some of the pages."""
+        rows = np.array(found, np.int64)
+        site, number = self._known
+        pages = self.pages.traits(site[rows], number[rows])
+        return list(zip(self.addresses.urls(pages), self.prose.titles(pages), strict=True))
+
+    @cached_property
+    def _known(self) -> tuple[Ints, Ints]:
+        """Return site and number of every known URL that answers with a unique page."""
+        popular = np.argsort(-self.sites.fame, kind="stable")[:SITES_KNOWN]
+        site, place = np.repeat(popular, DEPTH), np.tile(np.arange(DEPTH), SITES_KNOWN)
+        number = np.where(place == 0, 0, self.pages.first(site) + place - 1)
+        shown = self.pages.fate(site, number) == PAGE
+        return site[shown], number[shown]

@@ -9,7 +9,6 @@ from importlib import resources
 
 import numpy as np
 
-from tres_scrapy.lab.webs.grammar import Word, lexicon
 from tres_scrapy.lab.webs.noise import Hash, Ints
 
 RESOLUTION = 8192  # a draw is one look-up in a table of this many quantiles
@@ -45,8 +44,6 @@ class Vocabulary:
         self.background, self.plain = len(self.topics), len(self.topics) + 1
         rows = [*(counts[name] for name in self.topics), background, plain]
         self.words = np.array([word for row in rows for word in row], dtype=object)
-        known, unknown = lexicon(), Word("", "function word")
-        self.written = [known.get(word, unknown) for word in self.words]
         self.slugs = np.array([_ascii(word) for word in self.words], dtype=object)
         starts = np.cumsum([0, *(len(row) for row in rows)])
         self._topical = int(starts[self.background])

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
+from tres_scrapy.downloader.delay import SharedAddresses
 from tres_scrapy.downloader.private_address import PrivateAddressMiddleware, PublicResolver
-from tres_scrapy.downloader.shared_address import SharedAddresses
 
 PUBLIC = {
     "a.test": ["93.184.216.34"],

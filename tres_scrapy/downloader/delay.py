@@ -1,8 +1,9 @@
-"""The extension that obeys the Crawl-delay of robots.txt, which Scrapy ignores."""
+"""Delays between fetches: hosts of one IP address share one, robots.txt may ask for a longer."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Self
 
 from scrapy import Request, Spider, signals
@@ -13,10 +14,43 @@ from scrapy.robotstxt import RobotParser
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.typed import typed_setting
 from tres_scrapy.downloader.request import follows_links
-from tres_scrapy.downloader.shared_address import SharedAddresses
 from tres_scrapy.page.robots import EVERYONE
 
 logger = logging.getLogger(__name__)
+
+
+class SharedAddresses:
+    """Gives all hosts of an address the downloader slot of the host that was asked first.
+
+    A machine with hundreds of sites would otherwise get a request of each at once. Behind a proxy,
+    which resolves names, addresses are not known.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[str, str] = {}  # by host
+        self._owners: dict[str, str] = {}  # the first host, by address
+        self._hosts: dict[str, list[str]] = {}  # by slot
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not Config.of(crawler.settings).download.address_delay:
+            raise NotConfigured
+        return cls()
+
+    def note(self, host: str, addresses: Iterable[str]) -> None:
+        """Note the addresses of a host; those of a host that is known do not count."""
+        known = sorted(addresses)
+        if host not in self._slots and known:
+            slot = self._slots[host] = self._owners.setdefault(known[0], host)
+            self._hosts.setdefault(slot, []).append(host)
+
+    def slot_of(self, host: str) -> str:
+        """Return the key of the downloader slot of a host."""
+        return self._slots.get(host, host)
+
+    def hosts_of(self, slot: str) -> list[str]:
+        """Return the hosts of a slot that are known to share it."""
+        return self._hosts.get(slot, [])
 
 
 class CrawlDelay:

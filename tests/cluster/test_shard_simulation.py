@@ -6,12 +6,11 @@ import pytest
 from archived import answered
 
 from tres_scrapy import settings
-from tres_scrapy.config.cap import Cap
 from tres_scrapy.config.config import Config
+from tres_scrapy.config.limit import Cap
 from tres_scrapy.config.offline import WebOptions
 from tres_scrapy.export.warc_record import exchange_records
-from tres_scrapy.lab.agenda import Agenda
-from tres_scrapy.lab.shard_simulation import ShardSimulation, Timing
+from tres_scrapy.lab.shard_simulation import Agenda, ShardSimulation, Timing
 from tres_scrapy.lab.simulation import World
 from tres_scrapy.url.domain import domain_of
 
@@ -103,6 +102,6 @@ def test_shards_fetch_all_of_a_small_web_and_end(small_web, shards):
     assert {url_of(number) for number in range(90)} <= simulation.count.seen
     for shard in simulation.shards:
         urls = [shard.crawl.store.url(row) for row in range(len(shard.crawl.store))]
-        fetched = [url for url in urls if shard.crawl.store.is_closed(url)]
+        fetched = [url for url in urls if shard.crawl.store.closure.is_closed(url)]
         assert shards == 1 or all(map(shard.crawl.router.owns, fetched))
         assert {*map(domain_of, fetched)} <= {f"d{number}.test" for number in range(12)}
