@@ -251,7 +251,7 @@ def test_urls_are_fetched_politely(tres, pages, models: Path) -> None:
 
 def test_url_needs_no_scheme(classify, monkeypatch, caplog, tmp_path) -> None:
     asked: list[str] = []
-    module = sys.modules["tres_scrapy.training.named_source"]
+    module = sys.modules["tres_scrapy.spiders.named_source"]
     monkeypatch.setattr(module, "_fetch", lambda urls, settings: asked.extend(urls) or ())
     monkeypatch.chdir(tmp_path)
     Path("example.com").write_text(PAGE)
