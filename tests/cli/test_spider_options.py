@@ -2,16 +2,15 @@ import pytest
 from conftest import command
 
 from tres_scrapy.cli import crawl as module
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.typed import option_of
-from tres_scrapy.refresh.settings import RefreshConfig
 from tres_scrapy.spiders.tres import TresSpider
-from tres_scrapy.surface.spider import SurfaceSpider
 
-SETTINGS = {
-    "crawl": [each for owner in TresSpider.options for each in owner.declared().values()],
-    "surface": [each for owner in SurfaceSpider.options for each in owner.declared().values()],
-    "refresh": RefreshConfig.arguments(),
-}
+SETTINGS = {"crawl": [each for owner in TresSpider.options for each in owner.declared().values()]}
+for owner in offered("options"):
+    program = owner.__module__.split(".")[1]
+    own = [each for each in owner.declared().values() if f"TRES_{program.upper()}_" in each.name]
+    SETTINGS[program] = own
 
 
 @pytest.fixture

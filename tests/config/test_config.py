@@ -9,10 +9,9 @@ from scrapy.settings import Settings
 from tres_scrapy.addon import TresAddon
 from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
+from tres_scrapy.config.guest import offered
 from tres_scrapy.config.limit import Cap, FrontierLimits, ReadingLimits
 from tres_scrapy.config.option import apply_arguments
-from tres_scrapy.refresh.settings import RefreshConfig
-from tres_scrapy.surface.settings import SurfaceOptions
 
 
 def config(**settings):
@@ -170,17 +169,6 @@ def test_settings_are_spider_arguments():
         apply_arguments(settings, {"page": "7"}, known)
 
 
-def test_programs_check_their_own_settings():
-    settings = {"TRES_SURFACE_QUERIES": "7", "TRES_REFRESH_BUDGET": "8", "TRES_PAGES": "9"}
-    assert SurfaceOptions.from_settings(settings).queries == 7
-    assert RefreshConfig.from_settings(settings).budget == 8
-    assert Config.from_settings(settings).pages == 9
-    with pytest.raises(ConfigError, match="TRES_SURFACE_QUERY; did you mean TRES_SURFACE_QUERIES"):
-        SurfaceOptions.from_settings({"TRES_SURFACE_QUERY": "7"})
-    with pytest.raises(ConfigError, match=r"TRES_SURFACE_POST \(-a surface_post=\) 'x': must be"):
-        SurfaceOptions.from_settings({"TRES_SURFACE_POST": "x"})
-
-
 @pytest.fixture
 def pipe(tmp_path):
     """A named pipe that one reader can read a seed from."""
@@ -225,7 +213,7 @@ def test_frozen_settings_are_parsed():
 
 
 def test_every_setting_has_a_meaning():
-    for owner in (Config, RefreshConfig, SurfaceOptions):
+    for owner in (Config, *offered("options")):
         assert all(each.meaning and each.group for each in owner.declared().values())
 
 

@@ -11,6 +11,7 @@ from scrapy.settings import Settings
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.crawl.reward import Verdicts
 from tres_scrapy.extensions import control as module
 from tres_scrapy.extensions.control import ENDING, PAUSED, RUNNING, Control
@@ -18,7 +19,6 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.live.steering import LONGEST, ControlError
 from tres_scrapy.scheduler import TreeFrontierScheduler
 from tres_scrapy.spiders.tres import TresSpider
@@ -60,7 +60,7 @@ class Engine:
 def control_of(*urls, cap=None, limit=None, spider=None, job=None, **settings):
     """A control over a crawl of the seeds `urls`; return it with its crawler."""
     store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()), limit)
+    crawl = Crawl(store, make_policy("tres", store, PolicyInputs()), limit)
     stats = SimpleNamespace(set_value=lambda name, value: None)
     learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5))
     crawler = SimpleNamespace(settings=Settings(settings), learner=learner, crawling=True)

@@ -20,12 +20,12 @@ from scrapy.settings import Settings
 
 from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.crawl.crawl import Crawl
+from tres_scrapy.crawl.registry import make_policy
 from tres_scrapy.extensions import progress as module
 from tres_scrapy.extensions.progress import Progress
 from tres_scrapy.extensions.terminal import TerminalLine, fitted
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.baseline import RandomPolicy
 
 LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[[\w.]+\] [A-Z]+: ")
 
@@ -146,7 +146,7 @@ def test_unknown_width_has_a_default():
 @pytest.mark.parametrize("setting", [None, "0", "1"])
 def test_live_line_needs_a_terminal(monkeypatch, setting):
     store = SampleStore(DomainLedger())
-    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()))
+    crawl = Crawl(store, make_policy("tres", store, PolicyInputs()))
     learner = SimpleNamespace(crawl=crawl, health=SimpleNamespace(in_doubt=False))
     crawler = SimpleNamespace(
         settings=Settings({"TRES_PROGRESS_INTERVAL": 0, "TRES_PROGRESS_LINE": setting}),

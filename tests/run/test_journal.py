@@ -26,8 +26,6 @@ from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.feature import FEATURES, LINK
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import Eligibility, SampleStore, State
-from tres_scrapy.lab.policies.inputs import RivalInputs
-from tres_scrapy.lab.webs.graph import Graph
 from tres_scrapy.links.code import CODES, RaggedArray
 from tres_scrapy.run import recovery
 from tres_scrapy.run.job_file import NAME
@@ -35,7 +33,7 @@ from tres_scrapy.run.journal import Journal
 from tres_scrapy.run.recovery import bookings, items, marks, recover
 from tres_scrapy.url.message import TresError
 
-RESUMABLE = ["tres", "tres_nh", "tree_random", "random"]
+RESUMABLE = [each for each in ("tres", "tres_nh", "tree_random", "random") if each in POLICIES]
 SETUP = PolicyInputs(
     learning=LearningOptions(exploration_steps=3, replay_capacity=12, batch_size=4)
 )
@@ -400,19 +398,6 @@ def test_full_disk_leaves_what_was_written(tmp_path):
     recover(journal, resumed)
     assert journal.steps == booked_of(resumed) == written[-1]
     journal.close()
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_resumable_policies_are_known(policy):
-    setup = RivalInputs(
-        labels=lambda urls: [],
-        graph=Graph([], [], []),
-        similarity=lambda texts: [],
-        search="http://s/?{query}",
-    )
-    store = SampleStore(DomainLedger())
-    resumable = make_policy(policy, store, setup).is_resumable
-    assert resumable == (policy in [*RESUMABLE, "tres_svm"])
 
 
 def test_crawl_of_one_page_is_resumed(tmp_path):

@@ -11,9 +11,9 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.squeues import LifoMemoryQueue
 from twisted.python import failure as twisted_failure
+from uniform import UniformPolicy
 
 from tres_scrapy import scheduler as module
-from tres_scrapy.agent.policy_inputs import PolicyInputs
 from tres_scrapy.config.download import RestOptions
 from tres_scrapy.config.limit import Cap
 from tres_scrapy.crawl.crawl import Crawl
@@ -27,7 +27,6 @@ from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.frontier.admission import NO_LINKS, Outlinks
 from tres_scrapy.frontier.ledger import DomainLedger
 from tres_scrapy.frontier.store import SampleStore
-from tres_scrapy.lab.policies.baseline import RandomPolicy
 from tres_scrapy.scheduler import TreeFrontierScheduler
 
 ALL_NEW = RestOptions(new_hosts=1.0)  # hosts that never answered may take all slots
@@ -93,7 +92,7 @@ def scheduler_of(
         ),
     )
     store = SampleStore(DomainLedger(cap))
-    crawl = Crawl(store, RandomPolicy(store, PolicyInputs()), limit)
+    crawl = Crawl(store, UniformPolicy(store), limit)
     stats = SimpleNamespace(set_value=lambda *_: None, inc_value=lambda *_: None)
     learner = CrawlSession(crawl, Judge(), stats, Verdicts(0.5), rest=rest, follows_all=follows_all)
     scheduler = TreeFrontierScheduler(crawler, learner, own_queue(crawler), shared)

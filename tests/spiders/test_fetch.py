@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from tres_scrapy.page.document_file import Unreadable, read_pages
 from tres_scrapy.spiders.fetch import fetch_lists, read_urls
-from tres_scrapy.training.document import read_documents
-from tres_scrapy.training.selection import Selection
 
 RUN = """
 import sys
@@ -95,9 +94,10 @@ def test_pages_once_and_failures_named(tmp_path: Path, pages, fetch) -> None:
     assert "robots" in lines(Path(names[1]))["http://a.org/private"]["error"]
     assert lines(Path(names[1]))["http://b.org/paper"]["error"].startswith("cannot be read as PDF")
     assert pages.fetched().count("http://a.org/1") == 1
-    made, census = read_documents([Selection(Path(names[0]))], [])
-    assert {document.host for document in made} == {"a.org", "c.org"}
-    assert [str(fault) for fault in census.faults] == ["http://a.org/gone: HTTP 404"]
+    made = [*read_pages(Path(names[0]))]
+    faults = [str(each) for each in made if isinstance(each, Unreadable)]
+    assert faults == ["http://a.org/gone: HTTP 404"]
+    assert len(made) == 3
 
 
 def test_second_run_fetches_missing_pages(tmp_path: Path, pages, fetch) -> None:

@@ -241,3 +241,16 @@ def test_queue_drains_best_first():
     assert queue.pop([store["host"][3]]) == (4, 5.0), "row 3 is on a busy host and set aside"
     assert queue.empty().tolist() == [3, 5, 0, 2, 1]
     assert queue.pop() is None
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_resumable_policies_are_known(policy):
+    setup = RivalInputs(
+        labels=lambda urls: [],
+        graph=Graph([], [], []),
+        similarity=lambda texts: [],
+        search="http://s/?{query}",
+    )
+    store = SampleStore(DomainLedger())
+    resumable = make_policy(policy, store, setup).is_resumable
+    assert resumable == (policy in {"tres", "tres_nh", "tres_svm", "tree_random", "random"})
