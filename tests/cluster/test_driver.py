@@ -90,7 +90,7 @@ def test_cluster_that_is_not_there_is_one_line():
     ("says", "said"),
     [
         (
-            "It died:\n  File x\ntres_scrapy.job.TresError: --job a: it must be shared\n",
+            "It died:\n  File x\ntres_scrapy.url.message.TresError: --job a: it must be shared\n",
             "--job a: it must be shared",
         ),
         ("The actor died: Error: none", "The actor died: Error: none"),

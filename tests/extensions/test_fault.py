@@ -14,8 +14,8 @@ NAMES = ["pea", "leek", "beet", "corn", "kale", "okra", "fennel", "turnip"]
 HOSTS = [f"http://{name}.test/" for name in NAMES]
 NO_MORE_FILES = """
 import atexit, resource, runpy
-from tres_scrapy.extensions.session import Learner
-book_page = Learner.book_page
+from tres_scrapy.extensions.session import CrawlSession
+book_page = CrawlSession.book_page
 def exhaust(self, *arguments):
     booked = book_page(self, *arguments)
     if self.crawl.pages > 1:  # by now all that is loaded when it is first used is there
@@ -24,7 +24,7 @@ def exhaust(self, *arguments):
         # What torch does at exit may read files: its complaint would not be the crawl's.
         atexit.register(resource.setrlimit, resource.RLIMIT_NOFILE, (most, most))
     return booked
-Learner.book_page = exhaust
+CrawlSession.book_page = exhaust
 runpy.run_module("scrapy", run_name="__main__")
 """
 ONE_BAD_PAGE = """
