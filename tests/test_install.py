@@ -149,7 +149,7 @@ def test_sdist_has_what_the_tests_need(sources):
     pytest_ = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider")
     collected = python(*pytest_, "--collect-only", cwd=sources)
     assert collected.returncode == 0, collected.stdout
-    assert int(re.search(r"(\d+) tests collected", collected.stdout)[1]) > 5_000
+    assert int(re.search(r"(\d+) tests collected", collected.stdout)[1]) > 4_000
     done = python(*pytest_, "-m", "not slow", *FAST, cwd=sources)
     assert done.returncode == 0, done.stdout
     assert re.search(r"\b\d{3,} passed", done.stdout)

@@ -103,7 +103,6 @@ CLOSED: dict[str, Any] = {"REMOTE_CONTROL_ENABLED": False, "TELNETCONSOLE_ENABLE
 OFFLINE: dict[str, Any] = {
     "DOWNLOAD_DELAY": 0,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-    "AUTOTHROTTLE_ENABLED": False,
 }
 # By name: a crawl without rendering does not import Playwright.
 BROWSER: dict[str, Any] = dict.fromkeys(
@@ -144,6 +143,8 @@ class TresAddon:
         if Config.of(settings).web.kind is not None:
             for name, value in OFFLINE.items():
                 settings.set(name, value, "project")  # over the project's, under the user's -s
+            if not self._has_frontier:  # a spider of ours, which asks for it
+                settings.set("AUTOTHROTTLE_ENABLED", False, "project")
 
     def _add_frontier(self, settings: BaseSettings) -> None:
         if not self._follows_all:

@@ -138,11 +138,14 @@ def test_one_shard_learns_by_itself(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--policy", "random"], "a crawl in shards needs policy=tres"),
+        (["--policy", "random"], "a crawl in shards needs --policy tres"),
         (["--max-per-domain", "5_2"], "a crawl in shards needs one number"),
-        (["--jobdir", "x"], "a crawl in shards has --job"),
-        (["--snapshots", "foo://x"], "tres cluster: --snapshots foo://x: Protocol not known: foo"),
-        (["--snapshots", "file:///dev/null"], "tres cluster: --snapshots file:///dev/null: "),
+        (["-s", "JOBDIR=x"], "a crawl in shards has --job"),
+        (
+            ["--snapshots", "foo://x"],
+            "--snapshots foo://x: Protocol not known: foo",
+        ),
+        (["--snapshots", "file:///dev/null"], "--snapshots file:///dev/null: "),
     ],
 )
 def test_options_that_shards_do_not_know(scrapy, tmp_path, more, said):
@@ -157,6 +160,6 @@ def test_interval_of_snapshots_is_a_second_or_more(scrapy, tmp_path):
     crawl = scrapy(*arguments(tmp_path, *more), program=("-c", PROGRAM), project=tmp_path)
     assert crawl.returncode == 2
     assert crawl.stderr == (
-        "tres cluster: argument --snapshot-interval: '0' must be a number of seconds, "
-        "at least 1; see tres cluster --help\n"
+        "tres cluster crawl: --snapshot-interval 0 must be 1 second or more; "
+        "see tres cluster crawl --help\n"
     )

@@ -83,7 +83,7 @@ class Shard:
 
     def state(self):
         store, tree, links = self.crawl.store, self.crawl.policy.tree, self.crawl.policy._links
-        links._grow()
+        links._links.grow(len(store))
         rows = np.arange(len(store))
         pending = store.pending_rows()
         seeds = set(store.seeds().tolist())

@@ -18,6 +18,7 @@ from tres_scrapy.crawl.registry import POLICIES
 from tres_scrapy.export.warc_record import exchange_records
 from tres_scrapy.lab import simulation as module
 from tres_scrapy.lab.policies import ache
+from tres_scrapy.lab.policies.inputs import with_graph
 from tres_scrapy.lab.simulation import Simulation, World
 
 pytestmark = pytest.mark.slow
@@ -101,7 +102,7 @@ def test_order_equals_sequential_crawl(scrapy, worlds, tmp_path, monkeypatch):
     policies = {  # one of each kind
         replace(kind, make=None): name
         for name, kind in reversed(POLICIES.items())
-        if kind.needs != "graph"
+        if kind.prepare is not with_graph
     }.values()
     crawls = scrapy(ORDERED, tmp_path, web, *policies, program=("-c", CRAWL_EACH), timeout=600)
     assert crawls.returncode == 0, crawls.stderr[-2000:]

@@ -41,6 +41,8 @@ def run_line(*words: str) -> NoReturn:
         path = error.ctx.command_path if error.ctx is not None else "tres"
         print(f"{path}: {_said(error)}; see {path} --help", file=sys.stderr)
         sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):  # while a command was loaded
+        sys.exit(INTERRUPTED)
 
 
 class Option(click.Option):
@@ -228,7 +230,8 @@ def project_settings() -> Settings:
         settings.set("LOG_FILE", given["logfile"], "cmdline")
     if given.get("loglevel"):
         settings.set("LOG_LEVEL", given["loglevel"], "cmdline")
-    settings.set("LOG_ENABLED", not given.get("nolog"), "cmdline")
+    if given.get("nolog"):
+        settings.set("LOG_ENABLED", False, "cmdline")
     if given.get("pidfile"):
         with open(given["pidfile"], "w", encoding="utf-8") as file:
             file.write(f"{os.getpid()}\n")
@@ -243,6 +246,10 @@ def _given() -> dict[str, Any]:
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
     ctx.meta[str(parameter.name)] = value
+
+
+def _looks_like_option(word: str) -> bool:
+    return re.match(r"--?[a-z]", word) is not None
 
 
 def _spread(options: Sequence[Option], args: Sequence[str]) -> list[str]:
@@ -261,7 +268,7 @@ def _spread(options: Sequence[Option], args: Sequence[str]) -> list[str]:
             spread += [many, word] if many and not word.startswith("-") else [word]
             many = many if not word.startswith("-") else ""
             continue
-        has_value = after is not None and after not in named
+        has_value = after is not None and after not in named and not _looks_like_option(after)
         if option.secondary_opts and after in {"0", "1"}:
             right = option.opts[-1] if after == "1" else option.secondary_opts[-1]
             raise click.UsageError(f"{word} takes no value: write {right}")

@@ -34,8 +34,7 @@ from tres_scrapy.config.extra import (
 )
 from tres_scrapy.downloader.browser import find_browser
 from tres_scrapy.topic.shipped import HERE, VECTORS, packs, shipped_models, topics
-from tres_scrapy.url.canonical import without_credentials
-from tres_scrapy.url.message import TresError
+from tres_scrapy.url.message import TresError, without_credentials
 
 SHOWN: Final = ("scrapy", "torch", "numpy", "twisted", "lxml")  # whose versions are printed
 OUTPUT: Final = Path("output")  # where a crawl writes

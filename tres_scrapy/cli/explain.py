@@ -54,6 +54,6 @@ def _topic_reason(record: Path, url: str) -> str:
     from tres_scrapy.topic.topic_folder import find_folder  # noqa: PLC0415 - PyTorch takes 2 s
 
     for run in (record, record.parent):  # beside the output, or in JOBDIR
-        with suppress(TresError, OSError, TresError):
+        with suppress(TresError, OSError):
             return str(topic_reason(find_folder(run), url) or "")
     return ""

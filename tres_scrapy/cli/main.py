@@ -49,7 +49,7 @@ def main() -> None:
     words = sys.argv[1:]
     try:
         from tres_scrapy.cli.command import run_line  # noqa: PLC0415 - click may be missing
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: a broken shared library
         if words == ["doctor"]:
             sys.exit(diagnose())
         sys.exit(f"tres: {first_line(error)}: run `tres doctor`")
@@ -63,8 +63,11 @@ def commands() -> list[str]:
 
 def overview() -> str:
     """Return what can be done, the topics, and the crawls of this folder, running ones first."""
-    from tres_scrapy.report.overview import crawls_here  # noqa: PLC0415 - NumPy may be missing
-    from tres_scrapy.topic.shipped import HERE, shipped_models, topics  # noqa: PLC0415
+    try:
+        from tres_scrapy.report.overview import crawls_here  # noqa: PLC0415 - NumPy may be missing
+        from tres_scrapy.topic.shipped import HERE, shipped_models, topics  # noqa: PLC0415
+    except (ImportError, OSError) as error:
+        sys.exit(f"tres: {first_line(error)}: run `tres doctor`")
 
     lines = [f"  {name:10}{MEANINGS[name]}" for name in commands()]
     own = set() if HERE.resolve() == shipped_models() else set(topics(HERE))

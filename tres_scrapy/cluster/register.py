@@ -15,7 +15,7 @@ SNAPSHOTS: Final = "snapshots"  # in meta: their URL
 SCHEMA: Final = Schema(
     noun="crawl on many machines",
     application=int.from_bytes(b"TRCL", "big"),
-    version=1,
+    version=2,
     tables="""\
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE shard (

@@ -38,7 +38,12 @@ class RestOptions:
         "seconds that a host rests after a 429, a 5xx or no answer; doubled while it fails",
         name="rest",
     )
-    longest: float = 3600.0  # seconds, most of a rest, also of a Retry-After
+    longest: float = setting(
+        number(0.001, 86400),
+        3600.0,
+        "most seconds of a rest, also of a Retry-After",
+        name="max_rest",
+    )
     most: int = setting(
         whole(1, 100),
         6,

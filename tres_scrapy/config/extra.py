@@ -13,8 +13,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from tres_scrapy.config.declaration import ConfigError
-
 NAME: Final = "tres-scrapy"  # of the distribution
 EXTRAS: Final = {
     "bench": ("matplotlib",),
@@ -38,6 +36,8 @@ PURPOSES: Final = {
 
 def require(extra: str, what: str) -> None:
     """Raise ConfigError if a package of the extra is missing; `what` names the feature."""
+    from tres_scrapy.config.declaration import ConfigError  # noqa: PLC0415 - packages may be missing
+
     if missing := missing_packages(extra):
         raise ConfigError(f"{what} needs {', '.join(missing)}: {install_command(extra)}")
 

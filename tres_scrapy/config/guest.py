@@ -32,11 +32,12 @@ def offered(kind: str) -> list[Any]:
 
 def places(kind: str) -> list[str]:
     """Return where the offers of a kind are, of the guests that have not been deleted."""
-    return [place for place in OFFERS.get(kind, ()) if find_spec(_guest(place)) is not None]
+    return [place for place in OFFERS.get(kind, ()) if _is_here(place)]
 
 
-def _guest(place: str) -> str:
-    return ".".join(place.split(".")[:2])
+def _is_here(place: str) -> bool:
+    spec = find_spec(".".join(place.split(".")[:2]))
+    return spec is not None and spec.origin is not None  # else a folder of compiled files is left
 
 
 def _load(place: str) -> Any:

@@ -9,8 +9,8 @@ from scrapy import Request, Spider
 from scrapy.http.headers import Headers
 from scrapy.utils.request import request_from_dict
 
-from tres_scrapy.url.canonical import CREDENTIALS, canonicalise
-from tres_scrapy.url.message import LONGEST_REASON, reason
+from tres_scrapy.url.canonical import canonicalise
+from tres_scrapy.url.message import CREDENTIALS, LONGEST_REASON, reason
 
 # Keys of Request.meta: SAMPLE holds the row of a request waiting in the frontier, LEASE the row of
 # a request that was sent, VISIT the Visit of its response.

@@ -14,6 +14,7 @@ from tres_scrapy.config.config import Config
 from tres_scrapy.config.declaration import ConfigError
 from tres_scrapy.config.guest import offered
 from tres_scrapy.config.offline import WebOptions
+from tres_scrapy.config.typed import named
 from tres_scrapy.crawl.assembly import require_packs
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.url.message import plural
@@ -32,7 +33,9 @@ def start_web(options: WebOptions, topics: Sequence[str]) -> Any:
     """
     webs = offered("webs")
     if not webs:
-        raise ConfigError(f"TRES_WEB (-a web=) {options.kind!r}: this installation has no such web")
+        raise ConfigError(
+            f"{named('TRES_WEB')} {options.kind!r}: this installation has no such web"
+        )
     return webs[0](options, topics)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from tres_scrapy.crawl.crawl import PAGE
 from tres_scrapy.live.steering import ControlError
 from tres_scrapy.report.record import Record
+from tres_scrapy.report.record_file import RecordError
 from tres_scrapy.topic.topic_folder import add_answers, read_answers
 from tres_scrapy.url.message import TresError, plainly, printable
 
@@ -90,6 +91,8 @@ class Answering:
                 with self._file.with_suffix(TEXTS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps({"url": url, "title": title, "text": text}) + "\n")
             add_answers(self._file, {url: relevant})
+        except RecordError:
+            raise
         except TresError as error:
             raise ControlError(str(error)) from None
         except OSError as error:

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-from tres_scrapy.url.canonical import CREDENTIALS, without_credentials
+from tres_scrapy.url.message import CREDENTIALS, without_credentials
 
 # control characters except tab and newline; the last ones change the direction of text
 _COMMANDS: Final = re.compile(

@@ -76,7 +76,7 @@ def reading(path: Path) -> Iterator[None]:
     """Raise RecordError for any error that reading a damaged record can cause."""
     try:
         yield
-    except TresError:
+    except RecordError:
         raise
     except _FAULTS as error:
         raise RecordError(f"the record {path} cannot be read: {error}") from None

@@ -45,7 +45,7 @@ def _folder_of(output: Path) -> TopicFolder:
     try:
         return find_folder(output)
     except TresError:
-        with suppress(TresError, RecordError):
+        with suppress(TresError):
             return find_folder(find_record(output).parent)
         raise TresError(
             f"{str(output)!r} has no topic that learns beside it, and no record in this folder "

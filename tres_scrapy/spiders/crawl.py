@@ -22,8 +22,7 @@ from tres_scrapy.export.archive import ARCHIVE_FAILED
 from tres_scrapy.export.output_file import OUTPUT_FAILED
 from tres_scrapy.extensions.ending import NO_JUDGE, NO_PAGE, UNREACHABLE
 from tres_scrapy.extensions.job import JOB_FAILED
-from tres_scrapy.url.canonical import without_credentials
-from tres_scrapy.url.message import TresError
+from tres_scrapy.url.message import TresError, without_credentials
 
 FAILURES: Final = {  # reasons for the end of a crawl
     NO_PAGE,

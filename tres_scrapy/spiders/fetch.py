@@ -137,6 +137,7 @@ class FetchSpider(Spider):
     def closed(self, reason: str) -> None:
         self.reason = reason
         self._progress.close()
+        self._pdfs.close()
         for file in self._files.values():
             file.close()
 
@@ -156,13 +157,15 @@ def run_politely(kind: type[S], settings: Settings, **arguments: Any) -> S:
         settings.set(name, value, "project")  # a lower priority than the user's -s
     process = AsyncCrawlerProcess(settings)
     crawler = process.create_crawler(kind)
-    process.crawl(crawler, **arguments)
+    crawl = process.crawl(crawler, **arguments)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         process.start()
     finally:
         for number, handler in handlers.items():  # Scrapy's have no effect any more
             signal.signal(number, handler)
+    if crawl.done() and not crawl.cancelled() and (error := crawl.exception()) is not None:
+        raise error
     spider = crawler.spider
     if not isinstance(spider, kind):
         raise ValueError("fetching could not start")

@@ -18,8 +18,8 @@ from tres_scrapy.extensions.command import crawls
 from tres_scrapy.extensions.offline_web import OfflineWeb
 from tres_scrapy.extensions.session import CrawlSession
 from tres_scrapy.items import item_class
-from tres_scrapy.url.canonical import CREDENTIALS
 from tres_scrapy.url.domain import domain_of
+from tres_scrapy.url.message import CREDENTIALS
 
 
 class TresSpider(Spider):

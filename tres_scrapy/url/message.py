@@ -15,6 +15,9 @@ MEANING: Final[dict[type[OSError], str]] = {  # of an error of the operating sys
 }
 NUMBER: Final = re.compile(r"\[Errno -?\d+\] ")
 IRREGULAR: Final = {"leaf": "leaves"}
+CREDENTIALS: Final = re.compile(r"^(\s*([a-z][a-z0-9+.-]*:)?//)[^/\\?#]*@", re.IGNORECASE)
+# The length of a scheme is bounded: a text such as a.a.a.a would take quadratic time.
+_IN_TEXT: Final = re.compile(r"""\b([a-z][a-z0-9+.-]{0,30}://)[^\s/\\?#<>'"]*@""", re.IGNORECASE)
 
 
 class TresError(ValueError):
@@ -49,3 +52,8 @@ def plural(count: float, noun: str) -> str:
     """Return a noun in the singular for a count of 1, else in the plural."""
     *before, last = noun.rpartition(" ")
     return noun if count == 1 else "".join([*before, IRREGULAR.get(last, f"{last}s")])
+
+
+def without_credentials(text: str) -> str:
+    """Return a text without the user names and passwords in its URLs."""
+    return _IN_TEXT.sub(r"\1", text)
